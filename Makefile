@@ -1,0 +1,43 @@
+# Two commands do everything on a fresh machine with Python >= 3.11, pip, make and git:
+#   make demo    sets up .venv, runs the worked example, says where its report is
+#   make test    the same set-up, then all tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := $(wildcard src/condmeta/native/*.cpp src/condmeta/native/*.h) CMakeLists.txt
+
+.PHONY: setup demo test lint format bench clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml $(NATIVE)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "condmeta needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@$(BIN)/python -c 'import condmeta; condmeta.show_versions()'
+	@touch $@
+
+demo: setup
+	$(BIN)/python examples/stores.py --out report
+
+test: setup
+	$(BIN)/python -m pytest -n auto
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyrefly check
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist report .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,67 @@
+"""Give every small task a good model.
+
+condmeta learns, from many small related problems, where the linear model of a task should start,
+given what is known about it; a new task is then solved from a handful of points, or from none.
+Names are imported when first used, so that `import condmeta` loads NumPy alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ConditionalSGDClassifier": "condmeta.estimators",
+    "ConditionalSGDRegressor": "condmeta.estimators",
+    "FixedBiasClassifier": "condmeta.estimators",
+    "FixedBiasRegressor": "condmeta.estimators",
+    "IndependentClassifier": "condmeta.estimators",
+    "IndependentRegressor": "condmeta.estimators",
+    "PooledClassifier": "condmeta.estimators",
+    "PooledRegressor": "condmeta.estimators",
+    "TaskModel": "condmeta.estimators",
+    "TaskModels": "condmeta.estimators",
+    "TaskSet": "condmeta.tasks",
+    "TaskTable": "condmeta.tasks",
+    "load": "condmeta.estimators",
+    "show_versions": "condmeta.versions",
+}
+_MODULES = ("errors", "feature_maps", "inner", "losses", "testing")
+
+__all__ = ["__version__", *_HOME, *_MODULES]
+
+
+def __getattr__(name: str):
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"condmeta.{name}")
+    else:
+        raise AttributeError(f"module 'condmeta' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from condmeta import errors, feature_maps, inner, losses, testing
+    from condmeta.estimators import (
+        ConditionalSGDClassifier,
+        ConditionalSGDRegressor,
+        FixedBiasClassifier,
+        FixedBiasRegressor,
+        IndependentClassifier,
+        IndependentRegressor,
+        PooledClassifier,
+        PooledRegressor,
+        TaskModel,
+        TaskModels,
+        load,
+    )
+    from condmeta.tasks import TaskSet, TaskTable
+    from condmeta.versions import show_versions

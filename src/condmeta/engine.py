@@ -1,0 +1,95 @@
+"""The choice of engine: the compiled twin of a function, or the readable one.
+
+A hot function is written once in NumPy, where it can be read beside the paper, and marked with
+`@twin`. If the compiled core `condmeta.native._core` is there, calls go to its function of the same
+name; otherwise, or with `CONDMETA_ENGINE=numpy`, they run the NumPy definition. The definition
+stays reachable as `function.reference`.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+
+from condmeta.errors import EngineWarning
+
+LARGE = 20_000_000  # numbers in X beyond which the NumPy engine says that it will be slow
+
+
+@functools.cache
+def compiled_core() -> ModuleType | None:
+    """Return the compiled module, or None where it was not built."""
+    try:
+        return importlib.import_module("condmeta.native._core")
+    except ImportError:
+        return None
+
+
+def active_engine() -> str:
+    """Return "native" or "numpy", the engine that calls run on now.
+
+    The environment variable CONDMETA_ENGINE forces one.
+
+    Examples
+    --------
+    >>> from condmeta.engine import active_engine
+    >>> active_engine() in ("native", "numpy")
+    True
+    """
+    wanted = os.environ.get("CONDMETA_ENGINE", "").strip().lower()
+    if wanted not in ("", "native", "numpy"):
+        raise ValueError(f"CONDMETA_ENGINE must be 'native' or 'numpy'. Got {wanted!r} instead.")
+    if wanted == "native" and compiled_core() is None:
+        raise ImportError(
+            "CONDMETA_ENGINE asks for the native engine, but condmeta was installed without its "
+            "compiled core. Install a C++ compiler and reinstall condmeta, or unset the variable."
+        )
+    if wanted:
+        return wanted
+    return "numpy" if compiled_core() is None else "native"
+
+
+def instruction_set() -> str:
+    """Return the instruction set that the native engine chose for this machine."""
+    core = compiled_core()
+    return "none" if core is None else core.instruction_set()
+
+
+def twin(function: Callable) -> Callable:
+    """Send calls of a function to its compiled twin where there is one.
+
+    Losses are handed to the twin as their `native` row of numbers; a loss without one (a Python
+    object of the user's) runs on the NumPy definition.
+    """
+
+    @functools.wraps(function)
+    def dispatch(*args):
+        if active_engine() == "numpy":
+            return function(*args)
+        rows = [getattr(arg, "native", None) if hasattr(arg, "slope") else arg for arg in args]
+        if any(row is None and arg is not None for row, arg in zip(rows, args, strict=True)):
+            return function(*args)
+        return getattr(compiled_core(), function.__name__)(*rows)
+
+    dispatch.reference = function
+    return dispatch
+
+
+def warn_if_slow(size: int) -> None:
+    """Warn, once a process, when large work is about to run without the compiled core."""
+    if size > LARGE and active_engine() == "numpy" and not os.environ.get("CONDMETA_ENGINE"):
+        _warn_once()
+
+
+@functools.cache
+def _warn_once() -> None:
+    warnings.warn(
+        "This fit is large and condmeta runs on its NumPy engine, because its compiled core "
+        "was not built at installation. Install a C++ compiler and reinstall condmeta.",
+        EngineWarning,
+        stacklevel=4,
+    )

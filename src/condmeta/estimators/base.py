@@ -1,0 +1,215 @@
+"""What all learners share: reading data, keeping task models, adapting, updating, predicting.
+
+A learner adds one thing, how the map is learned: `_learn(data)` sets `_weights` (k+1, width), the
+map with b in its last row, and `_phi_mean` (k,), the mean training Phi.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+
+from condmeta import engine
+from condmeta.errors import DataError
+from condmeta.estimators import conditioning
+from condmeta.estimators.inputs import METADATA, check_taskset, read_rows, read_target
+from condmeta.estimators.parameters import check_parameters
+from condmeta.estimators.preparation import Preparation
+from condmeta.estimators.serving import Serving, atomic
+from condmeta.estimators.task_model import Head
+from condmeta.estimators.task_store import TaskStore
+from condmeta.feature_maps import ComposedMap
+from condmeta.inner.algorithms import get_inner
+from condmeta.tasks import TaskSet
+
+# What a fit leaves behind beside its public attributes, which end in an underscore.
+FITTED = (
+    "_backend", "_head", "_inner", "_map", "_phi_mean", "_seen", "_state", "_store", "_task_name",
+    "_weights",
+)  # fmt: skip
+
+
+class Prepared(NamedTuple):
+    """Tasks as the meta-learner reads them: rows (N, width), offsets (T+1,), Phi (T, k)."""
+
+    ids: np.ndarray
+    X: np.ndarray
+    y: np.ndarray
+    offsets: np.ndarray
+    Phi: np.ndarray
+
+
+class TaskLearner(Serving, BaseEstimator):
+    """Base of the learners: `fit` and what it needs; `Serving` has what comes after it."""
+
+    __metadata_request__fit = METADATA
+    __metadata_request__partial_fit = METADATA
+    __metadata_request__predict = METADATA
+    __metadata_request__score = METADATA
+
+    _special_rules: dict = {}
+    feature_map = None
+    conditioning = "shared"
+    loss = "squared"
+    inner = "batch"
+
+    @atomic
+    def fit(self, X, y=None, *, task=None, side_info=None):
+        """Learn the map from many tasks, then every task's model from the final map.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order.
+        y : (N,) array
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
+
+        Returns
+        -------
+        self
+        """
+        self._start()
+        tasks, points = self._read(X, y, task, side_info, reset=True)
+        self._freeze(tasks, points)
+        engine.warn_if_slow(tasks.X.size)
+        has_rows = tasks.sizes > 0
+        trained = tasks if has_rows.all() else tasks.subset(np.flatnonzero(has_rows))
+        data = self._prepare(trained, points)
+        self._learn(data)
+        self.n_tasks_ = len(trained)
+        self._store = None
+        if self.keep_tasks:
+            store = self._solve(data)
+            if len(trained) < len(tasks):
+                spare = tasks.subset(np.flatnonzero(~has_rows))
+                store = store.concat(self._solve(self._prepare(spare, points)))
+            self._store = store
+        return self
+
+    def _start(self) -> None:
+        """Check the parameters and forget an earlier fit."""
+        check_parameters(self, **self._special_rules)
+        self._check_loss()
+        for name in [name for name in vars(self) if name.endswith("_") or name in FITTED]:
+            del self.__dict__[name]
+        self._inner = self._make_inner()
+
+    def _make_inner(self):
+        return get_inner(self.inner, self.lam, self.loss, self.tol)
+
+    def _read(self, X, y, task, side_info, *, reset: bool) -> tuple[TaskSet, TaskSet | None]:
+        """Return the call's tasks with their side table, and separate conditioning points."""
+        fmap = ComposedMap(self.feature_map) if reset else self._map
+        if isinstance(X, TaskSet):
+            check_taskset(self, X, (y, task), reset)
+            if X.y is None:
+                raise DataError("The TaskSet has no y. Make it with a target.")
+            table, points = self._read_side(side_info, fmap, X.task_name)
+            tasks = X.with_target(self._read_labels(X.y))
+            tasks = tasks if table is None else tasks.with_side(table)
+            backend, task_name = X.backend, X.task_name
+        else:
+            rows = read_rows(self, X, task, reset=reset)
+            labels = self._read_labels(read_target(y, len(rows.X), type(self).__name__))
+            backend, task_name = rows.backend, rows.task_name
+            table, points = self._read_side(side_info, fmap, task_name)
+            if rows.side_columns:
+                table = rows.side_table()
+            tasks = TaskSet.from_arrays(
+                rows.X, labels, rows.task, side_info=table, missing_side="mean",
+                feature_names=getattr(self, "feature_names_in_", None),
+            )  # fmt: skip
+        if reset:
+            self._backend, self._task_name = backend, task_name
+        return tasks, points
+
+    def _read_side(self, side_info, fmap, task_name):
+        names = getattr(self, "feature_names_in_", None)
+        if task_name is None:
+            task_name = getattr(self, "_task_name", None)
+        return conditioning.read_side(side_info, fmap, task_name, self.side_key, names)
+
+    def _freeze(self, tasks: TaskSet, points: TaskSet | None) -> None:
+        """Learn scales and encodings from the tasks that have rows."""
+        prep = Preparation.learn(tasks.X, tasks.y, self.scale, self.fit_intercept, self._centre())
+        self.y_offset_ = prep.y_offset
+        fmap = ComposedMap(self.feature_map)
+        table = None
+        if tasks.side is not None and fmap.reads_table:
+            present = tasks.ids[tasks.sizes > 0]
+            table = tasks.side.take(present[tasks.side.has(present)])
+        fmap.fit(table, (prep.scaled(tasks.X), prep.target(tasks.y), tasks.offsets))
+        self._map = fmap
+        self.side_features_ = list(fmap.names_out_)
+        self._head = self._make_head(prep, tasks.feature_names)
+        self._phi_mean = None
+
+    def _make_head(self, preparation: Preparation, feature_names) -> Head:
+        inner = self._inner
+        return Head(
+            owner=type(self).__name__,
+            preparation=preparation,
+            inner=inner,
+            feature_names=feature_names,
+            classes=getattr(self, "classes_", None),
+            probabilistic=getattr(getattr(inner, "loss", None), "name", "") == "logistic",
+            resumable=getattr(inner, "resumable", False) and not self._map.reads_points,
+        )
+
+    def _restore_inner(self):
+        """Return the inner algorithm of a learner that was loaded."""
+        return self._make_inner()
+
+    def _prepare(self, tasks: TaskSet, points: TaskSet | None) -> Prepared:
+        """Return rows and Phi of tasks; points that condition only are taken off the rows."""
+        return self._prepare_rows(tasks.ids, tasks.X, tasks.y, tasks.offsets, tasks.side, points)
+
+    def _prepare_rows(self, ids, X, y, offsets, table, points) -> Prepared:
+        prep, fmap = self._head.preparation, self._map
+        scaled, y = prep.scaled(X), prep.target(y)
+        given = None
+        if fmap.reads_points:
+            if points is not None:
+                given = conditioning.align_points(points, ids, prep)
+            elif self.conditioning == "split":
+                mask, first, rest = conditioning.halves(offsets)
+                given = scaled[mask], y[mask], first
+                scaled, y, offsets = scaled[~mask], y[~mask], rest
+            else:
+                given = scaled, y, offsets
+        Phi = self._features(ids, table, given)
+        return Prepared(ids, prep.with_ones(scaled), y, offsets, Phi)
+
+    def _features(self, ids, table, points) -> np.ndarray:
+        fill = self._phi_mean
+        if fill is None and (self._map.reads_points or self.missing_side == "mean"):
+            fill = self._first_fill(ids, table, points)
+        return conditioning.features_of(self._map, ids, table, points, fill, self.missing_side)
+
+    def _first_fill(self, ids, table, points) -> np.ndarray:
+        """Return the mean Phi of those training tasks that have all that the maps read."""
+        complete = np.ones(len(ids), bool)
+        if self._map.reads_table:
+            complete &= table.has(ids) if table is not None else False
+        if self._map.reads_points and points is not None:
+            complete &= np.diff(points[2]) > 0
+        zeros = np.zeros(self._map.n_features_out)
+        Phi = conditioning.features_of(self._map, ids, table, points, zeros, "mean")
+        return Phi[complete].mean(axis=0) if complete.any() else zeros
+
+    def _solve(self, data: Prepared) -> TaskStore:
+        rows = data.X, data.y, data.offsets
+        theta, jobs = self._theta(data.Phi), effective_n_jobs(self.n_jobs)
+        return TaskStore.solve(self._inner, data.ids, theta, *rows, jobs)
+
+    def _theta(self, Phi) -> np.ndarray:
+        """Return theta = M Phi + b of tasks (T, width), in the learner's units."""
+        return Phi @ self._weights[:-1] + self._weights[-1]

@@ -1,0 +1,56 @@
+"""What constructor parameters may be, in one table, checked when a learner is fitted."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.estimators.preparation import SCALES
+from condmeta.meta.sgd import AVERAGING, GRADIENT_AT
+
+
+def _is_real(value) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _positive(value) -> bool:
+    return _is_real(value) and 0 < value < np.inf
+
+
+def _one_of(choices):
+    text = ", ".join(repr(choice) for choice in choices)
+    return (lambda value: isinstance(value, str) and value in choices), f"one of {text}"
+
+
+POSITIVE = (_positive, "a float in (0, inf)")
+BOOLEAN = (lambda value: isinstance(value, (bool, np.bool_)), "True or False")
+
+RULES = {
+    "lam": POSITIVE,
+    "meta_step": POSITIVE,
+    "tol": POSITIVE,
+    "scale": _one_of(SCALES),
+    "fit_intercept": BOOLEAN,
+    "averaging": _one_of(AVERAGING),
+    "gradient_at": _one_of(GRADIENT_AT),
+    "conditioning": _one_of(("shared", "split")),
+    "missing_side": _one_of(("error", "mean")),
+    "keep_tasks": BOOLEAN,
+    "n_jobs": (
+        lambda value: value is None or (isinstance(value, Integral) and value != 0),
+        "None or a non-zero integer",
+    ),
+}
+
+
+def check_parameters(estimator, **special) -> None:
+    """Say which parameter is out of range; `special` holds rules of the class's own."""
+    for name, value in estimator.get_params(deep=False).items():
+        allowed, description = special.get(name) or RULES.get(name) or (None, "")
+        if allowed is not None and not allowed(value):
+            raise DataError(
+                f"The '{name}' parameter of {type(estimator).__name__} must be {description}. "
+                f"Got {value!r} instead."
+            )

@@ -1,0 +1,228 @@
+"""What a fitted learner answers: adapt, update, predict, tables of what it knows."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.validation import check_is_fitted
+
+from condmeta.errors import DataError
+from condmeta.estimators import storage, tables
+from condmeta.estimators.inputs import read_rows
+from condmeta.estimators.lookup import Lookup, nameless
+from condmeta.estimators.task_model import TaskModel, TaskModels, require_resumable, user_vector
+from condmeta.estimators.task_store import solve_named
+from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks.ids import factorize
+from condmeta.tasks.side_table import read_side_row
+from condmeta.tasks.taskset import check_finite
+
+
+def atomic(method):
+    """Leave the learner as it was when a method fails."""
+
+    @functools.wraps(method)
+    def guarded(self, *args, **kwargs):
+        before = self.__dict__.copy()
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return guarded
+
+
+class Serving(Lookup):
+    """The methods of a fitted learner."""
+
+    def adapt(self, X=None, y=None, *, task=None, side_info=None):
+        """Solve new tasks from a few points, or from none; the learner is not changed.
+
+        Parameters
+        ----------
+        X, y : (n, d) and (n,) arrays, optional
+            The points; none is zero-shot, the model is then tau of the side information.
+        task : (n,) ids, optional
+            Several tasks at once; None means that all points belong to one.
+        side_info : row or table, optional
+            For one task its row (a dict of columns, a Series, a sequence); with `task` a table
+            keyed by task id, as in `fit`.
+
+        Returns
+        -------
+        TaskModel, or TaskModels if `task` is given or X is a TaskSet
+        """
+        check_is_fitted(self)
+        single = task is None and not isinstance(X, TaskSet) and not self._reads_ids()
+        if single:
+            return self._adapt_one(X, y, side_info)
+        tasks, points = self._read(X, y, task, side_info, reset=False)
+        data = self._prepare(tasks, points)
+        theta = self._theta(data.Phi)
+        rows = data.X, data.y, data.offsets
+        solved = solve_named(
+            self._inner, data.ids, theta, *rows, effective_n_jobs(self.n_jobs), keep_state=False
+        )
+        return TaskModels(self._head, data.ids, theta, solved.coef, rows, solved.gap)
+
+    def _adapt_one(self, X, y, side_info) -> TaskModel:
+        head = self._head
+        if X is None:
+            X, y = np.empty((0, self.n_features_in_)), np.empty(0)
+        else:
+            X = read_rows(self, X, None, reset=False).X
+            y = head.read_labels(y, len(X))
+            check_finite(X, y, feature_names=head.feature_names)
+        # A nameless task of its own: the id None stands for it, and for its row.
+        ids, table, points = nameless(), None, None
+        if isinstance(side_info, TaskSet):
+            ids, points = side_info.ids[:1], side_info
+        elif side_info is not None:
+            table = read_side_row(side_info, self._map.columns_)
+        data = self._prepare_rows(ids, X, y, np.array([0, len(X)]), table, points)
+        theta = self._theta(data.Phi)
+        solved = solve_named(self._inner, ids, theta, data.X, data.y, data.offsets)
+        gap = None if solved.gap is None else float(solved.gap[0])
+        state = solved.state if head.resumable else None
+        return TaskModel(head, theta[0], solved.coef[0], len(X), state, gap)
+
+    @atomic
+    def update(self, X, y=None, *, task=None, side_info=None):
+        """Add points to known tasks and enrol new ones; the map tau stays as it is.
+
+        Exact (equal to adapting on all points at once) with inner='online' or loss='squared'; an
+        error that says so elsewhere.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if self._store is None:
+            raise DataError("update needs the task models of fit with keep_tasks=True.")
+        require_resumable(self._head, self._store.state)
+        tasks, points = self._read(X, y, task, side_info, reset=False)
+        found = self._store.positions(tasks.ids.tolist())
+        known = np.flatnonzero(found >= 0)
+        new = np.flatnonzero(found < 0)
+        store = self._store
+        if len(known):
+            part, prep = tasks.subset(known), self._head.preparation
+            store = store.extend(
+                self._inner, found[known], prep.rows(part.X), prep.target(part.y), part.offsets,
+                effective_n_jobs(self.n_jobs),
+            )  # fmt: skip
+        if len(new):
+            store = store.concat(self._solve(self._prepare(tasks.subset(new), points)))
+        self._store = store
+        return self
+
+    def _scores(self, X, task, side_info) -> np.ndarray:
+        """Return <row, w> of rows X (N, d), each by the model of its task."""
+        check_is_fitted(self)
+        head = self._head
+        if isinstance(X, TaskSet):
+            codes = np.repeat(np.arange(len(X)), X.sizes)
+            weights = self._weights_of(
+                X.ids, X.side if side_info is None else side_info, X.task_name
+            )
+            return X.restore_order(head.scores(X.X, weights, codes))
+        rows = read_rows(self, X, task, reset=False)
+        if rows.task is None:
+            check_finite(rows.X, None, feature_names=head.feature_names)
+            return head.scores(rows.X, self._weights_of_one(side_info))
+        codes, ids = factorize(rows.task)
+        if len(codes) != len(rows.X):
+            raise DataError(f"X has {len(rows.X)} rows and task has {len(codes)} ids.")
+        check_finite(rows.X, None, ids[codes], feature_names=head.feature_names)
+        if rows.side_columns:
+            side_info = rows.side_table()
+        weights = self._weights_of(ids, side_info, rows.task_name)
+        return head.scores(rows.X, weights, codes)
+
+    def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Predict rows, each by the model of its task.
+
+        A known task has its own model. A new one, or a known one without points, starts and stays
+        at tau of its side information, given here or to `fit`; without any it is an error, or with
+        missing_side='mean' tau at the mean training Phi. `task=None` with a row of side information
+        is one new task; without, it is the one task of the fit. The rows of X never condition.
+
+        Returns
+        -------
+        (N,) array, in the order of the rows of X
+        """
+        scores = self._scores(X, task, side_info)
+        return self._head.decide(scores)
+
+    def theta_for(self, side_info=None) -> np.ndarray:
+        """Return tau(s) in the user's units, the intercept last where there is one.
+
+        A row gives (d,); a table, or a `TaskSet` of conditioning points, gives (T, d) in its order.
+        """
+        check_is_fitted(self)
+        if side_info is None or not _is_table(side_info):
+            theta = self._theta_of_row(side_info)
+        else:
+            table, points = self._read_side(side_info, self._map, None)
+            ids = table.ids if points is None else points.ids
+            theta = self._theta_of(ids, table, points)
+        return user_vector(self._head.preparation, theta)
+
+    def coef_frame(self, wide: bool = False):
+        """Return the coefficients of the kept tasks as a table, in the user's units.
+
+        Long: one row for each task and feature, with `prior` (tau), `own` (the same inner algorithm
+        started from zero: the task's points alone), `adapted`, `shift` (adapted - prior) and `n`.
+        `wide=True`: one row for each task, one column for each adapted coefficient.
+        The table is of the kind of frame that `fit` was given.
+        """
+        check_is_fitted(self)
+        return tables.coef_table(self, wide)
+
+    def M_frame(self, wide: bool = False):  # noqa: N802 - named after the paper's M
+        """Return the map as a table, in the user's units: effect of each side feature.
+
+        The last side feature, "(base)", is b: tau at Phi = 0.
+        """
+        check_is_fitted(self)
+        return tables.map_table(self, wide)
+
+    def save(self, path, *, tasks: bool = True, resume: bool = False) -> None:
+        """Write the model to a file: arrays and JSON only, nothing in it can run.
+
+        Parameters
+        ----------
+        path : str or path
+            Written atomically: a crash leaves the old file or the new one.
+        tasks : bool
+            Whether the models of the tasks go with the map; False writes the map alone, to share.
+        resume : bool
+            Whether to add what `update` needs. These are statistics of each task, from which the
+            rows of tiny tasks could be read off.
+
+        Examples
+        --------
+        >>> import condmeta as cm, tempfile, pathlib
+        >>> model = cm.PooledRegressor(lam=1.0).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(pathlib.Path(folder) / "pooled.condmeta")
+        ...     again = cm.load(pathlib.Path(folder) / "pooled.condmeta")
+        >>> bool((again.predict([[2.0]]) == model.predict([[2.0]])).all())
+        True
+        """
+        check_is_fitted(self)
+        storage.save_learner(self, path, tasks, resume)
+
+
+def _is_table(side_info) -> bool:
+    """Tell a table of several tasks from the row of one."""
+    if isinstance(side_info, (TaskSet, TaskTable)):
+        return True
+    if isinstance(side_info, dict):
+        return any(isinstance(row, (dict, list, tuple, np.ndarray)) for row in side_info.values())
+    return hasattr(side_info, "columns") or hasattr(side_info, "column_names")

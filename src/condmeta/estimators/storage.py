@@ -1,0 +1,148 @@
+"""What a learner stores in a model file, and how it comes back."""
+
+from __future__ import annotations
+
+import copy
+
+from condmeta import feature_maps, persistence
+from condmeta.engine import active_engine, instruction_set
+from condmeta.errors import ModelFileError
+from condmeta.estimators.preparation import Preparation
+from condmeta.estimators.task_store import TaskStore
+from condmeta.inner.keep import Counted
+from condmeta.inner.online import OnlineState
+from condmeta.inner.squared import SquaredState
+from condmeta.losses import LogisticLoss, Loss
+from condmeta.meta.sgd import SGDState
+from condmeta.tasks.encode import TableEncoder
+
+STATES = {"online": OnlineState, "squared": SquaredState, "counted": Counted}
+
+
+def save_learner(learner, path, tasks: bool, resume: bool) -> None:
+    """Write a learner to a model file (see `Serving.save`)."""
+    slim = copy.copy(learner)
+    if not tasks:
+        slim._store, slim._seen = None, set()
+    elif slim._store is not None and not resume:
+        slim._store = slim._store.without_state()
+    persistence.write_model(path, slim, card=card(slim))
+
+
+def card(learner) -> dict:
+    """Return what a reader of the file wants to know before opening it."""
+    store = learner._store
+    names = getattr(learner, "feature_names_in_", None)
+    return {
+        "engine": active_engine(),
+        "instruction_set": instruction_set(),
+        "sizes": {
+            "training_tasks": learner.n_tasks_,
+            "kept_tasks": 0 if store is None else len(store.ids),
+            "features": learner.n_features_in_,
+            "side_features": len(learner.side_features_),
+        },
+        "resumable": store is not None and store.state is not None,
+        "schema": {
+            "features": None if names is None else list(names),
+            "task": learner._task_name,
+            "side_columns": learner._map.columns_,
+            "classes": [str(label) for label in getattr(learner, "classes_", [])],
+        },
+        "settings": {name: repr(value) for name, value in learner.get_params(deep=False).items()},
+    }
+
+
+def export_learner(learner) -> dict:
+    """Return the parts of a learner; scales and map as objects, the rest as arrays."""
+    public = {
+        name: value
+        for name, value in vars(learner).items()
+        if name.endswith("_") and not name.startswith("_")
+    }
+    state = learner.__dict__.get("_state")
+    seen = learner.__dict__.get("_seen")
+    return {
+        "params": learner.get_params(deep=False),
+        "public": public,
+        "backend": learner._backend,
+        "task_name": learner._task_name,
+        "preparation": learner._head.preparation,
+        "map": learner._map,
+        "weights": learner._weights,
+        "phi_mean": learner._phi_mean,
+        "state": None if state is None else state._asdict(),
+        "seen": None if seen is None else list(seen),
+        "store": learner._store,
+    }
+
+
+def restore_learner(cls, state: dict):
+    """Build a learner from its parts."""
+    try:
+        learner = cls(**state["params"])
+        learner.__dict__.update(state["public"])
+        learner._backend, learner._task_name = state["backend"], state["task_name"]
+        learner._map, learner._store = state["map"], state["store"]
+        learner._weights, learner._phi_mean = state["weights"], state["phi_mean"]
+        if state["state"] is not None:
+            learner._state = SGDState(**state["state"])
+        if state["seen"] is not None:
+            learner._seen = set(state["seen"])
+        _check_shapes(learner, state["preparation"])
+        learner._inner = learner._restore_inner()
+        names = learner.__dict__.get("feature_names_in_")
+        learner._head = learner._make_head(
+            state["preparation"], None if names is None else tuple(names)
+        )
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise ModelFileError(
+            f"The parts of the stored {cls.__name__} do not fit: {error}"
+        ) from None
+    return learner
+
+
+def _check_shapes(learner, preparation) -> None:
+    d, k = learner.n_features_in_, learner._map.n_features_out
+    width = d + bool(preparation.fit_intercept)
+    expected = {"weights": (k + 1, width), "phi_mean": (k,)}
+    found = {"weights": learner._weights.shape, "phi_mean": learner._phi_mean.shape}
+    store = learner._store
+    if store is not None:
+        expected |= {"theta": (len(store.ids), width), "coef": (len(store.ids), width)}
+        found |= {"theta": store.theta.shape, "coef": store.coef.shape}
+    if found != expected or preparation.x_mean.shape != (d,) != preparation.x_scale.shape:
+        raise ValueError(f"arrays of shapes {found} instead of {expected}")
+
+
+def export_store(store: TaskStore) -> dict:
+    """Return the arrays of a store, its states as dicts with their kind."""
+    parts = {name: value for name, value in vars(store).items() if name != "index"}
+    for name in ("state", "own_state"):
+        state = parts[name]
+        if state is not None:
+            kind = next(kind for kind, cls in STATES.items() if type(state) is cls)
+            parts[name] = {"kind": kind, **state._asdict()}
+    return parts
+
+
+def restore_store(cls, parts: dict) -> TaskStore:
+    """Build a store from its arrays."""
+    for name in ("state", "own_state"):
+        if parts.get(name) is not None:
+            fields = dict(parts[name])
+            parts[name] = STATES[fields.pop("kind")](**fields)
+    return cls(**parts)
+
+
+def register_learner(cls) -> None:
+    """Let model files hold a learner."""
+    persistence.register(cls, export=export_learner, restore=restore_learner)
+
+
+persistence.register(TaskStore, export=export_store, restore=restore_store)
+for part in (Preparation, TableEncoder, Loss, LogisticLoss, feature_maps.ComposedMap):
+    persistence.register(part)
+for name in feature_maps.__all__:
+    if name != "ComposedMap":
+        persistence.register(getattr(feature_maps, name))

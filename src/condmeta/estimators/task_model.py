@@ -1,0 +1,238 @@
+"""The model of one task, and of many: what `adapt` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.estimators.inputs import read_target
+from condmeta.estimators.preparation import Preparation
+from condmeta.tasks.frames import as_vector, column_names, is_frame, numeric_matrix
+from condmeta.tasks.ids import explain_absent, factorize, positions
+from condmeta.tasks.taskset import check_finite
+
+
+class Head(NamedTuple):
+    """What turns a weight vector into predictions, shared by all tasks of one fit."""
+
+    owner: str
+    preparation: Preparation
+    inner: Any
+    feature_names: tuple[str, ...] | None
+    classes: np.ndarray | None
+    probabilistic: bool
+    resumable: bool
+
+    def read(self, X) -> np.ndarray:
+        """Return checked rows (N, d)."""
+        names = self.feature_names
+        if is_frame(X):
+            if names is not None and tuple(column_names(X)) != tuple(names):
+                raise DataError(
+                    "The feature names should match those that were passed during fit: "
+                    f"{list(names)}. Got {list(column_names(X))} instead."
+                )
+            X = numeric_matrix(X)
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        d = len(self.preparation.x_mean)
+        if X.ndim != 2 or X.shape[1] != d:
+            raise DataError(
+                f"X must have shape (rows, {d}), one column for each feature of the fit. "
+                f"Got shape {X.shape} instead."
+            )
+        return X
+
+    def read_labels(self, y, n_rows: int) -> np.ndarray:
+        """Return checked targets as numbers, classes as -1 and +1."""
+        y = read_target(y, n_rows, self.owner)
+        return as_vector(y) if self.classes is None else encode_labels(y, self.classes)
+
+    def scores(self, X, W, codes=None) -> np.ndarray:
+        """Return <row, w> of each row for one weight vector W, or for W[codes] row by row."""
+        rows = self.preparation.rows(X)
+        if codes is None:
+            return rows @ W + self.preparation.y_offset
+        return np.einsum("ij,ij->i", rows, W[codes]) + self.preparation.y_offset
+
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
+        return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the two class probabilities (N, 2) of a logistic model."""
+        if not self.probabilistic:
+            raise AttributeError("predict_proba is available with loss='logistic' only.")
+        positive = np.exp(-np.logaddexp(0.0, -scores))
+        return np.column_stack([1.0 - positive, positive])
+
+
+def encode_labels(y, classes) -> np.ndarray:
+    """Return labels as -1.0 and +1.0, or say which label is not a class of the fit."""
+    unknown = [label for label in np.unique(y).tolist() if label not in classes.tolist()]
+    if unknown:
+        raise DataError(f"y holds labels {unknown} that are not classes: {classes.tolist()}.")
+    return np.where(y == classes[1], 1.0, -1.0)
+
+
+class TaskModel:
+    """A linear model of one task, in the user's units.
+
+    Attributes
+    ----------
+    coef_ : (d,) array
+    intercept_ : float
+    theta_ : (d,) array, or (d+1,) with the intercept last
+        Where the task started: tau of its side information.
+    n_ : int
+        Points that the model has seen; 0 is zero-shot.
+    """
+
+    def __init__(self, head: Head, theta, coef, n: int, state=None, gap=None):
+        self._head, self._theta, self._coef, self._state = head, theta, coef, state
+        self.n_ = int(n)
+        self.gap_ = gap
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return self._head.preparation.to_user(self._coef)[0]
+
+    @property
+    def intercept_(self) -> float:
+        return float(self._head.preparation.to_user(self._coef)[1])
+
+    @property
+    def theta_(self) -> np.ndarray:
+        return user_vector(self._head.preparation, self._theta)
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the scores of rows X (N, d); their sign is the class."""
+        X = self._head.read(X)
+        check_finite(X, None, feature_names=self._head.feature_names)
+        return self._head.scores(X, self._coef)
+
+    def predict(self, X) -> np.ndarray:
+        """Return the predictions for rows X (N, d)."""
+        return self._head.decide(self.decision_function(X))
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Return class probabilities (N, 2); logistic loss only."""
+        return self._head.probabilities(self.decision_function(X))
+
+    def update(self, X, y) -> TaskModel:
+        """Add points; the result equals one `adapt` on all of them."""
+        require_resumable(self._head, self._state)
+        X = self._head.read(X)
+        y = self._head.read_labels(y, len(X))
+        check_finite(X, y, feature_names=self._head.feature_names)
+        prep = self._head.preparation
+        solved = self._head.inner.solve_tasks(
+            self._theta[None], prep.rows(X), prep.target(y), np.array([0, len(y)]),
+            state=self._state,
+        )  # fmt: skip
+        self._coef, self._state = solved.coef[0], solved.state
+        self.n_ += len(y)
+        return self
+
+    def __repr__(self) -> str:
+        return f"TaskModel(n={self.n_}, features={len(self.coef_)})"
+
+
+class TaskModels(Mapping):
+    """Models of many tasks, a mapping from task id to `TaskModel`.
+
+    Attributes
+    ----------
+    ids : (T,) array
+    coef_ : (T, d) array
+    intercept_ : (T,) array
+    theta_ : (T, d) array, or (T, d+1) with the intercept last
+    n_ : (T,) array
+    gap_ : (T,) array or None
+    """
+
+    def __init__(self, head: Head, ids, theta, coef, rows, gap=None):
+        self._head, self._theta, self._coef, self._rows = head, theta, coef, rows
+        self.ids = ids
+        self.n_ = np.diff(rows[2])
+        self.gap_ = gap
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return self._head.preparation.to_user(self._coef)[0]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return self._head.preparation.to_user(self._coef)[1]
+
+    @property
+    def theta_(self) -> np.ndarray:
+        return user_vector(self._head.preparation, self._theta)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self):
+        return iter(self.ids.tolist())
+
+    def __getitem__(self, task) -> TaskModel:
+        (t,) = positions(self.ids, [task])
+        if t < 0:
+            raise KeyError(task)
+        X, y, offsets = self._rows
+        state = None
+        if self._head.resumable:
+            part = slice(offsets[t], offsets[t + 1])
+            bounds = np.array([0, self.n_[t]])
+            state = self._head.inner.solve_tasks(
+                self._theta[t : t + 1], X[part], y[part], bounds
+            ).state
+        gap = None if self.gap_ is None else self.gap_[t]
+        return TaskModel(self._head, self._theta[t], self._coef[t], self.n_[t], state, gap)
+
+    def decision_function(self, X, *, task) -> np.ndarray:
+        """Return the scores of rows X (N, d), each by the model of its task."""
+        X = self._head.read(X)
+        codes, ids = factorize(task)
+        found = positions(self.ids, ids)
+        if (found < 0).any():
+            raise DataError(explain_absent(self.ids, ids[found < 0], "the adapted tasks"))
+        if len(codes) != len(X):
+            raise DataError(f"X has {len(X)} rows and task has {len(codes)} ids.")
+        check_finite(X, None, feature_names=self._head.feature_names)
+        return self._head.scores(X, self._coef, found[codes])
+
+    def predict(self, X, *, task) -> np.ndarray:
+        """Return the predictions for rows X (N, d), each by the model of its task."""
+        return self._head.decide(self.decision_function(X, task=task))
+
+    def predict_proba(self, X, *, task) -> np.ndarray:
+        """Return class probabilities (N, 2); logistic loss only."""
+        return self._head.probabilities(self.decision_function(X, task=task))
+
+    def __repr__(self) -> str:
+        return f"TaskModels({len(self)} tasks, features={len(self._head.preparation.x_mean)})"
+
+
+def user_vector(preparation: Preparation, W) -> np.ndarray:
+    """Return weight vectors in the user's units, the intercept last where there is one."""
+    coef, intercept = preparation.to_user(W)
+    if not preparation.fit_intercept:
+        return coef
+    return np.concatenate([coef, np.asarray(intercept)[..., None]], axis=-1)
+
+
+def require_resumable(head: Head, state) -> None:
+    """Say why points cannot be added exactly, where they cannot."""
+    if not head.resumable:
+        raise DataError(
+            "update is exact with inner='online' or loss='squared', and without feature maps of "
+            "the task's own points. Call adapt with all the points of the task instead."
+        )
+    if state is None:
+        raise DataError(
+            "This model was saved without what update needs. Save it with resume=True, or call "
+            "adapt with all the points of the task."
+        )

@@ -1,0 +1,146 @@
+"""The models of the tasks that a learner keeps, in flat arrays."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import ConvergenceWarning, DivergenceError
+from condmeta.inner.algorithms import Solved, solve_tasks
+from condmeta.tasks.ids import show_id, show_ids
+
+
+class TaskStore:
+    """Weight vectors of T tasks, in the learner's units.
+
+    Parameters
+    ----------
+    ids : (T,) object array
+    sizes : (T,) int array
+        Points of each task; 0 for a task known from its side information alone.
+    theta, coef : (T, width) arrays
+        Where each task starts, and its model.
+    own : (T, width) array or None
+        The models of the same tasks started from zero: what their own points say.
+    gap : (T,) array or None
+        Certificates of batch solves.
+    state, own_state : named tuples of arrays with T rows, or None
+        What `update` needs of either run. Sufficient statistics, which do not depend on where a
+        task starts, stand in `state` alone.
+    """
+
+    def __init__(self, ids, sizes, theta, coef, own=None, gap=None, state=None, own_state=None):
+        self.ids = ids
+        self.sizes = sizes
+        self.theta = theta
+        self.coef = coef
+        self.own = own
+        self.gap = gap
+        self.state = state
+        self.own_state = own_state
+
+    @classmethod
+    def solve(cls, inner, ids, theta, X, y, offsets, n_jobs) -> TaskStore:
+        """Solve tasks from their theta, and once more from zero."""
+        solved = solve_named(inner, ids, theta, X, y, offsets, n_jobs)
+        sizes, own, own_state = np.diff(offsets), None, None
+        if getattr(inner, "learns", True):
+            alone = solve_named(inner, ids, np.zeros_like(theta), X, y, offsets, n_jobs)
+            own, own_state = alone.coef, alone.state
+        if getattr(solved.state, "any_start", False):
+            own_state = None
+        return cls(ids, sizes, theta, solved.coef, own, solved.gap, solved.state, own_state)
+
+    @cached_property
+    def index(self) -> dict[Any, int]:
+        """Position of each id."""
+        return {task: position for position, task in enumerate(self.ids.tolist())}
+
+    def positions(self, ids) -> np.ndarray:
+        """Return the position of each id, -1 where it is not known."""
+        find = self.index.get
+        return np.fromiter((find(task, -1) for task in ids), np.int64, len(ids))
+
+    def extend(self, inner, at, X, y, offsets, n_jobs) -> TaskStore:
+        """Return a store in which the tasks at positions `at` have further points."""
+
+        def go_on(theta, state):
+            before = _rows(state, at)
+            with naming_task(self.ids[at]):
+                part = inner.solve_tasks(theta, X, y, offsets, state=before, n_jobs=n_jobs)
+            return part, _put(state, at, part.state)
+
+        part, state = go_on(self.theta[at], self.state)
+        coef = _put_rows(self.coef, at, part.coef)
+        own, own_state, zeros = self.own, self.own_state, np.zeros_like(self.theta[at])
+        if own is not None and own_state is not None:
+            alone, own_state = go_on(zeros, own_state)
+            own = _put_rows(own, at, alone.coef)
+        elif own is not None:
+            own = _put_rows(own, at, part.state.coef(zeros, inner.lam))
+        sizes = _put_rows(self.sizes, at, self.sizes[at] + np.diff(offsets))
+        gap = None if self.gap is None else _put_rows(self.gap, at, part.gap)
+        return TaskStore(self.ids, sizes, self.theta, coef, own, gap, state, own_state)
+
+    def concat(self, other: TaskStore) -> TaskStore:
+        """Return a store with the tasks of another one behind these."""
+        names = ("ids", "sizes", "theta", "coef", "own", "gap", "state", "own_state")
+        return TaskStore(*(_join(getattr(self, name), getattr(other, name)) for name in names))
+
+    def without_state(self) -> TaskStore:
+        """Return a store that can predict but not be updated."""
+        return TaskStore(self.ids, self.sizes, self.theta, self.coef, self.own, self.gap)
+
+
+def _rows(state, at):
+    return type(state)(*(array[at] for array in state))
+
+
+def _put_rows(array, at, values) -> np.ndarray:
+    out = array.copy()
+    out[at] = values
+    return out
+
+
+def _put(state, at, part):
+    return type(state)(*(_put_rows(a, at, b) for a, b in zip(state, part, strict=True)))
+
+
+def _join(a, b):
+    """Join arrays, or states part by part; None stays None."""
+    if a is None or b is None:
+        return None
+    if isinstance(a, tuple):
+        return type(a)(*map(_join, a, b))
+    return np.concatenate([a, b])
+
+
+def solve_named(inner, ids, theta, X, y, offsets, n_jobs=1, keep_state=True) -> Solved:
+    """Solve tasks; name those whose pass diverges, or whose gap stays above the tolerance."""
+    with naming_task(ids):
+        solved = solve_tasks(inner, theta, X, y, offsets, n_jobs=n_jobs, keep_state=keep_state)
+    if solved.unsolved is not None and len(solved.unsolved):
+        first = show_ids(ids[solved.unsolved])
+        warnings.warn(
+            f"{len(solved.unsolved)} tasks were not solved to tol={inner.tol:g}: {first}. Their "
+            "gap_ says how far they are; a larger lam or scale='standard' makes them easier.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return solved
+
+
+@contextmanager
+def naming_task(ids):
+    """Put the task's id into the sentence of a pass that diverges."""
+    try:
+        yield
+    except DivergenceError as error:
+        position = getattr(error, "position", None)
+        if position is None or ids[position] is None:  # None: the nameless task of adapt
+            raise
+        raise DivergenceError(f"Task {show_id(ids[position])}: {error}") from None

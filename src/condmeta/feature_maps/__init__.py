@@ -1,0 +1,13 @@
+"""Feature maps Phi: what is known about a task, as k numbers.
+
+Maps of the side table have `fit` and `transform`, as scikit-learn's transformers, which may stand
+in their place; they work for a task without any points. Maps of points have ``reads_points =
+True`` and ``transform_tasks(X, y, offsets)``; they need at least one point.
+"""
+
+from condmeta.feature_maps.composed import ComposedMap
+from condmeta.feature_maps.point_maps import MeanFourier, MeanInput, MeanInputOutput
+from condmeta.feature_maps.table_maps import CircleMap, Identity, RandomFourier
+
+__all__ = ["CircleMap", "ComposedMap", "Identity", "MeanFourier", "MeanInput", "MeanInputOutput"]
+__all__ += ["RandomFourier"]

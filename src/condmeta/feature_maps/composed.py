@@ -1,0 +1,273 @@
+"""Resolve the `feature_map` parameter: "auto", one map, or several side by side."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.tasks.encode import TableEncoder
+from condmeta.tasks.frames import is_frame, numeric_matrix
+from condmeta.tasks.ids import name_task
+from condmeta.tasks.task_table import TaskTable
+
+
+class ComposedMap:
+    """Turn side tables and points into features Phi (T, k), whatever the parts.
+
+    Parameters
+    ----------
+    feature_map : None, "auto", map, scikit-learn transformer, or list of them
+        None gives no features (k = 0), and so does "auto" without a side table. The parts are
+        copied before they are fitted.
+
+    Attributes
+    ----------
+    parts_ : list of fitted maps
+    widths_ : list of int, the number of features of each part
+    input_kinds_ : list of what each part reads: "table", "numbers", "points", or the kind of
+        table or array that a foreign transformer was fitted on
+    columns_ : tuple of str or None, the side columns seen in fit
+    names_out_ : tuple of str
+    n_features_out : int, k
+
+    Examples
+    --------
+    >>> table = TaskTable({"size": [1.0, 3.0]}, ids=["a", "b"])
+    >>> ComposedMap("auto").fit(table).transform(3, table=table, rows=[2, 0], fill=np.zeros(1))
+    array([[ 1.],
+           [ 0.],
+           [-1.]])
+    """
+
+    def __init__(self, feature_map: Any = "auto"):
+        self.feature_map = feature_map
+
+    def _parts(self) -> list[Any]:
+        """Return the parts as given, checked."""
+        given = self.feature_map
+        if given is None:
+            return []
+        parts = list(given) if isinstance(given, list | tuple) else [given]
+        for part in parts:
+            table_map = hasattr(part, "fit") and hasattr(part, "transform")
+            usable = part == "auto" if isinstance(part, str) else table_map or _is_point_map(part)
+            if not usable or isinstance(part, type):
+                raise DataError(
+                    "The 'feature_map' parameter must be 'auto', None, a map, a scikit-learn "
+                    f"transformer or a list of them. Got {part!r} instead."
+                )
+        return parts
+
+    @property
+    def reads_table(self) -> bool:
+        """Whether some part reads the side table; once fitted, "auto" without one does not."""
+        if hasattr(self, "input_kinds_"):
+            return any(kind != "points" for kind in self.input_kinds_)
+        return any(not _is_point_map(part) for part in self._parts())
+
+    @property
+    def reads_points(self) -> bool:
+        """Whether some part reads the points of the tasks."""
+        return any(_is_point_map(part) for part in self._parts())
+
+    @property
+    def needs_y(self) -> bool:
+        """Whether some part reads the targets of the points."""
+        return any(_is_point_map(p) and getattr(p, "needs_y", False) for p in self._parts())
+
+    @property
+    def n_features_out(self) -> int:
+        """Number of features k."""
+        return sum(self.widths_)
+
+    def fit(self, table: TaskTable | None = None, points: Any = None) -> ComposedMap:
+        """Fit the parts on the tasks that have a side row, and on the tasks' points.
+
+        `points` has attributes X, y and offsets (a `TaskSet`), or is a tuple of them.
+        """
+        self.columns_ = None if table is None else table.columns
+        self.parts_: list[Any] = []
+        self.input_kinds_: list[str] = []
+        self.widths_: list[int] = []
+        names: list[str] = []
+        for given in self._parts():
+            if isinstance(given, str):
+                if table is None:
+                    continue  # "auto" without side information: the unconditional case
+                part: Any = TableEncoder()
+            else:
+                part = copy.deepcopy(given)
+            kind = _input_kind(part, table, points)
+            if kind == "points":
+                if hasattr(part, "fit_tasks"):
+                    part.fit_tasks(*_arrays(points))
+            else:
+                self._run(part.fit, kind, table)
+            self.parts_.append(part)
+            self.input_kinds_.append(kind)
+            block = self._block(part, kind, table, _one_task(points))
+            self.widths_.append(block.shape[1])
+            names += _names(part, kind, block.shape[1], table, points)
+        self.names_out_ = tuple(names)
+        return self
+
+    def transform(
+        self,
+        n_tasks: int,
+        *,
+        table: TaskTable | None = None,
+        rows: Any = None,
+        points: Any = None,
+        fill: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return Phi (n_tasks, k).
+
+        Parameters
+        ----------
+        n_tasks : int
+        table : TaskTable, optional
+            The side rows of the tasks that have one.
+        rows : (table.n_tasks,) int array, optional
+            Positions of the table's rows among the tasks; by default 0, 1, 2, ...
+        points : TaskSet or (X, y, offsets), optional
+            The points of all tasks, some of which may have none.
+        fill : (k,) array, optional
+            What a task takes where it has no side row, or no points; without it such a task is a
+            DataError.
+        """
+        if table is not None and self.columns_ is not None and self.reads_table:
+            table = table.align(self.columns_)
+        elif table is not None and any(isinstance(part, str) for part in self._parts()):
+            raise DataError("Side information is given now, but there was none in fit.")
+        rows = np.arange(0 if table is None else table.n_tasks) if rows is None else rows
+        Phi = np.empty((n_tasks, self.n_features_out))
+        start = 0
+        for part, kind, width in zip(self.parts_, self.input_kinds_, self.widths_, strict=True):
+            block = slice(start, start + width)
+            if kind == "points":
+                offsets = np.zeros(n_tasks + 1, int) if points is None else _arrays(points)[2]
+                at = np.flatnonzero(np.diff(offsets))
+            else:
+                at = np.asarray(rows, dtype=np.int64)
+            if at.size < n_tasks:
+                if fill is None:
+                    lacking = "points" if kind == "points" else "side information"
+                    raise DataError(
+                        f"{n_tasks - at.size} of {n_tasks} tasks have no {lacking}, which the "
+                        f"feature map {_label(part)} reads."
+                    )
+                Phi[:, block] = np.asarray(fill)[block]
+            if at.size:
+                values = self._block(part, kind, table, points)
+                if values.shape[1] != width:
+                    raise DataError(
+                        f"The feature map {_label(part)} gave {values.shape[1]} features, "
+                        f"expected {width}."
+                    )
+                Phi[at, block] = values[at] if kind == "points" else values
+            start += width
+        return Phi
+
+    def _block(self, part: Any, kind: str, table: Any, points: Any) -> np.ndarray:
+        """Return the checked features of one part."""
+        if kind == "points":
+            out = part.transform_tasks(*_arrays(points))
+            n_rows, ids = len(_arrays(points)[2]) - 1, None
+        else:
+            out = self._run(part.transform, kind, table)
+            n_rows, ids = table.n_tasks, table.ids
+        if hasattr(out, "toarray"):
+            out = out.toarray()
+        out = numeric_matrix(out) if is_frame(out) else np.asarray(out)
+        if out.ndim != 2 or out.shape[0] != n_rows or out.dtype.kind not in "fiub":
+            raise DataError(
+                f"The feature map {_label(part)} gave an array of shape {out.shape} and type "
+                f"{out.dtype}, expected numbers of shape ({n_rows}, k)."
+            )
+        out = out.astype(np.float64, copy=False)
+        if not np.isfinite(out).all():
+            _refuse_gaps(table if kind != "points" else None)
+            t = int(np.argmax(~np.isfinite(out).all(axis=1)))
+            who = f"Task number {t}" if ids is None else name_task(ids[t])
+            raise DataError(f"{who} got NaN or infinity from the feature map {_label(part)}.")
+        return out
+
+    @staticmethod
+    def _run(method: Any, kind: str, table: Any) -> Any:
+        """Call fit or transform of a table map on the kind of input it reads."""
+        if kind == "table":
+            return method(table)
+        if kind == "numbers":
+            return method(table.numeric())
+        try:
+            return method(table.native(kind))
+        except (ValueError, TypeError) as error:
+            if not isinstance(error, DataError):
+                _refuse_gaps(table, error)
+            raise
+
+
+def _is_point_map(part: Any) -> bool:
+    return hasattr(part, "transform_tasks")
+
+
+def _label(part: Any) -> str:
+    return '"auto"' if isinstance(part, TableEncoder) else type(part).__name__
+
+
+def _arrays(points: Any) -> Sequence[Any]:
+    return points if isinstance(points, tuple) else (points.X, points.y, points.offsets)
+
+
+def _one_task(points: Any) -> Any:
+    """Return the points of the first task that has some: enough to know the width of a map."""
+    if points is None:
+        return None
+    X, y, offsets = _arrays(points)
+    end = next((int(end) for end in offsets if end > 0), 0)
+    return X[:end], None if y is None else y[:end], np.array([0, end])
+
+
+def _input_kind(part: Any, table: TaskTable | None, points: Any) -> str:
+    """Name what a part reads; a foreign transformer reads the kind of table that fit was given."""
+    if _is_point_map(part):
+        if points is None:
+            raise DataError(f"The feature map {_label(part)} reads the points of the tasks.")
+        return "points"
+    if table is None:
+        raise DataError(f"The feature map {_label(part)} reads side information: pass side_info=.")
+    if isinstance(part, TableEncoder):
+        return "table"
+    if getattr(part, "reads_numbers", False):
+        return "numbers"
+    return table.backend or ("array" if table.is_numeric else "object")
+
+
+def _names(part: Any, kind: str, width: int, table: Any, points: Any) -> list[str]:
+    """Name the features of a fitted part."""
+    if isinstance(part, TableEncoder):
+        return list(part.names_out_)
+    if hasattr(part, "names_out"):
+        if kind != "points":
+            return list(part.names_out(table.columns))
+        given = getattr(points, "feature_names", None)
+        return list(part.names_out(given or [f"x{j}" for j in range(_arrays(points)[0].shape[1])]))
+    try:
+        names = [str(name) for name in part.get_feature_names_out()]
+    except (AttributeError, ValueError, TypeError):
+        names = []
+    return names if len(names) == width else [f"{_label(part).lower()}{j}" for j in range(width)]
+
+
+def _refuse_gaps(table: TaskTable | None, error: Exception | None = None) -> None:
+    """Blame a gap in the side table, if there is one, for what a map could not do."""
+    if table is not None and table.gaps().any():
+        t, j = np.argwhere(table.gaps())[0]
+        raise DataError(
+            f"{name_task(table.ids[t])} has NaN (no value) in side column {table.columns[j]!r}: "
+            'feature_map="auto" handles gaps.'
+        ) from error

@@ -1,0 +1,217 @@
+r"""The losses, one row each.
+
+Every loss l(z, y) is convex in the prediction z. All but the logistic one are a row of five
+numbers: with the residual e = z - y they are
+
+    l(z, y) = max over a in [low, high] of   a e - curvature a^2 / 2 - dead_zone |a|,
+
+so that value, slope and conjugate have one formula each, written once below. The maximiser a is the
+slope; where it is not unique (a kink) the slope is 0. The conjugate is
+
+    l*(a) = a y + curvature a^2 / 2 + dead_zone |a|   for a in [low, high],   +inf elsewhere.
+
+Labels of the classification losses are -1 and +1; `signed` rows have [low, high] for y = +1 and the
+mirrored interval for y = -1.
+
+To add a loss, add a row to `LOSSES`. An object of one's own needs `value(z, y)` and `slope(z, y)`,
+and for the batch inner algorithm `conjugate(a, y)`; see `condmeta.testing.check_loss`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+
+LOGISTIC = -1.0  # curvature that marks the logistic loss for the compiled engine
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss given by its row of numbers.
+
+    Parameters
+    ----------
+    name : str
+    curvature : float
+        Second derivative inside the box; 0 for piecewise linear losses.
+    dead_zone : float
+        Half-width of the zone around y without loss.
+    low, high : float
+        Smallest and largest slope.
+    signed : bool
+        Whether the interval is mirrored for y = -1 (labels -1 and +1).
+
+    Examples
+    --------
+    >>> from condmeta.losses import Huber
+    >>> Huber(delta=1.0).value([0.5, 3.0], [0.0, 0.0])
+    array([0.125, 2.5  ])
+    """
+
+    name: str
+    curvature: float
+    dead_zone: float
+    low: float
+    high: float
+    signed: bool = False
+
+    @property
+    def lipschitz(self) -> float:
+        """L, the largest absolute slope."""
+        return max(-self.low, self.high)
+
+    @property
+    def native(self) -> tuple[float, float, float, float, bool]:
+        """The row as the compiled engine reads it."""
+        return (self.curvature, self.dead_zone, self.low, self.high, self.signed)
+
+    def box(self, y) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest and the largest slope for each label y."""
+        y = np.asarray(y, dtype=float)
+        low, high = np.full(y.shape, self.low), np.full(y.shape, self.high)
+        if self.signed:
+            low, high = np.where(y > 0, low, -high), np.where(y > 0, high, -low)
+        return low, high
+
+    def slope(self, z, y, tie=0.0) -> np.ndarray:
+        """Return a subgradient in z; 0 at a kink, and within `tie` of it.
+
+        `tie` matters to piecewise linear losses only: the others have continuous slopes.
+        """
+        e = np.asarray(z, dtype=float) - y
+        low, high = self.box(y)
+        excess = np.maximum(np.abs(e) - self.dead_zone, 0.0)
+        if self.curvature:
+            return np.clip(np.sign(e) * excess / self.curvature, low, high)
+        return np.where(excess <= tie, 0.0, np.where(e > 0, high, low))
+
+    def value(self, z, y) -> np.ndarray:
+        """Return l(z, y)."""
+        e = np.asarray(z, dtype=float) - y
+        a = self.slope(z, y)
+        return a * e - self.curvature * a**2 / 2 - self.dead_zone * np.abs(a)
+
+    def conjugate(self, a, y) -> np.ndarray:
+        """Return l*(a) = sup over z of a z - l(z, y)."""
+        a, y = np.asarray(a, dtype=float), np.asarray(y, dtype=float)
+        low, high = self.box(y)
+        inside = a * y + self.curvature * a**2 / 2 + self.dead_zone * np.abs(a)
+        return np.where((a >= low) & (a <= high), inside, np.inf)
+
+
+@dataclass(frozen=True)
+class LogisticLoss:
+    """The logistic loss log(1 + exp(-y z)) for labels -1 and +1.
+
+    Its conjugate is the negative entropy of p = -a y in [0, 1].
+
+    Examples
+    --------
+    >>> from condmeta.losses import Logistic
+    >>> Logistic().slope(0.0, 1.0)
+    array(-0.5)
+    """
+
+    name: str = "logistic"
+    lipschitz: float = 1.0
+    native = (LOGISTIC, 0.0, -1.0, 0.0, True)
+    signed = True
+
+    def slope(self, z, y, tie=0.0) -> np.ndarray:
+        """Return the derivative -y / (1 + exp(y z)); it has no kinks, so `tie` is not used."""
+        margin = np.asarray(y, dtype=float) * np.asarray(z, dtype=float)
+        # exp(-logaddexp(0, m)) = 1 / (1 + exp(m)) without overflow.
+        return -np.asarray(y) * np.exp(-np.logaddexp(0.0, margin))
+
+    def value(self, z, y) -> np.ndarray:
+        """Return log(1 + exp(-y z))."""
+        return np.logaddexp(0.0, -np.asarray(y, dtype=float) * np.asarray(z, dtype=float))
+
+    def conjugate(self, a, y) -> np.ndarray:
+        """Return p log p + (1 - p) log(1 - p) with p = -a y, +inf outside [0, 1]."""
+        p = -np.asarray(a, dtype=float) * y
+        inside = (p >= 0) & (p <= 1)
+        safe = np.where(inside, p, 0.5)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            entropy = safe * np.log(safe) + (1 - safe) * np.log1p(-safe)
+        return np.where(inside, np.nan_to_num(entropy, nan=0.0), np.inf)
+
+
+def Absolute() -> Loss:  # noqa: N802 - reads as a class where it is used
+    """Return |e|; L = 1, slope 0 at e = 0."""
+    return Loss("absolute", 0.0, 0.0, -1.0, 1.0)
+
+
+def Squared() -> Loss:  # noqa: N802
+    """Return e^2 / 2 (half the square); L = inf, so the paper's bounds do not cover it."""
+    return Loss("squared", 1.0, 0.0, -np.inf, np.inf)
+
+
+def Huber(delta: float = 1.35) -> Loss:  # noqa: N802
+    """Return e^2 / 2 for |e| <= delta, delta |e| - delta^2 / 2 beyond; L = delta."""
+    _check_range("delta", delta, 0.0, np.inf)
+    return Loss("huber", 1.0, 0.0, -float(delta), float(delta))
+
+
+def Pinball(q: float = 0.5) -> Loss:  # noqa: N802
+    """Return max(-q e, (1 - q) e), whose minimiser is the q-quantile; slope 0 at e = 0."""
+    _check_range("q", q, 0.0, 1.0)
+    return Loss("pinball", 0.0, 0.0, -float(q), 1.0 - float(q))
+
+
+def EpsilonInsensitive(eps: float = 0.1) -> Loss:  # noqa: N802
+    """Return max(|e| - eps, 0); L = 1, slope 0 at |e| = eps."""
+    _check_range("eps", eps, 0.0, np.inf)
+    return Loss("epsilon_insensitive", 0.0, float(eps), -1.0, 1.0)
+
+
+def Hinge() -> Loss:  # noqa: N802
+    """Return max(1 - y z, 0) for labels -1 and +1; L = 1, slope 0 at y z = 1."""
+    return Loss("hinge", 0.0, 0.0, -1.0, 0.0, signed=True)
+
+
+def Logistic() -> LogisticLoss:  # noqa: N802
+    """Return log(1 + exp(-y z)) for labels -1 and +1; L = 1."""
+    return LogisticLoss()
+
+
+LOSSES = {
+    "absolute": Absolute,
+    "squared": Squared,
+    "huber": Huber,
+    "pinball": Pinball,
+    "epsilon_insensitive": EpsilonInsensitive,
+    "hinge": Hinge,
+    "logistic": Logistic,
+}
+
+
+def get_loss(loss: Any):
+    """Return the loss object of a name, or the object itself if it has `value` and `slope`.
+
+    Examples
+    --------
+    >>> from condmeta.losses import get_loss
+    >>> get_loss("hinge").lipschitz
+    1.0
+    """
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]()
+    if not isinstance(loss, str) and hasattr(loss, "value") and hasattr(loss, "slope"):
+        return loss
+    names = ", ".join(repr(name) for name in LOSSES)
+    raise DataError(
+        f"The 'loss' parameter must be one of {names}, or an object with methods 'value' and "
+        f"'slope'. Got {loss!r} instead."
+    )
+
+
+def _check_range(name: str, value: float, low: float, high: float) -> None:
+    if not low < value < high:
+        raise DataError(
+            f"The '{name}' parameter must be a float in ({low:g}, {high:g}). Got {value!r} instead."
+        )

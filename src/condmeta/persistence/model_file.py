@@ -1,0 +1,143 @@
+"""Save any registered object as a model file, read it back, or read its card alone."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import warnings
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import ModelFileError
+from condmeta.persistence.container import FORMAT, FORMAT_VERSION, read_container, write_container
+from condmeta.persistence.decoder import Decoder
+from condmeta.persistence.encoder import encode
+from condmeta.persistence.refusal import naming
+
+
+def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> None:
+    """Write an object to a model file, atomically.
+
+    Parameters
+    ----------
+    path : path
+        Where to. An old file there is replaced only once the new one is complete.
+    obj : object
+        An object of a registered class, of values that can be stored (see `encode`).
+    card : dict
+        What a reader should know before loading: engine, sizes, schema, settings. Dicts, lists,
+        strings and numbers; infinities and NaN are written as strings. Format, versions, date and
+        class are added.
+
+    Notes
+    -----
+    The same object gives the same bytes if the environment variable SOURCE_DATE_EPOCH is set.
+    """
+    model, arrays = encode(obj)
+    automatic = _automatic_card(obj)
+    taken = sorted(automatic.keys() & card.keys())
+    if taken:
+        raise ValueError(f"The card must not set {', '.join(taken)}: they are filled in.")
+    write_container(path, automatic | _plain(card, "card"), model, arrays)
+
+
+def read_model(path: str | os.PathLike) -> Any:
+    """Read the object in a model file; nothing in the file can run.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is truncated, damaged, foreign or of a newer format.
+    FileNotFoundError
+        If there is no such file.
+    """
+    with naming(path):
+        card, model, arrays = read_container(path)
+        decoder = Decoder(arrays)
+        obj = decoder.decode(model)
+        decoder.finish()
+        written, here = card["scikit_learn_version"], _version("scikit-learn")
+    if decoder.has_sklearn and _minor(written) != _minor(here):
+        warnings.warn(
+            f"'{os.fspath(path)}' holds a transformer saved with scikit-learn {written}, "
+            f"and this is {here}: it may behave differently. Fit and save the model again, or "
+            f"install scikit-learn {written}.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return obj
+
+
+def read_card(path: str | os.PathLike) -> dict[str, Any]:
+    """Read the card of a model file: format, versions, date, class, and what `save` added.
+
+    The arrays are not read, so the cost does not depend on the size of the model.
+    """
+    with naming(path):
+        return read_container(path, card_only=True)[0]
+
+
+def _automatic_card(obj: Any) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "condmeta_version": _version("condmeta"),
+        "created": _created(),
+        "python_version": platform.python_version(),
+        "numpy_version": np.__version__,
+        "scikit_learn_version": _version("scikit-learn"),
+        "class": type(obj).__name__,
+    }
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def _minor(version: str) -> list[str]:
+    return str(version).split(".")[:2]
+
+
+def _created() -> str:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
+        return datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError) as error:
+        raise ModelFileError(
+            "The environment variable SOURCE_DATE_EPOCH must be a whole number of seconds. "
+            f"Got {epoch!r} instead."
+        ) from error
+
+
+def _plain(value: Any, path: str) -> Any:
+    """Return a value of the card as plain JSON."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, dict):
+        return {_plain_key(k, path): _plain(v, f"{path}[{k!r}]") for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v, f"{path}[{i}]") for i, v in enumerate(value)]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise ModelFileError(
+        f"{path} is an object of class {type(value).__qualname__}; a card holds only dicts, lists, "
+        "strings and numbers."
+    )
+
+
+def _plain_key(key: Any, path: str) -> str:
+    if not isinstance(key, str):
+        raise ModelFileError(f"{path} has the key {key!r}; the keys of a card must be strings.")
+    return key

@@ -1,0 +1,81 @@
+"""Find the rows that no learner can use, and name their task and column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.tasks.ids import name_task, show_ids
+
+
+def check_finite(
+    X: np.ndarray | None,
+    y: np.ndarray | None = None,
+    tasks: Any = None,
+    *,
+    feature_names: Sequence[str] | None = None,
+    target_name: str | None = None,
+) -> None:
+    """Raise a DataError that names task and column where X or y is NaN or infinite.
+
+    Parameters
+    ----------
+    X : (N, d) float array or None
+    y : (N,) float array or None
+    tasks : (ids, offsets), or row-aligned ids (N,), or None
+        Whose rows these are; None leaves the task out of the message.
+    feature_names, target_name : optional
+        Names for the message.
+
+    Examples
+    --------
+    >>> check_finite(np.array([[0.0], [np.nan]]), tasks=["a", "b"])
+    Traceback (most recent call last):
+    condmeta.errors.DataError: Task 'b' has NaN in feature 0 of X: fill it or drop the row.
+    """
+    if X is not None and not _all_finite(X):
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(X))[0])
+        named = (
+            f"feature {column}" if feature_names is None else f"column {feature_names[column]!r}"
+        )
+        raise DataError(_sentence(X, row, X[row, column], f"{named} of X", tasks))
+    if y is not None and not _all_finite(y):
+        row = int(np.argmax(~np.isfinite(y)))
+        named = "y" if target_name is None else f"the target {target_name!r}"
+        raise DataError(_sentence(y[:, None], row, y[row], named, tasks))
+
+
+def _all_finite(array: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        # one pass without a temporary; an overflow of finite numbers is looked at again
+        return bool(np.isfinite(array.sum())) or bool(np.isfinite(array).all())
+
+
+def _sentence(values: np.ndarray, row: int, value: float, where: str, tasks: Any) -> str:
+    """Describe the first bad entry, and how many there are in how many tasks."""
+    bad = ~np.isfinite(values)
+    count = int(bad.sum())
+    word = "NaN" if np.isnan(value) else "infinity"
+    of_row = _task_of_row(tasks)
+    begin = f"Row {row}" if of_row is None else name_task(of_row(row))
+    sentence = f"{begin} has {word} in {where}"
+    if count > 1:
+        sentence += f" ({count} such values"
+        if of_row is not None:
+            hit = list(dict.fromkeys(of_row(i) for i in np.flatnonzero(bad.any(axis=1)).tolist()))
+            sentence += f" in {len(hit)} task{'s' if len(hit) > 1 else ''}: {show_ids(hit)}"
+        sentence += ")"
+    return sentence + ": fill it or drop the row."
+
+
+def _task_of_row(tasks: Any) -> Any:
+    """Return a function from a row to its task id, or None."""
+    if tasks is None:
+        return None
+    if isinstance(tasks, tuple) and len(tasks) == 2 and np.ndim(tasks[1]) == 1:
+        ids, offsets = tasks
+        return lambda row: ids[int(np.searchsorted(offsets, row, side="right")) - 1]
+    return lambda row: tasks[row]

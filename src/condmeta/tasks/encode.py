@@ -1,0 +1,188 @@
+"""Encode a raw side table as numbers: what `feature_map="auto"` does."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.tasks.ids import name_task
+from condmeta.tasks.numbers import level_name
+from condmeta.tasks.task_table import TaskTable
+
+OTHER = "(other)"
+MISSING = "(missing)"
+
+
+class TableEncoder:
+    """Encode numbers, booleans, categories and text of a side table, gaps included.
+
+    Numbers are centred and scaled to unit variance over the fitted tasks; a constant column
+    becomes zero. Booleans are 0 and 1. A gap in either sits at the mean, and an indicator column
+    marks it if gaps were seen in fit. Text and categories are one-hot in sorted order; a column
+    with more than `max_levels` levels pools the rare ones (seen in fewer than `min_tasks` tasks,
+    or 0.2 % of the tasks if that is more) in one column; gaps seen in fit are a level of their
+    own; levels not seen in fit are all zero, with one warning.
+
+    Parameters
+    ----------
+    min_tasks : int
+        Fewest tasks that give a level a column of its own in a column of many levels.
+    max_levels : int
+        Number of levels up to which nothing is pooled.
+
+    Attributes
+    ----------
+    columns_ : tuple of str
+    kinds_ : dict of name -> "number", "boolean" or "category"
+    means_, scales_ : dict of name -> float, for numbers and booleans
+    gaps_ : dict of name -> bool, whether fit saw gaps
+    levels_, pooled_ : dict of name -> tuple of str, levels with a column and pooled ones
+    names_out_ : tuple of str
+
+    Examples
+    --------
+    >>> table = TaskTable({"size": [1.0, 3.0], "city": ["Rome", "Bonn"]}, ids=["a", "b"])
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.names_out_
+    ('size', 'city=Bonn', 'city=Rome')
+    >>> encoder.transform(table).tolist()
+    [[-1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+
+    def __init__(self, min_tasks: int = 2, max_levels: int = 20):
+        self.min_tasks = min_tasks
+        self.max_levels = max_levels
+
+    def fit(self, table: TaskTable) -> TableEncoder:
+        """Learn means, scales and levels from the rows of a table."""
+        self.columns_ = table.columns
+        self.kinds_: dict[str, str] = {}
+        self.means_: dict[str, float] = {}
+        self.scales_: dict[str, float] = {}
+        self.gaps_: dict[str, bool] = {}
+        self.levels_: dict[str, tuple[str, ...]] = {}
+        self.pooled_: dict[str, tuple[str, ...]] = {}
+        names: list[str] = []
+        for name, column in table.data.items():
+            self.kinds_[name] = kind = _kind(column)
+            if kind == "category":
+                names += self._fit_levels(name, column)
+            else:
+                names += self._fit_numbers(name, _numbers(column, name, table.ids), kind)
+        self.names_out_ = tuple(names)
+        return self
+
+    def _fit_numbers(self, name: str, values: np.ndarray, kind: str) -> list[str]:
+        seen = values[~np.isnan(values)]
+        constant = seen.size == 0 or seen.min() == seen.max()
+        mean = 0.0 if seen.size == 0 else float(seen[0] if constant else seen.mean())
+        scale = 1.0 if constant or kind == "boolean" else float(seen.std())
+        self.means_[name] = mean
+        self.scales_[name] = scale if scale > 0 else 1.0
+        self.gaps_[name] = bool(seen.size < values.size)
+        return [name, f"{name}={MISSING}"] if self.gaps_[name] else [name]
+
+    def _fit_levels(self, name: str, column: np.ndarray) -> list[str]:
+        counts: dict[str, int] = {}
+        for level in _texts(column):
+            if level is not None:
+                counts[level] = counts.get(level, 0) + 1
+        fewest = max(self.min_tasks, 0.002 * column.size) if len(counts) > self.max_levels else 0
+        self.levels_[name] = tuple(sorted(v for v, n in counts.items() if n >= fewest))
+        self.pooled_[name] = tuple(sorted(v for v, n in counts.items() if n < fewest))
+        self.gaps_[name] = None in column.tolist()
+        extra = [OTHER] * bool(self.pooled_[name]) + [MISSING] * self.gaps_[name]
+        return [f"{name}={level}" for level in [*self.levels_[name], *extra]]
+
+    def transform(self, table: TaskTable) -> np.ndarray:
+        """Return the encoded table, (T, k) float64."""
+        table = table.align(self.columns_)
+        unseen = self.unseen_levels(table)
+        if unseen:
+            shown = "; ".join(
+                f"{name!r}: {', '.join(map(repr, levels[:5]))}{', ...' if len(levels) > 5 else ''}"
+                for name, levels in unseen.items()
+            )
+            warnings.warn(
+                f"Side columns hold levels not seen in fit, encoded as all zero: {shown}.",
+                UserWarning,
+                stacklevel=2,
+            )
+        blocks = [np.empty((table.n_tasks, 0))]
+        for name, column in table.data.items():
+            encode = self._one_hot if self.kinds_[name] == "category" else self._scaled
+            blocks.append(encode(name, column, table.ids))
+        return np.concatenate(blocks, axis=1)
+
+    def _scaled(self, name: str, column: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        values = _numbers(column, name, ids)
+        gap = np.isnan(values)
+        filled = np.where(gap, self.means_[name], values)
+        if self.kinds_[name] == "number":
+            filled = (filled - self.means_[name]) / self.scales_[name]
+        return np.column_stack([filled, gap] if self.gaps_[name] else [filled]).astype(float)
+
+    def _one_hot(self, name: str, column: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        place = self._places(name)
+        width = len(set(place.values()))
+        # levels without a place go to an extra column, which is cut off
+        at = [place.get(level, width) for level in _texts(column)]
+        out = np.zeros((column.size, width + 1))
+        out[np.arange(column.size), at] = 1.0
+        return out[:, :width]
+
+    def _places(self, name: str) -> dict[str | None, int]:
+        """Return level -> column within the block of a categorical column."""
+        levels, pooled = self.levels_[name], self.pooled_[name]
+        place: dict[str | None, int] = {level: j for j, level in enumerate(levels)}
+        place |= dict.fromkeys(pooled, len(levels))
+        if self.gaps_[name]:
+            place[None] = len(levels) + bool(pooled)
+        return place
+
+    def unseen_levels(self, table: TaskTable) -> dict[str, list[str]]:
+        """Return for each categorical column the levels of a table that fit did not see."""
+        out = {}
+        for name, kind in self.kinds_.items():
+            if kind == "category":
+                known = {*self.levels_[name], *self.pooled_[name]}
+                levels = dict.fromkeys(v for v in _texts(table.data[name]) if v is not None)
+                new = [level for level in levels if level not in known]
+                if new:
+                    out[name] = new
+        return out
+
+
+def _kind(column: np.ndarray) -> str:
+    if column.dtype == bool:
+        return "boolean"
+    if column.dtype != object:
+        return "number"
+    return "boolean" if all(v is None or isinstance(v, bool) for v in column) else "category"
+
+
+def _numbers(column: np.ndarray, name: str, ids: np.ndarray) -> np.ndarray:
+    """Return a column that was numeric in fit as floats with NaN for gaps."""
+    if column.dtype == object:
+        values: list[Any] = column.tolist()
+        text = next((v for v in values if isinstance(v, str)), None)
+        if text is not None:
+            raise DataError(
+                f"Side column {name!r} held numbers in fit and holds text ({text!r}, ...) now."
+            )
+        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+    column = column.astype(np.float64)
+    if np.isinf(column).any():
+        task_id = ids[int(np.argmax(np.isinf(column)))]
+        raise DataError(f"{name_task(task_id)} has infinity in side column {name!r}.")
+    return column
+
+
+def _texts(column: np.ndarray) -> list[str | None]:
+    """Return a categorical column as text with None for gaps, numbers written as text."""
+    if column.dtype == object:
+        return [v if v is None or isinstance(v, str) else level_name(v) for v in column.tolist()]
+    return [None if v != v else level_name(v) for v in column.tolist()]

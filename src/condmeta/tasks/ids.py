@@ -1,0 +1,267 @@
+"""Task ids: from any column to integer codes and back.
+
+An id is a Python str, int, float, bool, date, datetime or a tuple of these. Ids stand in the order
+of first appearance, never sorted, because the order of tasks matters to an online learner.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.tasks.codes import int_codes, object_codes, text_codes
+from condmeta.tasks.frames import (
+    as_native,
+    backend_of,
+    column_names,
+    eager,
+    get_series,
+    is_frame,
+    is_series,
+)
+from condmeta.tasks.messages import explain_absent, explain_mismatch, name_task, show_id, show_ids
+from condmeta.tasks.numbers import is_na
+
+__all__ = [
+    "as_id_array",
+    "combine",
+    "explain_absent",
+    "explain_mismatch",
+    "factorize",
+    "group_rows",
+    "id_columns",
+    "name_task",
+    "positions",
+    "show_id",
+    "show_ids",
+]
+
+_PLAIN = {str, int, bool, date, datetime}
+
+
+def factorize(values: Any, *, what: str = "task") -> tuple[np.ndarray, np.ndarray]:
+    """Number the ids of a column in the order of first appearance.
+
+    Parameters
+    ----------
+    values : array-like (N,), or table or array (N, m)
+        Several columns make tuple ids; a table of one column is that column.
+    what : str
+        Whose ids these are, for messages.
+
+    Returns
+    -------
+    codes : (N,) int64
+    ids : (T,) object, with ``ids[codes]`` the column. Cost: a sort of N integers at most, or
+        N dictionary look-ups for text.
+
+    Examples
+    --------
+    >>> codes, ids = factorize(["b", "a", "b"])
+    >>> codes.tolist(), ids.tolist()
+    ([0, 1, 0], ['b', 'a'])
+    """
+    if is_frame(values):
+        frame = eager(values)
+        return combine([get_series(frame, name) for name in column_names(frame)], what)
+    if is_series(values):
+        codes, ids = _series_codes(values)
+    elif isinstance(values, np.ndarray):
+        if values.ndim == 2:
+            return combine(list(values.T), what)
+        if values.ndim != 1:
+            raise DataError(f"{what} must hold one id a row, got shape {values.shape}.")
+        codes, ids = _array_codes(values)
+    elif isinstance(values, str) or not isinstance(values, Iterable):
+        raise DataError(f"{what} must hold one id a row, got {values!r}.")
+    else:
+        codes, ids = object_codes(list(values))
+    return _finish(codes, ids, what)
+
+
+def _finish(codes: np.ndarray, ids: list, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """Make ids plain Python objects, merge those that became equal, refuse missing ones."""
+    if not set(map(type, ids)) <= _PLAIN:
+        ids = [_plain(value, what) for value in ids]
+        if len(set(ids)) < len(ids):
+            merged, ids = object_codes(ids)
+            # -1 (missing) points at the extra last entry
+            codes = np.append(merged, -1)[codes]
+    missing = codes < 0
+    if None in ids:
+        missing |= codes == ids.index(None)
+    if missing.any():
+        rows = np.flatnonzero(missing)
+        shown = ", ".join(map(str, rows[:5].tolist())) + (", ..." if rows.size > 5 else "")
+        raise DataError(
+            f"The {what} ids have {rows.size} missing values among {codes.size} rows "
+            f"(rows {shown}): give every row an id, or drop it."
+        )
+    return codes, as_id_array(ids)
+
+
+def as_id_array(ids: Sequence[Any]) -> np.ndarray:
+    """Return Python ids as a 1-D object array, tuples kept whole."""
+    return np.fromiter(ids, dtype=object, count=len(ids))
+
+
+def _array_codes(values: np.ndarray) -> tuple[np.ndarray, list]:
+    kind = values.dtype.kind
+    if kind in "iub":
+        codes, first = int_codes(values)
+        return codes, values[first].tolist()
+    if kind == "f":
+        gaps = np.isnan(values)
+        codes, first = int_codes((values + 0.0).astype(np.float64).view(np.int64))
+        return np.where(gaps, -1, codes), values[first].tolist()
+    if kind == "M":
+        gaps = np.isnat(values)
+        codes, first = int_codes(values.view(np.int64))
+        return np.where(gaps, -1, codes), _from_datetime64(values[first])
+    return text_codes(values) if kind == "U" else object_codes(values)
+
+
+def _from_datetime64(values: np.ndarray) -> list:
+    """Turn datetime64 into dates (whole days by unit) or datetimes."""
+    days = np.datetime_data(values.dtype)[0] in ("Y", "M", "W", "D")
+    coarse = values.astype("M8[D]" if days else "M8[us]")
+    if (coarse.astype(values.dtype) != values)[~np.isnat(values)].any():
+        raise DataError("Task ids are times finer than a microsecond: round them first.")
+    return coarse.astype(object).tolist()
+
+
+def _series_codes(series: Any) -> tuple[np.ndarray, list]:
+    """Code a column by its own library; -1 stands for missing."""
+    backend = backend_of(series)
+    if backend == "pandas":
+        codes, ids = series.factorize()
+        return codes.astype(np.int64), ids.tolist()
+    if backend == "pyarrow":
+        chunks = as_native(series).dictionary_encode().unify_dictionaries()
+        encoded = chunks.combine_chunks()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        # a dictionary may hold its entries in another order, or unused ones
+        seen, first = int_codes(codes)
+        entries = encoded.dictionary.to_pylist()
+        return seen, [None if code < 0 else entries[code] for code in codes[first].tolist()]
+    import narwhals.stable.v2 as nw
+
+    column = nw.from_native(series, series_only=True)
+    dtype = column.dtype
+    zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
+    simple = dtype.is_integer() or dtype.is_float() or isinstance(dtype, nw.Date | nw.Datetime)
+    if column.null_count() == 0 and simple and not zoned:
+        return _array_codes(column.to_numpy())
+    if backend == "polars" and dtype == nw.String and column.null_count() == 0:
+        distinct = series.unique(maintain_order=True)
+        coded = series.cast(sys.modules["polars"].Enum(distinct)).to_physical()
+        return coded.to_numpy().astype(np.int64), distinct.to_list()
+    return object_codes(column.to_list())
+
+
+def combine(columns: list, what: str = "task") -> tuple[np.ndarray, np.ndarray]:
+    """Code several columns as tuple ids; one column stays plain."""
+    if not columns:
+        raise DataError(f"The {what} ids need at least one column.")
+    if len(columns) == 1:
+        return factorize(columns[0], what=what)
+    coded = [factorize(column, what=what) for column in columns]
+    joint = coded[0][0]
+    first = np.empty(0, np.int64)
+    for codes, ids in coded[1:]:
+        joint, first = int_codes(joint * max(1, len(ids)) + codes)
+    return joint, as_id_array(list(zip(*(i[c[first]].tolist() for c, i in coded), strict=True)))
+
+
+def _plain(value: Any, what: str) -> Any:
+    """Return an id as a plain Python object, None if it is missing."""
+    if is_na(value):
+        return None
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else _from_datetime64(np.array([value]))[0]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, tuple):
+        parts = tuple(_plain(part, what) for part in value)
+        return None if None in parts else parts
+    if hasattr(value, "to_pydatetime"):
+        if getattr(value, "nanosecond", 0):
+            raise DataError("Task ids are times finer than a microsecond: round them first.")
+        return value.to_pydatetime()
+    for kind in (bool, int, str, float):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, date):
+        return value
+    raise DataError(
+        f"The {what} ids must be text, numbers, booleans, dates or tuples of them; "
+        f"got {value!r} of type {type(value).__name__}: convert it to text."
+    )
+
+
+def group_rows(codes: np.ndarray, n_tasks: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bring the rows of each task together, keeping their order.
+
+    Returns
+    -------
+    order : (N,) int64, so that ``codes[order]`` is sorted and rows of a task keep their order
+    offsets : (T+1,) int64, task t holding rows ``order[offsets[t]:offsets[t + 1]]``
+
+    Examples
+    --------
+    >>> order, offsets = group_rows(np.array([0, 1, 0]), 2)
+    >>> order.tolist(), offsets.tolist()
+    ([0, 2, 1], [0, 2, 3])
+    """
+    offsets = np.zeros(n_tasks + 1, np.int64)
+    np.cumsum(np.bincount(codes, minlength=n_tasks), out=offsets[1:])
+    if (codes[1:] >= codes[:-1]).all():
+        return np.arange(codes.size, dtype=np.int64), offsets
+    # NumPy sorts 16-bit keys by counting: two passes cost less than one 64-bit sort
+    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
+    if n_tasks > 1 << 16:
+        if n_tasks > 1 << 32:
+            return np.argsort(codes, kind="stable"), offsets
+        high = (codes >> 16).astype(np.uint16)
+        order = order[np.argsort(high[order], kind="stable")]
+    return order.astype(np.int64, copy=False), offsets
+
+
+def positions(ids: Iterable[Any], wanted: Iterable[Any]) -> np.ndarray:
+    """Return where each wanted id stands among ids, -1 where it does not."""
+    known = list(ids)
+    asked = list(wanted)
+    index = dict(zip(known, range(len(known)), strict=True))
+    return np.fromiter(map(index.get, asked, repeat(-1)), np.int64, len(asked))
+
+
+def id_columns(ids: Iterable[Any], name: Any = None) -> dict[str, np.ndarray]:
+    """Spread ids over the columns of a table: one a part for tuple ids.
+
+    `name` is the name of the task column, or a tuple of names.
+    """
+    listed = list(ids)
+    width = len(listed[0]) if listed and isinstance(listed[0], tuple) else 0
+    if not width or any(not isinstance(i, tuple) or len(i) != width for i in listed):
+        single = name[0] if isinstance(name, tuple) and len(name) == 1 else name
+        return {str(single) if single is not None else "task": _compact(listed)}
+    names = name if isinstance(name, tuple) and len(name) == width else None
+    names = names or tuple(f"{name or 'task'}_{j}" for j in range(width))
+    parts = zip(*listed, strict=True)
+    return {str(n): _compact(list(part)) for n, part in zip(names, parts, strict=True)}
+
+
+def _compact(values: list) -> np.ndarray:
+    """Store ids of one numeric kind as numbers, others as objects."""
+    kinds = set(map(type, values))
+    if kinds in ({int}, {bool}, {float}):
+        array = np.array(values)
+        if array.dtype.kind in "ibf":
+            return array
+    return as_id_array(values)

@@ -1,0 +1,55 @@
+"""Tell numbers from text, dates and gaps, and say so when they are not what is needed."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+
+NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal)
+
+
+def level_name(value: Any) -> str:
+    """Write a category as text; a whole number has no decimal point."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
+    """Return numbers and booleans as float64; anything else is a DataError that names `label`."""
+    kind = values.dtype.kind
+    if kind in "fiub":
+        return values.astype(np.float64, copy=False)
+    remedy = f"{role} must be numeric: " + (
+        "encode it, or move it to the side table." if role == "X" else "encode it as numbers."
+    )
+    if kind == "c":
+        raise DataError(f"{label} holds complex numbers; {role} must be real.")
+    if kind in "Mm":
+        raise DataError(
+            f"{label} holds dates; {role} must be numeric: turn it into a number, "
+            "such as the days since a start."
+        )
+    flat = values.ravel().tolist()
+    if kind == "O":
+        odd = [v for v in flat if not (isinstance(v, NUMBERS) or is_na(v))]
+        if not odd:
+            flat = [np.nan if is_na(v) else float(v) for v in flat]
+            return np.array(flat, dtype=np.float64).reshape(values.shape)
+        if not isinstance(odd[0], str):
+            name = type(odd[0]).__name__
+            raise DataError(f"{label} holds objects (of type {name}); {remedy}")
+        flat = odd
+    shown = ", ".join(repr(str(v)) for v in flat[:1])
+    raise DataError(f"{label} holds text ({shown}, ...); {remedy}")
+
+
+def is_na(value: Any) -> bool:
+    """Say whether a value is missing: None, NaN, or the NA and NaT of pandas."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and value != value

@@ -1,0 +1,241 @@
+"""The side table: one row of side information a task, keyed by task id, never by position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.tasks.frames import (
+    backend_of,
+    column_names,
+    eager,
+    get_series,
+    is_frame,
+    make_frame,
+)
+from condmeta.tasks.ids import (
+    explain_absent,
+    factorize,
+    name_task,
+    show_ids,
+)
+from condmeta.tasks.side_column import join_columns, type_column
+
+
+class TaskTable:
+    """Hold one row of side information a task, keyed by task id.
+
+    It has no length and no shape, so that cross-validation never slices it by rows.
+
+    Parameters
+    ----------
+    values : array (T, p), table, or dict of name -> column (T,)
+        Numbers, booleans, text or categories, with or without gaps.
+    ids : array-like (T,)
+        Task ids, each once; several columns make tuple ids.
+    columns : list of str, optional
+        Names of the columns; ``s0, s1, ...`` for an array without names.
+
+    Attributes
+    ----------
+    ids : (T,) object array
+    columns : tuple of str
+    data : dict of name -> (T,) array
+        float64 (gaps are NaN), bool, or object for text and categories (gaps are None).
+    backend : {"pandas", "polars", "pyarrow"} or None
+        The kind of table the values came from.
+
+    Examples
+    --------
+    >>> table = TaskTable([[1.0], [2.0]], ids=["a", "b"], columns=["size"])
+    >>> table.take(["b"]).data["size"]
+    array([2.])
+    """
+
+    def __init__(self, values: Any, ids: Any, columns: Sequence[str] | None = None):
+        codes, distinct = factorize(ids, what="side table")
+        row_ids = distinct[codes]
+        if distinct.size < codes.size:
+            twice = distinct[np.bincount(codes, minlength=distinct.size) > 1]
+            raise DataError(
+                f"{twice.size} task ids occur more than once in the side table: "
+                f"{show_ids(twice)}. Keep one row a task."
+            )
+        raw, backend = _split_columns(values, columns)
+        for name, column in raw.items():
+            if len(column) != row_ids.size:
+                raise DataError(
+                    f"Side column {name!r} has {len(column)} rows for {row_ids.size} task ids."
+                )
+        self._set(row_ids, {n: type_column(c, n) for n, c in raw.items()}, backend)
+
+    def _set(self, ids: np.ndarray, data: dict[str, np.ndarray], backend: str | None) -> None:
+        self.ids = ids
+        self.data = data
+        self.columns = tuple(data)
+        self.backend = backend
+        self._index: dict | None = None
+
+    @classmethod
+    def _make(cls, ids: np.ndarray, data: dict, backend: str | None = None) -> TaskTable:
+        """Build a table from columns that are already typed and ids already checked."""
+        table = cls.__new__(cls)
+        table._set(ids, data, backend)
+        return table
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks (rows)."""
+        return self.ids.size
+
+    def positions(self, ids: Iterable[Any]) -> np.ndarray:
+        """Return the row of each id, -1 where there is none."""
+        if self._index is None:
+            self._index = dict(zip(self.ids, range(self.n_tasks), strict=True))
+        wanted = list(ids)
+        return np.fromiter(map(self._index.get, wanted, repeat(-1)), np.int64, len(wanted))
+
+    def has(self, ids: Iterable[Any]) -> np.ndarray:
+        """Say of each id whether the table has a row for it."""
+        return self.positions(ids) >= 0
+
+    def rows(self, at: np.ndarray) -> TaskTable:
+        """Return the rows at some positions."""
+        data = {name: column[at] for name, column in self.data.items()}
+        return self._make(self.ids[at], data, self.backend)
+
+    def take(self, ids: Iterable[Any]) -> TaskTable:
+        """Return the rows of some tasks in that order; an absent one is a DataError."""
+        wanted = list(ids)
+        at = self.positions(wanted)
+        if (at < 0).any():
+            absent = [wanted[i] for i in np.flatnonzero(at < 0)]
+            raise DataError(explain_absent(self.ids, absent, "the side table"))
+        return self.rows(at)
+
+    def row(self, task_id: Any) -> dict[str, Any]:
+        """Return the row of one task as a dict of plain values."""
+        row = self.take([task_id]).data
+        return {name: column.tolist()[0] for name, column in row.items()}
+
+    def align(self, columns: Sequence[str]) -> TaskTable:
+        """Return the same table with its columns in the given order; other names are an error."""
+        if self.columns == tuple(columns):
+            return self
+        lacking = [name for name in columns if name not in self.data]
+        extra = [name for name in self.columns if name not in columns]
+        if lacking or extra:
+            parts = ["lacks " + ", ".join(map(repr, lacking))] if lacking else []
+            parts += ["has the unknown " + ", ".join(map(repr, extra))] if extra else []
+            raise DataError(
+                f"The side information {' and '.join(parts)}; "
+                f"the columns seen in fit are {', '.join(map(repr, columns))}."
+            )
+        return self._make(self.ids, {name: self.data[name] for name in columns}, self.backend)
+
+    def concat(self, other: TaskTable) -> TaskTable:
+        """Return a table with the rows of both, which must differ in their ids."""
+        other = other.align(self.columns)
+        twice = other.ids[self.has(other.ids)]
+        if twice.size:
+            raise DataError(
+                f"{twice.size} task ids are already in the side table: {show_ids(twice)}."
+            )
+        data = {n: join_columns(self.data[n], other.data[n], n) for n in self.columns}
+        return self._make(np.concatenate([self.ids, other.ids]), data, self.backend)
+
+    def gaps(self) -> np.ndarray:
+        """Say for each task and column whether the value is missing: (T, p) bool."""
+        out = np.zeros((self.n_tasks, len(self.columns)), bool)
+        for j, column in enumerate(self.data.values()):
+            if column.dtype != bool:
+                out[:, j] = np.isnan(column) if column.dtype.kind == "f" else column == None  # noqa: E711
+        return out
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether every column holds numbers or booleans."""
+        return all(column.dtype != object for column in self.data.values())
+
+    def numeric(self, *, allow_gaps: bool = False) -> np.ndarray:
+        """Return the table as (T, p) float64; text and, unless allowed, gaps are a DataError."""
+        out = np.empty((self.n_tasks, len(self.columns)))
+        for j, (name, column) in enumerate(self.data.items()):
+            if column.dtype == object:
+                filled = [v for v in column.tolist() if v is not None]
+                if not all(isinstance(v, bool) for v in filled):
+                    raise DataError(
+                        f"Side column {name!r} holds text ({filled[0]!r}, ...); this feature map "
+                        'needs numbers: feature_map="auto" encodes it.'
+                    )
+                column = np.array([np.nan if v is None else v for v in column.tolist()], float)
+            out[:, j] = column
+        bad = ~np.isfinite(out) if not allow_gaps else np.isinf(out)
+        if bad.any():
+            t, j = np.argwhere(bad)[0]
+            what = "infinity" if np.isinf(out[t, j]) else "NaN (no value)"
+            remedy = "" if np.isinf(out[t, j]) else ': feature_map="auto" handles gaps'
+            raise DataError(
+                f"{name_task(self.ids[t])} has {what} in side column {self.columns[j]!r}{remedy}."
+            )
+        return out
+
+    def native(self, kind: str | None = None) -> Any:
+        """Return the columns as a table of the kind they came from, or of `kind`.
+
+        Without a kind: an array, float64 if all columns are numeric and object otherwise.
+        """
+        kind = self.backend if kind is None else kind
+        if kind in ("pandas", "polars", "pyarrow"):
+            return make_frame(self.data, kind)
+        if self.is_numeric and kind != "object":
+            return self.numeric(allow_gaps=True)
+        out = np.empty((self.n_tasks, len(self.columns)), dtype=object)
+        for j, column in enumerate(self.data.values()):
+            out[:, j] = column
+        return out
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.columns[:6]) + (", ..." if len(self.columns) > 6 else "")
+        return f"TaskTable({self.n_tasks} tasks, columns: {names or 'none'})"
+
+
+def _split_columns(values: Any, columns: Sequence[str] | None) -> tuple[dict[str, Any], str | None]:
+    """Cut values into named columns; also name the library they came from."""
+    if is_frame(values):
+        backend, frame = backend_of(values), eager(values)
+        raw = {str(n): get_series(frame, n) for n in column_names(frame)}
+    elif isinstance(values, Mapping):
+        backend, raw = None, {str(name): column for name, column in values.items()}
+    else:
+        backend = None
+        array = values if isinstance(values, np.ndarray) else object_matrix(values)
+        if array.ndim == 1:
+            array = array[:, None]
+        if array.ndim != 2:
+            raise DataError(f"Side information must be 2-D, got shape {array.shape}.")
+        names = columns if columns is not None else [f"s{j}" for j in range(array.shape[1])]
+        if len(names) != array.shape[1]:
+            raise DataError(f"The side table has {array.shape[1]} columns and {len(names)} names.")
+        raw = {str(name): array[:, j] for j, name in enumerate(names)}
+        columns = None
+    if columns is not None:
+        raw = dict(zip(map(str, columns), raw.values(), strict=True))
+    return raw, backend
+
+
+def object_matrix(rows: Any) -> np.ndarray:
+    """Return nested sequences as an array that keeps each value as it is."""
+    listed = list(rows)
+    nested = [list(r) if isinstance(r, list | tuple | np.ndarray) else [r] for r in listed]
+    widths = {len(row) for row in nested}
+    if len(widths) > 1:
+        raise DataError(f"Rows of side information differ in length: {sorted(widths)}.")
+    out = np.empty((len(nested), widths.pop() if widths else 0), dtype=object)
+    for t, row in enumerate(nested):
+        out[t, :] = row
+    return out

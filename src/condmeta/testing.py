@@ -1,0 +1,151 @@
+"""Checks for a loss, an inner algorithm or a feature map of one's own.
+
+Each raises an AssertionError that says what does not hold, and is silent otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from condmeta.inner import batch
+from condmeta.losses import get_loss
+
+
+def check_loss(loss: Any, labels: Sequence[float] = (-1.0, 0.3, 2.0)) -> None:
+    """Check that a loss is convex, and that slope, conjugate and Lipschitz constant fit it.
+
+    Parameters
+    ----------
+    loss : name or object with `value(z, y)` and `slope(z, y)`
+        Optionally `conjugate(a, y)` and `lipschitz`.
+    labels : sequence of float
+        Values of y to try; (-1, 1) for classification losses.
+
+    Examples
+    --------
+    >>> from condmeta.testing import check_loss
+    >>> check_loss("huber")
+    """
+    loss = get_loss(loss)
+    z = np.linspace(-4.0, 4.0, 161)
+    for y in labels:
+        value = np.asarray(loss.value(z, np.full_like(z, y)), dtype=float)
+        slope = np.asarray(loss.slope(z, np.full_like(z, y)), dtype=float)
+        assert value.shape == slope.shape == z.shape, "value and slope must work on arrays"
+        assert np.isfinite(value).all(), f"value is not finite at y={y}"
+        # A subgradient s at z: l(z') >= l(z) + s (z' - z) for all z'.
+        below = value[:, None] + slope[:, None] * (z[None, :] - z[:, None])
+        excess = below - value[None, :]
+        assert (excess <= 1e-9 * (1 + np.abs(value))).all(), (
+            f"slope is not a subgradient of value at y={y}: "
+            f"the tangent exceeds the loss by {excess.max():.3g}"
+        )
+        if hasattr(loss, "lipschitz"):
+            assert (np.abs(slope) <= loss.lipschitz + 1e-12).all(), (
+                f"a slope of {np.abs(slope).max():.3g} exceeds lipschitz={loss.lipschitz}"
+            )
+        if hasattr(loss, "conjugate"):
+            conjugate = np.asarray(loss.conjugate(slope, np.full_like(z, y)), dtype=float)
+            difference = np.abs(value + conjugate - slope * z)
+            assert (difference <= 1e-9 * (1 + np.abs(value) + np.abs(slope * z))).all(), (
+                f"conjugate(slope) differs from slope z - value by {difference.max():.3g} at y={y}"
+            )
+
+
+def check_inner(inner: Any, d: int = 4, n: int = 9, random_state: int = 0) -> None:
+    """Check that an inner algorithm's `solve(theta, X, y)` keeps its contract.
+
+    It returns (w, gradient, gap) with finite arrays of shape (d,), leaves its arguments alone, is
+    repeatable, and takes a single point.
+
+    Examples
+    --------
+    >>> from condmeta.inner.algorithms import Batch
+    >>> from condmeta.testing import check_inner
+    >>> check_inner(Batch(lam=1.0, loss="absolute"))
+    """
+    rng = np.random.default_rng(random_state)
+    for rows in (n, 1):
+        theta, X, y = rng.normal(size=d), rng.normal(size=(rows, d)), rng.normal(size=rows)
+        before = theta.copy(), X.copy(), y.copy()
+        first, second = inner.solve(theta, X, y), inner.solve(theta, X, y)
+        assert len(first) == 3, "solve must return (w, gradient, gap)"
+        for old, new in zip(before, (theta, X, y), strict=True):
+            assert np.array_equal(old, new), "solve must not change theta, X or y"
+        for name, array in zip(("w", "gradient"), first, strict=False):
+            assert np.shape(array) == (d,), f"{name} must have shape ({d},), got {np.shape(array)}"
+            assert np.isfinite(array).all(), f"{name} is not finite"
+        assert np.isnan(first[2]) or first[2] >= 0, f"gap must be >= 0 or nan, got {first[2]}"
+        for one, two in zip(first, second, strict=True):
+            assert np.array_equal(one, two, equal_nan=True), "solve must be repeatable"
+
+
+def check_feature_map(feature_map: Any, values: Any = None) -> None:
+    """Check that a feature map gives one finite row of fixed width for each task.
+
+    Parameters
+    ----------
+    feature_map : object with `fit`, `transform`, or with `transform_tasks(X, y, offsets)`
+    values : (T, p) array, optional
+        A side table for a map of tables; random numbers by default.
+
+    Examples
+    --------
+    >>> from condmeta.feature_maps import MeanInput
+    >>> from condmeta.testing import check_feature_map
+    >>> check_feature_map(MeanInput())
+    """
+    rng = np.random.default_rng(0)
+    if hasattr(feature_map, "transform_tasks"):
+        _check_point_map(feature_map, rng)
+        return
+    values = rng.normal(size=(6, 2)) if values is None else np.asarray(values)
+    feature_map.fit(values)
+    Phi = np.asarray(feature_map.transform(values))
+    assert Phi.ndim == 2, f"transform must give a matrix, got {Phi.ndim} axes"
+    assert len(Phi) == len(values), f"{len(values)} tasks gave {len(Phi)} rows"
+    assert np.isfinite(Phi).all(), "transform gave values that are not finite"
+    some = np.asarray(feature_map.transform(values[:1]))
+    assert np.allclose(some, Phi[:1]), "the row of a task must not depend on the other tasks"
+
+
+def _check_point_map(feature_map: Any, rng: np.random.Generator) -> None:
+    X, y, offsets = rng.normal(size=(9, 3)), rng.normal(size=9), np.array([0, 4, 4, 9])
+    if hasattr(feature_map, "fit_tasks"):
+        feature_map.fit_tasks(X, y, offsets)
+    Phi = np.asarray(feature_map.transform_tasks(X, y, offsets))
+    assert Phi.ndim == 2, f"transform_tasks must give a matrix, got {Phi.ndim} axes"
+    assert len(Phi) == 3, f"3 tasks gave {len(Phi)} rows"
+    assert np.isfinite(Phi).all(), "values must be finite, for a task without points too"
+    one = np.asarray(feature_map.transform_tasks(X[:4], y[:4], np.array([0, 4])))
+    assert np.allclose(one, Phi[:1]), "the row of a task must not depend on the other tasks"
+
+
+def check_gradient(inner: Any, lam: float, loss: Any, random_state: int = 0) -> None:
+    """Check that an inner algorithm's gradient is an eps-subgradient of the exact meta-loss.
+
+    With eps = (meta-loss at theta) - D(gradient), where the gap is known eps <= gap is checked too.
+
+    Examples
+    --------
+    >>> from condmeta.inner.algorithms import Online
+    >>> from condmeta.testing import check_gradient
+    >>> check_gradient(Online(lam=0.5, loss="absolute"), lam=0.5, loss="absolute")
+    """
+    rng = np.random.default_rng(random_state)
+    theta, X, y = rng.normal(size=4), rng.normal(size=(8, 4)), rng.normal(size=8)
+    _, gradient, gap = inner.solve(theta, X, y)
+    here = batch(theta, X, y, lam, loss, tol=1e-12).primal
+    worst = -np.inf
+    for size in (0.1, 1.0, 10.0, 100.0, 1000.0):
+        for _ in range(20):
+            other = theta + size * rng.normal(size=4)
+            there = batch(other, X, y, lam, loss, tol=1e-12).primal
+            worst = max(worst, here + gradient @ (other - theta) - there)
+    limit = gap if np.isfinite(gap) else here
+    assert worst <= limit + 1e-8 * (1 + here), (
+        f"the gradient misses the subgradient inequality by {worst:.3g}, more than {limit:.3g}"
+    )

@@ -1,0 +1,87 @@
+"""The worked example behind `make demo` runs, and its report stands alone."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "stores.py"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Run the example once on a small chain; return what it printed and its report."""
+    folder = tmp_path_factory.mktemp("demo") / "report"
+    command = [sys.executable, "-W", "error", "-X", "utf8", str(EXAMPLE), "--stores", "80"]
+    done = subprocess.run(
+        [*command, "--out", str(folder)], capture_output=True, encoding="utf-8", timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, folder / "demo.html"
+
+
+def test_last_line_says_where_the_report_is(run):
+    printed, report = run
+    assert printed.rstrip().splitlines()[-1] == f"The report is in {report.resolve()}"
+    assert report.is_file()
+
+
+def test_it_says_that_it_is_a_worked_example_on_made_up_data(run):
+    for text in (run[0], run[1].read_text(encoding="utf-8")):
+        assert "worked example on made-up data" in " ".join(text.split())
+
+
+def test_the_report_needs_no_other_file(run):
+    page = run[1].read_text(encoding="utf-8")
+    assert not re.search(r"https?:|//[a-z]|url\(|@import|<link|<script|<img|src=", page)
+
+
+def test_the_report_holds_the_numbers_that_were_printed(run):
+    printed, report = run
+    page = report.read_text(encoding="utf-8")
+    rows = [line for line in printed.splitlines() if re.match(r"(0|1|2|5|10) +\d", line)]
+    assert len(rows) == 5
+    for row in rows:
+        pairs = re.findall(r"(\d+\.\d\d) ± (\d+\.\d\d)", row)
+        assert len(pairs) == 4, row
+        cells = [f">{mean}</span> <small>± {se}</small>" for mean, se in pairs]
+        assert re.search("[^\\n]*?".join(map(re.escape, cells)), page), row
+
+
+class Outline(HTMLParser):
+    """Collect the tags of a page, and check that they close in order."""
+
+    VOID = {"meta", "line", "path"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], {}
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.setdefault(tag, []).append(dict(attrs))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.setdefault(tag, []).append(dict(attrs))
+
+
+def test_the_report_is_well_formed_and_its_chart_has_a_text(run):
+    outline = Outline()
+    page = run[1].read_text(encoding="utf-8")
+    outline.feed(page)
+    assert outline.open == []
+    (chart,) = [svg for svg in outline.seen["svg"] if svg.get("role") == "img"]
+    for label in chart["aria-labelledby"].split():
+        assert re.search(rf'id="{label}">[^<]{{20,}}<', page)
+    assert "prefers-color-scheme: dark" in page
+    assert any(meta.get("name") == "viewport" for meta in outline.seen["meta"])
