@@ -15,7 +15,7 @@ $(VENV)/.ready: pyproject.toml $(NATIVE)
 	  || { echo "condmeta needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
 	@$(BIN)/python -c 'import condmeta; condmeta.show_versions()'
 	@touch $@
 

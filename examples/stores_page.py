@@ -115,7 +115,11 @@ def page(result: dict, story: list[str]) -> str:
         f"<span><b>{name}</b>: {escape(what)}</span></li>"
         for i, (name, what) in enumerate(METHODS.items())
     )
-    starts = [[escape(n), *(f"{v:z.2f}" for v in values)] for n, values in result["starts"]]
+    shops, values = zip(*result["starts"], strict=True)
+    starts = [
+        [name, *(f"{value:z.2f}" for value in row)]
+        for name, row in zip(result["coefficients"], zip(*values, strict=True), strict=True)
+    ]
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>condmeta: sales of new stores</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -129,7 +133,7 @@ def page(result: dict, story: list[str]) -> str:
 {html_table(["days seen", *METHODS], error_rows(result["errors"]))}
 <p class="small">In thousands, with one standard error over stores. Bold: smallest in the row.</p>
 <h2>Where two stores without any sales start</h2>
-{html_table(["store", *result["coefficients"]], starts)}
-<p class="small">Coefficients that the conditional learner gives from the side row alone.</p>
+{html_table(["coefficient", *shops], starts)}
+<p class="small">Given by the conditional learner from the side row alone.</p>
 <p class="small">{settings}</p></main></body></html>
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -62,7 +63,14 @@ def public_learners() -> list[type]:
     return [cls for cls in public if isinstance(cls, type) and issubclass(cls, BaseEstimator)]
 
 
-CACHES = {"index", "_index"}  # dictionaries made at the first look-up
+def make(cls, **params):
+    """Return a learner with those of the parameters that it has."""
+    return cls(
+        **{name: params[name] for name in params if name in inspect.signature(cls).parameters}
+    )
+
+
+CACHES = {"index", "_index", "kinds"}  # dictionaries made at the first look-up
 
 
 def assert_same(a, b, where="object"):

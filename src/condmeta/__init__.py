@@ -23,12 +23,25 @@ _HOME = {
     "PooledRegressor": "condmeta.estimators",
     "TaskModel": "condmeta.estimators",
     "TaskModels": "condmeta.estimators",
+    "ConditionalSGDRegressorCV": "condmeta.estimators",
     "TaskSet": "condmeta.tasks",
+    "TaskSplit": "condmeta.tasks",
     "TaskTable": "condmeta.tasks",
     "load": "condmeta.estimators",
     "show_versions": "condmeta.versions",
 }
-_MODULES = ("errors", "feature_maps", "inner", "losses", "testing")
+_MODULES = (
+    "datasets",
+    "environments",
+    "errors",
+    "experiments",
+    "feature_maps",
+    "inner",
+    "losses",
+    "persistence",
+    "plots",
+    "testing",
+)
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 
@@ -49,10 +62,22 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from condmeta import errors, feature_maps, inner, losses, testing
+    from condmeta import (
+        datasets,
+        environments,
+        errors,
+        experiments,
+        feature_maps,
+        inner,
+        losses,
+        persistence,
+        plots,
+        testing,
+    )
     from condmeta.estimators import (
         ConditionalSGDClassifier,
         ConditionalSGDRegressor,
+        ConditionalSGDRegressorCV,
         FixedBiasClassifier,
         FixedBiasRegressor,
         IndependentClassifier,
@@ -63,5 +88,5 @@ if TYPE_CHECKING:
         TaskModels,
         load,
     )
-    from condmeta.tasks import TaskSet, TaskTable
+    from condmeta.tasks import TaskSet, TaskSplit, TaskTable
     from condmeta.versions import show_versions

@@ -84,16 +84,20 @@ class Loss:
         """
         e = np.asarray(z, dtype=float) - y
         low, high = self.box(y)
-        excess = np.maximum(np.abs(e) - self.dead_zone, 0.0)
+        excess = np.abs(e) - self.dead_zone
         if self.curvature:
-            return np.clip(np.sign(e) * excess / self.curvature, low, high)
-        return np.where(excess <= tie, 0.0, np.where(e > 0, high, low))
+            return np.clip(np.sign(e) * np.maximum(excess, 0.0) / self.curvature, low, high)
+        return np.where(e > 0, high, low) * (excess > tie)
 
     def value(self, z, y) -> np.ndarray:
         """Return l(z, y)."""
         e = np.asarray(z, dtype=float) - y
-        a = self.slope(z, y)
-        return a * e - self.curvature * a**2 / 2 - self.dead_zone * np.abs(a)
+        if self.curvature:
+            a = self.slope(z, y)
+            return a * e - self.curvature * a**2 / 2 - self.dead_zone * np.abs(a)
+        low, high = self.box(y)  # linear pieces: the largest of the three
+        pieces = np.maximum(high * (e - self.dead_zone), low * (e + self.dead_zone))
+        return np.maximum(pieces, 0.0)
 
     def conjugate(self, a, y) -> np.ndarray:
         """Return l*(a) = sup over z of a z - l(z, y)."""

@@ -82,17 +82,6 @@ def test_import_loads_numpy_alone():
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY)
 
 
-def test_array_work_loads_no_table_library():
-    loaded = run(
-        "import condmeta as cm, sys, json\n"
-        "m = cm.ConditionalSGDRegressor().fit([[0.0], [1.0]], [0.0, 1.0], task=[1, 2])\n"
-        "m.predict([[1.0]], task=[1])\n"
-        "print(json.dumps(sorted(sys.modules)))"
-    )
-    tables = {"pandas", "polars", "pyarrow", "matplotlib"}
-    assert {name.partition(".")[0] for name in loaded}.isdisjoint(tables)
-
-
 CLOCK = (
     "from time import process_time as clock\n"
     "import json\n"

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from helpers import assert_same, draw_problem, public_learners
+from helpers import assert_same, draw_problem, make, public_learners
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -29,7 +29,7 @@ def routing():
 
 def fitted(cls, **params):
     problem = draw_problem(classes=is_classifier(cls()))
-    return cls(**params).fit(problem.X, problem.y, task=problem.task, side_info=problem.side)
+    return make(cls, **params).fit(problem.X, problem.y, task=problem.task, side_info=problem.side)
 
 
 @parametrize_with_checks([cls() for cls in LEARNERS])
@@ -53,10 +53,10 @@ def test_all_learners_are_looked_at():
 @each_learner
 def test_parameters_are_the_signature_and_survive_clone(cls):
     signature = inspect.signature(cls).parameters
-    learner = cls(lam=0.25, scale="rows", fit_intercept=True, task_column=["a", "b"])
+    learner = cls(tol=0.25, scale="rows", fit_intercept=True, task_column=["a", "b"])
     params = learner.get_params()
     assert list(params) == sorted(signature)
-    assert params["lam"] == 0.25
+    assert params["tol"] == 0.25
     assert clone(learner).get_params() == params
     defaults = {name: p.default for name, p in signature.items()}
     assert cls().get_params() == defaults
@@ -99,9 +99,9 @@ def test_pickle_predicts_the_same(cls):
 
 @each_learner
 def test_html_repr(cls):
-    html = fitted(cls, lam=0.5)._repr_html_()
+    html = fitted(cls, tol=0.5)._repr_html_()
     assert cls.__name__ in html
-    assert "lam" in repr(cls(lam=0.5))
+    assert "tol=0.5" in repr(cls(tol=0.5))
 
 
 @each_learner

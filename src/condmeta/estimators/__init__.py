@@ -9,6 +9,7 @@ from condmeta.estimators.baselines import (
     PooledRegressor,
 )
 from condmeta.estimators.sgd import ConditionalSGDClassifier, ConditionalSGDRegressor
+from condmeta.estimators.sgd_cv import ConditionalSGDRegressorCV
 from condmeta.estimators.storage import register_learner
 from condmeta.estimators.task_model import TaskModel, TaskModels
 from condmeta.persistence import read_model
@@ -16,6 +17,7 @@ from condmeta.persistence import read_model
 __all__ = [
     "ConditionalSGDClassifier",
     "ConditionalSGDRegressor",
+    "ConditionalSGDRegressorCV",
     "FixedBiasClassifier",
     "FixedBiasRegressor",
     "IndependentClassifier",
@@ -29,6 +31,7 @@ __all__ = [
 
 LEARNERS = (
     ConditionalSGDRegressor,
+    ConditionalSGDRegressorCV,
     ConditionalSGDClassifier,
     IndependentRegressor,
     IndependentClassifier,
@@ -46,5 +49,14 @@ def load(path):
 
     The file is checked before it is read, and holds arrays and JSON only: opening it runs nothing.
     Every fault is a `condmeta.errors.ModelFileError` that says what to do.
+
+    Examples
+    --------
+    >>> import condmeta as cm, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "pooled.condmeta"
+    ...     cm.PooledRegressor(lam=0.5).fit([[0.0], [1.0]], [0.0, 1.0]).save(path)
+    ...     cm.load(path)
+    PooledRegressor(lam=0.5)
     """
     return read_model(path)

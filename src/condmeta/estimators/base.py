@@ -6,6 +6,7 @@ map with b in its last row, and `_phi_mean` (k,), the mean training Phi.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,13 @@ from sklearn.base import BaseEstimator
 from condmeta import engine
 from condmeta.errors import DataError
 from condmeta.estimators import conditioning
-from condmeta.estimators.inputs import METADATA, check_taskset, read_rows, read_target
+from condmeta.estimators.inputs import (
+    METADATA,
+    check_features,
+    check_taskset,
+    read_rows,
+    read_target,
+)
 from condmeta.estimators.parameters import check_parameters
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.serving import Serving, atomic
@@ -24,6 +31,7 @@ from condmeta.estimators.task_store import TaskStore
 from condmeta.feature_maps import ComposedMap
 from condmeta.inner.algorithms import get_inner
 from condmeta.tasks import TaskSet
+from condmeta.tasks.read import require_rows
 
 # What a fit leaves behind beside its public attributes, which end in an underscore.
 FITTED = (
@@ -78,6 +86,11 @@ class TaskLearner(Serving, BaseEstimator):
         """
         self._start()
         tasks, points = self._read(X, y, task, side_info, reset=True)
+        self._fit_tasks(tasks, points)
+        return self
+
+    def _fit_tasks(self, tasks: TaskSet, points: TaskSet | None) -> None:
+        """Learn the map from the tasks that have rows, and the model of every task."""
         self._freeze(tasks, points)
         engine.warn_if_slow(tasks.X.size)
         has_rows = tasks.sizes > 0
@@ -92,7 +105,6 @@ class TaskLearner(Serving, BaseEstimator):
                 spare = tasks.subset(np.flatnonzero(~has_rows))
                 store = store.concat(self._solve(self._prepare(spare, points)))
             self._store = store
-        return self
 
     def _start(self) -> None:
         """Check the parameters and forget an earlier fit."""
@@ -116,13 +128,14 @@ class TaskLearner(Serving, BaseEstimator):
             tasks = X.with_target(self._read_labels(X.y))
             tasks = tasks if table is None else tasks.with_side(table)
             backend, task_name = X.backend, X.task_name
+            if reset:
+                require_rows(X.X)
         else:
             rows = read_rows(self, X, task, reset=reset)
-            labels = self._read_labels(read_target(y, len(rows.X), type(self).__name__))
+            target = read_target(y, len(rows.X), type(self).__name__)
+            labels = self._read_labels(target, rows.task)
             backend, task_name = rows.backend, rows.task_name
-            table, points = self._read_side(side_info, fmap, task_name)
-            if rows.side_columns:
-                table = rows.side_table()
+            table, points = self._read_side(rows.side_info(side_info), fmap, task_name)
             tasks = TaskSet.from_arrays(
                 rows.X, labels, rows.task, side_info=table, missing_side="mean",
                 feature_names=getattr(self, "feature_names_in_", None),
@@ -135,7 +148,10 @@ class TaskLearner(Serving, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if task_name is None:
             task_name = getattr(self, "_task_name", None)
-        return conditioning.read_side(side_info, fmap, task_name, self.side_key, names)
+        table, points = conditioning.read_side(side_info, fmap, task_name, self.side_key, names)
+        if points is not None:
+            check_features(self, points, "side_info")
+        return table, points
 
     def _freeze(self, tasks: TaskSet, points: TaskSet | None) -> None:
         """Learn scales and encodings from the tasks that have rows."""
@@ -146,7 +162,8 @@ class TaskLearner(Serving, BaseEstimator):
         if tasks.side is not None and fmap.reads_table:
             present = tasks.ids[tasks.sizes > 0]
             table = tasks.side.take(present[tasks.side.has(present)])
-        fmap.fit(table, (prep.scaled(tasks.X), prep.target(tasks.y), tasks.offsets))
+        own = {"X": prep.scaled(tasks.X), "y": prep.target(tasks.y), "offsets": tasks.offsets}
+        fmap.fit(table, SimpleNamespace(**own, feature_names=tasks.feature_names))
         self._map = fmap
         self.side_features_ = list(fmap.names_out_)
         self._head = self._make_head(prep, tasks.feature_names)
@@ -178,7 +195,7 @@ class TaskLearner(Serving, BaseEstimator):
         given = None
         if fmap.reads_points:
             if points is not None:
-                given = conditioning.align_points(points, ids, prep)
+                given = conditioning.align_points(points, ids, self._head)
             elif self.conditioning == "split":
                 mask, first, rest = conditioning.halves(offsets)
                 given = scaled[mask], y[mask], first

@@ -15,7 +15,13 @@ from condmeta.inner.keep import Keep
 from condmeta.losses import get_loss
 
 _positive, _range = POSITIVE
-LAM_OR_CV = {"lam": (lambda value: value == "cv" or _positive(value), f"{_range}, or 'cv'")}
+
+
+def _is_cv(value) -> bool:
+    return isinstance(value, str) and value == "cv"
+
+
+LAM_OR_CV = {"lam": (lambda value: _positive(value) or _is_cv(value), f"{_range}, or 'cv'")}
 
 
 class Baseline(TaskLearner):
@@ -53,12 +59,12 @@ class Baseline(TaskLearner):
 
     def _make_inner(self, lam=None):
         lam = self.lam if lam is None else lam
-        return get_inner(self.inner, 1.0 if lam == "cv" else lam, self.loss, self.tol)
+        return get_inner(self.inner, 1.0 if _is_cv(lam) else lam, self.loss, self.tol)
 
     def _choose_lam(self, hold_out, data: Prepared, theta) -> None:
         """Set `lam_`, by cross-validation if it is to be chosen, and the inner algorithm."""
         self.lam_ = self.lam
-        if self.lam == "cv":
+        if _is_cv(self.lam):
             trial = hold_out(data.X, data.y, data.offsets)
             loss, jobs = self._inner.loss, effective_n_jobs(self.n_jobs)
             self.lam_ = best_lam(trial, theta, self._make_inner, loss, jobs)
@@ -185,7 +191,7 @@ class IndependentRegressor(RealTarget, FixedBias):
     >>> own = cm.IndependentRegressor(lam=0.01).fit(
     ...     [[0.0], [1.0], [0.0], [1.0]], [0.0, 1.0, 5.0, 3.0], task=["a", "a", "b", "b"])
     >>> own.predict([[2.0], [2.0]], task=["a", "b"]).round(1)
-    array([2. , 1.1])
+    array([2., 1.])
     """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.estimators.task_model import Head, encode_labels
 from condmeta.feature_maps import ComposedMap
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.frames import column_names, is_frame
@@ -22,7 +23,7 @@ def read_side(side_info, feature_map: ComposedMap, task_name, side_key, feature_
                 "side_info holds conditioning points, but no feature map reads points. Use "
                 "MeanInput, MeanInputOutput or MeanFourier, or give one row for each task."
             )
-        return None, side_info
+        return side_info.side if feature_map.reads_table else None, side_info
     if is_frame(side_info) and feature_map.reads_points and not feature_map.reads_table:
         return None, _long_table(side_info, task_name, side_key, feature_names)
     return read_side_table(side_info, task_name=task_name, side_key=side_key), None
@@ -46,12 +47,15 @@ def _long_table(frame, task_name, side_key, feature_names) -> TaskSet:
     return TaskSet.from_frame(frame, task=keys, target=target, features=list(feature_names))
 
 
-def align_points(points: TaskSet, ids, preparation):
+def align_points(points: TaskSet, ids, head: Head):
     """Return conditioning points (X, y, offsets) of the tasks `ids`, scaled; absent ones empty."""
+    preparation = head.preparation
     found = positions(points.ids, ids)
     sizes = np.where(found < 0, 0, points.sizes[found])
     chosen = points.subset(found[found >= 0])
-    y = None if chosen.y is None else preparation.target(chosen.y)
+    y = chosen.y
+    if y is not None:
+        y = preparation.target(y if head.classes is None else encode_labels(y, head.classes))
     return preparation.scaled(chosen.X), y, np.concatenate([[0], np.cumsum(sizes)])
 
 
@@ -84,6 +88,11 @@ def features_of(
     if feature_map.reads_table:
         present = np.zeros(len(ids), bool) if table is None else table.has(ids)
         if not present.all() and missing_side == "error":
+            if ids[0] is None:  # a new task given alone
+                raise DataError(
+                    "The task has no side information, which the feature map reads. Give its row "
+                    "as side_info, or set missing_side='mean'."
+                )
             known = [] if table is None else table.ids
             raise DataError(
                 explain_absent(known, ids[~present], "side_info")

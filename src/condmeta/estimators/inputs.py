@@ -21,7 +21,8 @@ from condmeta.tasks.frames import (
     require_columns,
     select_columns,
 )
-from condmeta.tasks.ids import factorize
+from condmeta.tasks.ids import as_id_array, factorize
+from condmeta.tasks.numbers import to_floats
 from condmeta.tasks.read import task_name_of
 from condmeta.tasks.side_table import as_names, side_from_rows
 
@@ -39,8 +40,18 @@ class Rows(NamedTuple):
     backend: str | None
 
     def side_table(self) -> TaskTable:
-        """Return the side columns as a table, one row for each task."""
+        """Return the side columns as a table, one row for each task; without ids one task, 0."""
+        if self.task is None:
+            return side_from_rows(self.side_columns, np.zeros(len(self.X), int), as_id_array([0]))
         return side_from_rows(self.side_columns, *factorize(self.task))
+
+    def side_info(self, given):
+        """Return the side information of the call: what was given, or the side columns."""
+        if not self.side_columns:
+            return given
+        if given is not None:
+            raise DataError("Give side information by side_info= or by side_columns=, not by both.")
+        return self.side_table()
 
 
 def read_rows(estimator, X, task, *, reset: bool) -> Rows:
@@ -68,7 +79,10 @@ def read_rows(estimator, X, task, *, reset: bool) -> Rows:
             task = get_series(X, keys[0]) if len(keys) == 1 else select_columns(X, keys)
         side_columns = {name: get_column(X, name) for name in sides}
         X = drop_columns(X, [*keys, *sides])
-    name = None if task is None else task_name_of(task)
+    if keys:  # a column of a PyArrow table does not know its name
+        name = keys[0] if len(keys) == 1 else tuple(keys)
+    else:
+        name = None if task is None else task_name_of(task)
     return Rows(read_matrix(estimator, X, reset), task, side_columns, name, backend)
 
 
@@ -78,14 +92,45 @@ def read_matrix(estimator, X, reset: bool) -> np.ndarray:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return numeric_matrix(X)
     return validate_data(
-        estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False
+        estimator, numbers(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False
     )
+
+
+def numbers(X):
+    """Return an array of objects as floats, or name the column that holds no real numbers.
+
+    Whatever is numeric already, or no array or list of rows at all, is handed on as it is.
+    """
+    if not isinstance(X, (np.ndarray, list, tuple)):
+        return X
+    try:
+        array = np.asarray(X)
+        # A list with a text among its numbers would become an array of texts.
+        array = array if array.dtype.kind != "U" or X is array else np.asarray(X, dtype=object)
+    except ValueError:  # rows of unequal length
+        return X
+    if array.ndim != 2 or array.dtype.kind not in "OUSc":
+        return X
+    out = np.empty(array.shape)
+    for j, column in enumerate(array.T):
+        try:
+            out[:, j] = to_floats(column, f"Feature {j} of X")
+        except DataError as sentence:
+            # scikit-learn's own words go with ours: its users look for them.
+            if array.dtype.kind == "c":
+                raise DataError(f"{sentence} (Complex data not supported)") from None
+            if "objects (of type" in str(sentence):
+                raise TypeError(f"{sentence} (argument must be a string or a number)") from None
+            raise
+    return out
 
 
 def read_target(y, n_rows: int, owner: str) -> np.ndarray:
     """Return y (N,), of any type, or say why it does not fit X."""
     if y is None:
         raise DataError(f"{owner} requires y to be passed, but the target y is None.")
+    if getattr(getattr(y, "dtype", None), "kind", "") == "c":
+        raise DataError("y holds complex numbers; y must be real. (Complex data not supported)")
     y = column_or_1d(y, warn=True)
     if len(y) != n_rows:
         raise DataError(f"X has {n_rows} rows and y has {len(y)}: they must be equally long.")
@@ -101,10 +146,15 @@ def check_taskset(estimator, tasks: TaskSet, others, reset: bool) -> None:
         estimator.__dict__.pop("feature_names_in_", None)
         if tasks.feature_names is not None:
             estimator.feature_names_in_ = np.array(tasks.feature_names, dtype=object)
-        return
+    else:
+        check_features(estimator, tasks, "X")
+
+
+def check_features(estimator, tasks: TaskSet, what: str) -> None:
+    """Say so when a TaskSet has other features than the fit."""
     if tasks.n_features != estimator.n_features_in_:
         raise DataError(
-            f"X has {tasks.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{what} has {tasks.n_features} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input."
         )
     expected = getattr(estimator, "feature_names_in_", tasks.feature_names)

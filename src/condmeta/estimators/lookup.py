@@ -8,6 +8,8 @@ from condmeta.errors import DataError
 from condmeta.estimators import conditioning
 from condmeta.estimators.task_model import user_vector
 from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks.ids import factorize, positions
+from condmeta.tasks.read import join_side, task_name_of
 from condmeta.tasks.side_table import read_side_row
 
 
@@ -53,8 +55,11 @@ class Lookup:
             return self._theta_of_row(side_info)
         if store is not None and len(store.ids) == 1:
             return store.coef[0]
-        count = self.n_tasks_ if store is None else len(store.ids)
-        raise DataError(
+        raise self._which_task()
+
+    def _which_task(self) -> DataError:
+        count = self.n_tasks_ if self._store is None else len(self._store.ids)
+        return DataError(
             f"The model knows {count} tasks: say which one each row belongs to by task=, or by "
             "task_column= in the constructor. For a new task give its row as side_info."
         )
@@ -70,10 +75,13 @@ class Lookup:
             found = self._store.positions(ids.tolist())
             weights[found >= 0] = self._store.coef[found[found >= 0]]
         fresh = found < 0
-        if table is not None and (~fresh).any():
-            no_points = np.zeros(len(ids), bool)
-            no_points[~fresh] = self._store.sizes[found[~fresh]] == 0
-            fresh |= no_points & table.has(ids)
+        if self._store is not None:
+            self._store.refuse_twins(ids[fresh].tolist())
+        if side_info is not None and not fresh.all():
+            given = table.has(ids) if points is None else positions(points.ids, ids) >= 0
+            without_points = np.zeros(len(ids), bool)
+            without_points[~fresh] = self._store.sizes[found[~fresh]] == 0
+            fresh |= without_points & given
         if fresh.any():
             weights[fresh] = self._theta_of(ids[fresh], table, points)
         return weights
@@ -83,25 +91,37 @@ class Lookup:
             table = table.align(self._map.columns_)
         given = None
         if self._map.reads_points:
-            empty = (
-                np.empty((0, self.n_features_in_)),
-                np.empty(0),
-                np.zeros(len(ids) + 1, np.int64),
-            )
-            prep = self._head.preparation
-            given = empty if points is None else conditioning.align_points(points, ids, prep)
+            given = conditioning.no_points(len(ids), self.n_features_in_)
+            if points is not None:
+                given = conditioning.align_points(points, ids, self._head)
         return self._theta(self._features(ids, table, given))
 
     def _theta_of_row(self, side_info) -> np.ndarray:
+        return self._theta_of(*self._read_one(side_info))[0]
+
+    def _read_one(self, side_info):
+        """Return the id of a new task given alone, its side row, and its conditioning points."""
         if isinstance(side_info, TaskSet):
-            return self._theta_of(side_info.ids[:1], None, side_info)[0]
+            if len(side_info) != 1:
+                raise DataError(
+                    f"side_info holds points of {len(side_info)} tasks for one task: pass those of "
+                    "one, or say which task each row belongs to by task=."
+                )
+            table, points = self._read_side(side_info, self._map, None)
+            return side_info.ids, table, points
+        # The id None stands for a nameless task, and for its row.
         table = None if side_info is None else read_side_row(side_info, self._map.columns_)
-        return self._theta_of(nameless(), table, None)[0]
+        return np.array([None], dtype=object), table, None
 
-    def _reads_ids(self) -> bool:
-        return getattr(self, "task_column", None) is not None
+    def _is_nameless(self, X, task) -> bool:
+        """Tell whether a call says nothing about the ids of its rows."""
+        return task is None and self.task_column is None and not isinstance(X, TaskSet)
 
-
-def nameless() -> np.ndarray:
-    """Return the id of a new task that has none, as the one id of an array."""
-    return np.array([None], dtype=object)
+    def _prepare_empty(self, task, side_info):
+        """Prepare tasks without points: the ids given, and further ones of the side table."""
+        table, points = self._read_side(side_info, self._map, task_name_of(task))
+        _, ids = factorize(task)
+        if table is not None:
+            ids, table = join_side(ids, table, "mean")
+        X, y, offsets = conditioning.no_points(len(ids), self.n_features_in_)
+        return self._prepare_rows(ids, X, y, offsets, table, points)

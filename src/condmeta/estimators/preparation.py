@@ -91,7 +91,15 @@ class Preparation:
         training input predicts `y_offset`. d + 1 numbers give the intercept too, last.
         """
         d = len(self.x_mean)
-        theta = np.asarray(theta, dtype=float)
+        given = theta
+        try:
+            theta = np.asarray(theta, dtype=float)
+        except (TypeError, ValueError):
+            theta = np.array(np.nan)
+        if not np.isfinite(theta).all():
+            raise DataError(
+                f"The 'theta' parameter must hold finite numbers. Got {given!r} instead."
+            )
         if theta.ndim == 0:
             theta = np.full(d, float(theta))
         with_intercept = self.fit_intercept and theta.shape == (d + 1,)

@@ -10,13 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from condmeta.errors import DataError
 from condmeta.estimators import storage, tables
-from condmeta.estimators.inputs import read_rows
-from condmeta.estimators.lookup import Lookup, nameless
+from condmeta.estimators.conditioning import no_points
+from condmeta.estimators.inputs import check_taskset, read_rows
+from condmeta.estimators.lookup import Lookup
 from condmeta.estimators.task_model import TaskModel, TaskModels, require_resumable, user_vector
 from condmeta.estimators.task_store import solve_named
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.ids import factorize
-from condmeta.tasks.side_table import read_side_row
 from condmeta.tasks.taskset import check_finite
 
 
@@ -57,11 +57,12 @@ class Serving(Lookup):
         TaskModel, or TaskModels if `task` is given or X is a TaskSet
         """
         check_is_fitted(self)
-        single = task is None and not isinstance(X, TaskSet) and not self._reads_ids()
-        if single:
+        if task is None and (X is None or self._is_nameless(X, task)):
             return self._adapt_one(X, y, side_info)
-        tasks, points = self._read(X, y, task, side_info, reset=False)
-        data = self._prepare(tasks, points)
+        if X is None:
+            data = self._prepare_empty(task, side_info)
+        else:
+            data = self._prepare(*self._read(X, y, task, side_info, reset=False))
         theta = self._theta(data.Phi)
         rows = data.X, data.y, data.offsets
         solved = solve_named(
@@ -71,18 +72,14 @@ class Serving(Lookup):
 
     def _adapt_one(self, X, y, side_info) -> TaskModel:
         head = self._head
-        if X is None:
-            X, y = np.empty((0, self.n_features_in_)), np.empty(0)
+        if X is None or len(X) == 0:
+            X, y, _ = no_points(1, self.n_features_in_)
         else:
-            X = read_rows(self, X, None, reset=False).X
+            rows = read_rows(self, X, None, reset=False)
+            X, side_info = rows.X, rows.side_info(side_info)
             y = head.read_labels(y, len(X))
             check_finite(X, y, feature_names=head.feature_names)
-        # A nameless task of its own: the id None stands for it, and for its row.
-        ids, table, points = nameless(), None, None
-        if isinstance(side_info, TaskSet):
-            ids, points = side_info.ids[:1], side_info
-        elif side_info is not None:
-            table = read_side_row(side_info, self._map.columns_)
+        ids, table, points = self._read_one(side_info)
         data = self._prepare_rows(ids, X, y, np.array([0, len(X)]), table, points)
         theta = self._theta(data.Phi)
         solved = solve_named(self._inner, ids, theta, data.X, data.y, data.offsets)
@@ -105,11 +102,16 @@ class Serving(Lookup):
         if self._store is None:
             raise DataError("update needs the task models of fit with keep_tasks=True.")
         require_resumable(self._head, self._store.state)
+        store = self._store
+        if self._is_nameless(X, task):
+            if len(store.ids) != 1:
+                raise self._which_task()
+            task = np.repeat(store.ids, len(X))
         tasks, points = self._read(X, y, task, side_info, reset=False)
-        found = self._store.positions(tasks.ids.tolist())
+        found = store.positions(tasks.ids.tolist())
         known = np.flatnonzero(found >= 0)
         new = np.flatnonzero(found < 0)
-        store = self._store
+        store.refuse_twins(tasks.ids[new].tolist())
         if len(known):
             part, prep = tasks.subset(known), self._head.preparation
             store = store.extend(
@@ -126,6 +128,7 @@ class Serving(Lookup):
         check_is_fitted(self)
         head = self._head
         if isinstance(X, TaskSet):
+            check_taskset(self, X, (task,), reset=False)
             codes = np.repeat(np.arange(len(X)), X.sizes)
             weights = self._weights_of(
                 X.ids, X.side if side_info is None else side_info, X.task_name
@@ -139,9 +142,7 @@ class Serving(Lookup):
         if len(codes) != len(rows.X):
             raise DataError(f"X has {len(rows.X)} rows and task has {len(codes)} ids.")
         check_finite(rows.X, None, ids[codes], feature_names=head.feature_names)
-        if rows.side_columns:
-            side_info = rows.side_table()
-        weights = self._weights_of(ids, side_info, rows.task_name)
+        weights = self._weights_of(ids, rows.side_info(side_info), rows.task_name)
         return head.scores(rows.X, weights, codes)
 
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:

@@ -12,7 +12,6 @@ from condmeta.estimators.targets import RealTarget, TwoClasses
 from condmeta.estimators.task_store import naming_task
 from condmeta.inner.algorithms import Batch, Online, diverged
 from condmeta.meta.sgd import SGDState, sgd_pass, sgd_steps
-from condmeta.tasks import TaskSet
 from condmeta.tasks.ids import show_id
 
 
@@ -66,8 +65,13 @@ class ConditionalSGD(TaskLearner):
                 f"Got averaging={self.averaging!r} instead."
             )
 
+    def _meta_step(self) -> float:
+        return float(self.meta_step)
+
     def _learn(self, data: Prepared) -> None:
         self._advance(SGDState.start(data.Phi.shape[1], data.X.shape[1]), data)
+        if not self.keep_tasks:
+            self._seen = set(data.ids.tolist())
 
     def _advance(self, state: SGDState, data: Prepared) -> None:
         """Run the tasks through Algorithm 1, in place on `state`, and set the map."""
@@ -78,21 +82,34 @@ class ConditionalSGD(TaskLearner):
             is_batch = isinstance(inner, Batch)
             tol = inner.tol if is_batch else 0.0
             bad = sgd_pass(
-                *state, *rows, inner.lam, inner.loss, float(self.meta_step), linear, at_average,
+                *state, *rows, inner.lam, inner.loss, self._meta_step(), linear, at_average,
                 is_batch, tol,
             )  # fmt: skip
         else:
             bad = sgd_steps(
-                state, *rows, lambda *task: inner.solve(*task)[1], self.meta_step, linear,
+                state, *rows, lambda *task: inner.solve(*task)[1], self._meta_step(), linear,
                 at_average,
             )  # fmt: skip
-        weights = state.map(self.meta_step, self.averaging, self.gradient_at)
+        weights = state.map(self._meta_step(), self.averaging, self.gradient_at)
         if bad < 0 and not np.isfinite(weights).all():
             bad = len(data.ids) - 1
         if bad >= 0:
             with naming_task(data.ids):
                 raise diverged(bad, getattr(inner, "lam", np.nan))
         self._state, self._weights, self._phi_mean = state, weights, state.phi_mean
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # One pass of online steps at a fixed lam learns little from one task, and says so.
+        if tags.regressor_tags is not None:
+            tags.regressor_tags.poor_score = True
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.poor_score = True
+        return tags
+
+
+class StreamedSGD(ConditionalSGD):
+    """Algorithm 1 task by task."""
 
     @atomic
     def partial_fit(self, X, y=None, *, task=None, side_info=None, classes=None):
@@ -118,8 +135,7 @@ class ConditionalSGD(TaskLearner):
             self._start()
             self._classes_given(classes)
         tasks, points = self._read(X, y, task, side_info, reset=first)
-        nameless = task is None and not self._reads_ids() and not isinstance(X, TaskSet)
-        named = [] if nameless else tasks.ids[tasks.sizes > 0].tolist()
+        named = [] if self._is_nameless(X, task) else tasks.ids[tasks.sizes > 0].tolist()
         seen = self._seen if "_seen" in self.__dict__ else self._seen_in_fit()
         again = [known for known in named if known in seen]
         if again:
@@ -151,17 +167,8 @@ class ConditionalSGD(TaskLearner):
         if classes is not None:
             raise DataError(f"{type(self).__name__} has no classes: leave 'classes' out.")
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # One pass of online steps at a fixed lam learns little from one task, and says so.
-        if tags.regressor_tags is not None:
-            tags.regressor_tags.poor_score = True
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.poor_score = True
-        return tags
 
-
-class ConditionalSGDRegressor(RealTarget, ConditionalSGD):
+class ConditionalSGDRegressor(RealTarget, StreamedSGD):
     r"""Learn where a task's linear model starts from its side information, by Algorithm 1.
 
     Over the tasks t = 1, 2, ... with points Z_t and side information s_t,
@@ -229,7 +236,7 @@ class ConditionalSGDRegressor(RealTarget, ConditionalSGD):
     """
 
 
-class ConditionalSGDClassifier(TwoClasses, ConditionalSGD):
+class ConditionalSGDClassifier(TwoClasses, StreamedSGD):
     """Learn where a task's linear classifier starts from its side information, by Algorithm 1.
 
     As `ConditionalSGDRegressor`, for two classes (coded -1 and +1 inside); a task may hold only one

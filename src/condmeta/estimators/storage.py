@@ -72,7 +72,7 @@ def export_learner(learner) -> dict:
         "weights": learner._weights,
         "phi_mean": learner._phi_mean,
         "state": None if state is None else state._asdict(),
-        "seen": None if seen is None else list(seen),
+        "seen": None if seen is None else sorted(seen, key=repr),
         "store": learner._store,
     }
 
@@ -117,7 +117,7 @@ def _check_shapes(learner, preparation) -> None:
 
 def export_store(store: TaskStore) -> dict:
     """Return the arrays of a store, its states as dicts with their kind."""
-    parts = {name: value for name, value in vars(store).items() if name != "index"}
+    parts = {name: value for name, value in vars(store).items() if name not in TaskStore.CACHED}
     for name in ("state", "own_state"):
         state = parts[name]
         if state is not None:

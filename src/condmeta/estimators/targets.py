@@ -13,6 +13,8 @@ from condmeta.estimators.inputs import METADATA
 from condmeta.estimators.task_model import encode_labels
 from condmeta.losses import get_loss
 from condmeta.tasks.frames import as_vector
+from condmeta.tasks.ids import factorize
+from condmeta.tasks.numbers import is_na
 from condmeta.tasks.taskset import check_finite
 
 
@@ -23,7 +25,7 @@ def _is_logistic(learner) -> bool:
 class RealTarget(RegressorMixin):
     """A regression target; scores are R^2."""
 
-    def _read_labels(self, y) -> np.ndarray:
+    def _read_labels(self, y, task=None) -> np.ndarray:
         return as_vector(y)
 
     def _check_loss(self) -> None:
@@ -51,9 +53,8 @@ class TwoClasses(ClassifierMixin):
     __metadata_request__decision_function = METADATA
     __metadata_request__predict_proba = METADATA
 
-    def _read_labels(self, y) -> np.ndarray:
-        if y.dtype.kind == "f":
-            check_finite(None, y)
+    def _read_labels(self, y, task=None) -> np.ndarray:
+        _check_labels(y, task)
         if "classes_" not in self.__dict__:
             check_classification_targets(y)
             self._set_classes(y)
@@ -102,6 +103,18 @@ class TwoClasses(ClassifierMixin):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _check_labels(y, task) -> None:
+    """Name the first task whose label is missing."""
+    if y.dtype.kind == "O":
+        y = np.array([np.nan if is_na(label) else 0.0 for label in y])
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row_ids = None
+        if task is not None:
+            codes, ids = factorize(task)
+            row_ids = ids[codes]
+        check_finite(None, y, row_ids)
 
 
 def _target_of(X, y):

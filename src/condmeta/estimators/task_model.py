@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.estimators.inputs import read_target
+from condmeta.estimators.inputs import numbers, read_target
 from condmeta.estimators.preparation import Preparation
-from condmeta.tasks.frames import as_vector, column_names, is_frame, numeric_matrix
+from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame
 from condmeta.tasks.ids import explain_absent, factorize, positions
 from condmeta.tasks.taskset import check_finite
 
@@ -29,16 +29,14 @@ class Head(NamedTuple):
     def read(self, X) -> np.ndarray:
         """Return checked rows (N, d)."""
         names = self.feature_names
-        if is_frame(X):
-            if names is not None and tuple(column_names(X)) != tuple(names):
-                raise DataError(
-                    "The feature names should match those that were passed during fit: "
-                    f"{list(names)}. Got {list(column_names(X))} instead."
-                )
-            X = numeric_matrix(X)
-        X = np.ascontiguousarray(X, dtype=np.float64)
+        if names is not None and is_frame(X) and tuple(column_names(X)) != tuple(names):
+            raise DataError(
+                "The feature names should match those that were passed during fit: "
+                f"{list(names)}. Got {list(column_names(X))} instead."
+            )
+        X = as_matrix(numbers(X))
         d = len(self.preparation.x_mean)
-        if X.ndim != 2 or X.shape[1] != d:
+        if X.shape[1] != d:
             raise DataError(
                 f"X must have shape (rows, {d}), one column for each feature of the fit. "
                 f"Got shape {X.shape} instead."
@@ -88,6 +86,14 @@ class TaskModel:
         Where the task started: tau of its side information.
     n_ : int
         Points that the model has seen; 0 is zero-shot.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> learner = cm.FixedBiasRegressor(theta=1.0).fit([[1.0], [2.0]], [1.0, 2.0])
+    >>> model = learner.adapt([[1.0], [1.0]], [3.0, 3.0])
+    >>> model.update([[1.0]], [3.0]).coef_, model.n_
+    (array([1.66666667]), 3)
     """
 
     def __init__(self, head: Head, theta, coef, n: int, state=None, gap=None):
@@ -151,6 +157,14 @@ class TaskModels(Mapping):
     theta_ : (T, d) array, or (T, d+1) with the intercept last
     n_ : (T,) array
     gap_ : (T,) array or None
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> learner = cm.FixedBiasRegressor(theta=1.0).fit([[1.0], [2.0]], [1.0, 2.0])
+    >>> models = learner.adapt([[1.0], [1.0]], [3.0, 3.0], task=["a", "b"])
+    >>> list(models), models["b"].predict([[2.0]])
+    (['a', 'b'], array([2.]))
     """
 
     def __init__(self, head: Head, ids, theta, coef, rows, gap=None):
@@ -201,7 +215,7 @@ class TaskModels(Mapping):
             raise DataError(explain_absent(self.ids, ids[found < 0], "the adapted tasks"))
         if len(codes) != len(X):
             raise DataError(f"X has {len(X)} rows and task has {len(codes)} ids.")
-        check_finite(X, None, feature_names=self._head.feature_names)
+        check_finite(X, None, ids[codes], feature_names=self._head.feature_names)
         return self._head.scores(X, self._coef, found[codes])
 
     def predict(self, X, *, task) -> np.ndarray:

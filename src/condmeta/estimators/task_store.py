@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from condmeta.errors import ConvergenceWarning, DivergenceError
+from condmeta.errors import ConvergenceWarning, DataError, DivergenceError
 from condmeta.inner.algorithms import Solved, solve_tasks
-from condmeta.tasks.ids import show_id, show_ids
+from condmeta.tasks.ids import explain_mismatch, show_id, show_ids
 
 
 class TaskStore:
@@ -32,6 +32,8 @@ class TaskStore:
         What `update` needs of either run. Sufficient statistics, which do not depend on where a
         task starts, stand in `state` alone.
     """
+
+    CACHED = ("index", "kinds")
 
     def __init__(self, ids, sizes, theta, coef, own=None, gap=None, state=None, own_state=None):
         self.ids = ids
@@ -59,6 +61,18 @@ class TaskStore:
     def index(self) -> dict[Any, int]:
         """Position of each id."""
         return {task: position for position, task in enumerate(self.ids.tolist())}
+
+    @cached_property
+    def kinds(self) -> set:
+        """The types of the ids."""
+        return set(map(_kind, self.ids.tolist()))
+
+    def refuse_twins(self, ids) -> None:
+        """Say so when a new id differs from a known one by its type alone: 17 and "17"."""
+        odd = [task for task in ids if _kind(task) not in self.kinds]
+        mismatch = explain_mismatch(self.ids, odd) if odd else ""
+        if mismatch:
+            raise DataError(mismatch)
 
     def positions(self, ids) -> np.ndarray:
         """Return the position of each id, -1 where it is not known."""
@@ -94,6 +108,10 @@ class TaskStore:
     def without_state(self) -> TaskStore:
         """Return a store that can predict but not be updated."""
         return TaskStore(self.ids, self.sizes, self.theta, self.coef, self.own, self.gap)
+
+
+def _kind(task):
+    return tuple(map(type, task)) if isinstance(task, tuple) else type(task)
 
 
 def _rows(state, at):

@@ -87,19 +87,20 @@ def solve_dual(theta, X, y, lam, loss, tol) -> np.ndarray:
     if not isinstance(loss, Loss):
         return _coordinate_ascent(theta, X, y, lam, loss, tol)
     residual = y - X @ theta
-    if np.isinf(loss.high):  # squared: (I + X X^T / (lam n)) a = -residual
-        return _solve_shifted(X, -residual, 1.0 / (lam * len(y)))
+    q = loss.curvature
+    if np.isinf(loss.high):  # squared: (q I + X X^T / (lam n)) a = -residual
+        return _solve_shifted(X, -residual / q, 1.0 / (lam * len(y) * q))
     target = tol * np.sum(loss.value(X @ theta, y))
     if target == 0:  # theta fits every point: it is the minimiser
         return np.zeros_like(y)
     low, high = loss.box(y)
     if not loss.dead_zone:
-        return solve_box_qp(X, residual, lam * len(y), loss.curvature, low, high, target)
+        return solve_box_qp(X, residual, lam * len(y), q, low, high, target)
     # |a| = p + m with a = p - m: a dead zone doubles the rows, with signs.
     both = np.vstack([X, -X])
     shifted = np.concatenate([residual, -residual]) + loss.dead_zone
     width = np.concatenate([high, -low])
-    p = solve_box_qp(both, shifted, lam * len(y), 0.0, np.zeros_like(width), width, target)
+    p = solve_box_qp(both, shifted, lam * len(y), q, np.zeros_like(width), width, target)
     return p[: len(y)] - p[len(y) :]
 
 
@@ -148,7 +149,7 @@ def _newton(theta, X, y, lam, loss) -> np.ndarray:
         length = 1.0
         while True:
             trial = objective(theta + v - length * step, theta, X, y, lam, loss)
-            if trial <= value or length < 1e-10:
+            if trial <= value + 1e-13 * value or length < 1e-10:  # rounding must not decide
                 break
             length /= 2
         v = v - length * step

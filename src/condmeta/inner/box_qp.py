@@ -18,9 +18,14 @@ MAX_SWAPS = 30
 
 def solve_box_qp(X, r, c, q, low, high, target) -> np.ndarray:
     """Return the minimiser a (n,); `target` bounds the complementarity sum, n times the gap."""
-    a, lower, upper = _interior_point(X, r, c, q, low, high, target)
-    exact = _finish(X, r, c, q, low, high, a, lower, upper)
-    return a if exact is None else exact
+    reached = None
+    for tighter in (1.0, 1e-3, 1e-6):  # a wrong guess of the bounds: go further along the path
+        a, lower, upper = _interior_point(X, r, c, q, low, high, tighter * target)
+        exact = _finish(X, r, c, q, low, high, a, lower, upper)
+        if exact is not None:
+            return exact
+        reached = a if reached is None else reached
+    return reached
 
 
 def _interior_point(X, r, c, q, low, high, target):
@@ -85,28 +90,35 @@ def _finish(X, r, c, q, low, high, a, lower, upper):
     """Solve for the free slopes with the others at their bounds; None if the sets do not settle.
 
     A free slope that leaves the box goes to its bound; a bound slope whose gradient points inside
-    becomes free.
+    becomes free. The free ones take the smallest correction that makes their gradient vanish, so
+    that rows that depend on each other (duplicates, more free points than features) do no harm.
     """
-    width = high - low
-    at_low = (a - low) / width < lower / (lower + upper + np.abs(r).max())
-    at_high = (high - a) / width < upper / (lower + upper + np.abs(r).max())
-    at_high &= ~at_low
+
+    def gradient(a):
+        return X @ (X.T @ a) / c + q * a + r
+
+    def solve(system, b):
+        return np.linalg.solve(system, b) if q else np.linalg.lstsq(system, b)[0]
+
+    width, scale = high - low, lower + upper + np.abs(r).max()
+    at_low = (a - low) / width < lower / scale
+    at_high = ~at_low & ((high - a) / width < upper / scale)
     slack = 1e-12 * (np.abs(r).max() + np.einsum("ij,ij->i", X, X).max() * len(r) / c)
     for _ in range(MAX_SWAPS):
         free = ~(at_low | at_high)
-        a = np.where(at_low, low, high)
-        F = X[free]
-        if free.any():
-            a[free] = 0.0
-            b = -(r[free] + F @ (X.T @ a) / c)
-            system = F @ F.T / c + q * np.eye(len(F))
-            try:
-                a[free] = np.linalg.solve(system, b)
-            except np.linalg.LinAlgError:
-                return None
-        g = X @ (X.T @ a) / c + q * a + r
+        a = np.where(at_low, low, np.where(at_high, high, a))
+        g = gradient(a)
         if not np.isfinite(g).all():
             return None
+        if free.any():
+            F = X[free]
+            system = F @ F.T / c + q * np.eye(len(F))
+            for _ in range(2):  # the second one removes the rounding errors of the first
+                step = (
+                    np.linalg.solve(system, g[free]) if q else np.linalg.lstsq(system, g[free])[0]
+                )
+                a[free] -= step
+                g = gradient(a)
         too_low, too_high = free & (a < low), free & (a > high)
         inside = (at_low & (g < -slack)) | (at_high & (g > slack))
         if not (too_low | too_high | inside).any():

@@ -11,7 +11,7 @@ struct BatchSpace {
     double *pack, *twice, *scaled, *turned, *gram, *matrix;  // (rows, dp), (dp, p), (p, p)
     double *inverse, *side, *wide, *wide2, *wide3, *bias;    // (p,), (dp,)
     double *a, *low, *high, *r, *g, *lower, *upper;          // (n4,) from here on
-    double *above, *below, *weight, *step, *rhs, *d_lower, *d_upper, *trial, *slopes, *z;
+    double *above, *below, *weight, *step, *rhs, *d_lower, *d_upper, *trial, *answer, *slopes, *z;
     int64_t *index, *where;
 
     BatchSpace(Space& space, int64_t n_max, int64_t d, bool doubled) {
@@ -26,7 +26,7 @@ struct BatchSpace {
         double** sides[] = {&inverse, &side, &wide, &wide2, &wide3, &bias};
         for (double** array : sides) *array = space.take(dp);
         double** points[] = {&a,      &low,  &high, &r,       &g,       &lower, &upper,  &above, &below,
-                             &weight, &step, &rhs,  &d_lower, &d_upper, &trial, &slopes, &z};
+                             &weight, &step, &rhs,  &d_lower, &d_upper, &trial, &answer, &slopes, &z};
         for (double** array : points) *array = space.take(n4);
         index = (int64_t*)space.take(n4);
         where = (int64_t*)space.take(n4);

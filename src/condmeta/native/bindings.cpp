@@ -5,7 +5,9 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
+#include <cstdlib>
 #include <limits>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -53,12 +55,14 @@ Tasks check_tasks(const In2& X, const In1& y, const InOffsets& offsets, double l
     return {X.data(), y.data(), at, count, int64_t(X.shape(1)), n_max, lam, loss};
 }
 
+// Zeros. The pages of calloc are touched by the threads that fill them, not here.
 template <size_t n>
 auto new_array(std::initializer_list<size_t> shape) {
     size_t size = 1;
     for (size_t side : shape) size *= side;
-    double* data = new double[size ? size : 1]();
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    void* data = std::calloc(size ? size : 1, sizeof(double));
+    if (!data) throw std::bad_alloc();
+    nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
     return nb::ndarray<nb::numpy, double, nb::ndim<n>>(data, shape, owner);
 }
 

@@ -9,25 +9,11 @@
 // of F that depends on others (duplicates, more free points than features) keeps its slope.
 #pragma once
 
-#include "shifted.h"
+#include "interior.h"
 
 namespace CONDMETA_ISA {
 
 constexpr double DEPENDENT = 1e-13;  // squared distance of a row from the others' span, relative
-
-struct BoxQP {
-    const Shifted& system;
-    double q;
-    const double *r, *low, *high;  // (n,)
-
-    INLINE_MEMBER int64_t n() const { return system.rows.n; }
-
-    // g = X X^T a / c + q a + r
-    void gradient(const double* a, double* g) const {
-        system.apply(a, g);
-        for (int64_t i = 0; i < n(); ++i) g[i] += q * a[i] + r[i];
-    }
-};
 
 // Factors F F^T / c + q I row by row, leaving out rows that depend on those before. Their positions
 // are at.index[0..m), their rows stand in at.scaled. Returns m.

@@ -5,7 +5,7 @@
 // library is included, so nothing compiled here for a newer machine shares a name with code that must
 // run on an older one. The only symbol with a use outside is the table.
 
-#include "batch.h"
+#include "dual.h"
 #include "online.h"
 #include "sgd.h"
 
@@ -22,10 +22,15 @@ static int64_t online_range(const Tasks& tasks, const OnlineArrays& state, int64
     Points points(space, tasks.n_max, d), next(space, tasks.n_max, d);
     int64_t failed = -1;
     double* arrays[] = {theta, u, path};
-    for (double* array : arrays) fill(array, 0.0, dp);
+    for (double* array : arrays) clear(array, dp);
     read_points(tasks, begin, points);
     prepare_from<0>(points, 0);
     for (int64_t t = begin; t < end; ++t) {
+        if (points.rows.n == 0) {
+            read_points(tasks, t + 1 < end ? t + 1 : tasks.count, points);
+            prepare_from<0>(points, 0);
+            continue;
+        }
         read_points(tasks, t + 1 < end ? t + 1 : tasks.count, next);
         copy(theta, state.theta + t * d, d);
         copy(u, state.slope_sum + t * d, d);
@@ -34,8 +39,13 @@ static int64_t online_range(const Tasks& tasks, const OnlineArrays& state, int64
                                               state.count[t]);
         copy(state.slope_sum + t * d, u, d);
         copy(state.path_sum + t * d, path, d);
-        if (finite) state.count[t] += points.rows.n;
-        if (!finite && failed < 0) failed = t;
+        if (finite) {
+            state.count[t] += points.rows.n;
+        } else {
+            failed = failed < 0 ? t : failed;
+            clear(u, dp);  // no NaN in the padding
+            clear(path, dp);
+        }
         swap(points, next);
     }
     return failed;
@@ -47,6 +57,28 @@ static int64_t online_space(int64_t n_max, int64_t d) {
     Points(space, n_max, d);
     Points(space, n_max, d);
     return space.used;
+}
+
+static void batch_range(const Tasks& tasks, const BatchArrays& out, int64_t begin, int64_t end, double* memory) {
+    Space space{memory};
+    const int64_t d = tasks.d;
+    const BatchSpace at(space, tasks.n_max, d, tasks.loss.dead_zone > 0);
+    clear(at.bias, padded(d));
+    for (int64_t t = begin; t < end; ++t) {
+        const int64_t lo = tasks.offsets[t], n = tasks.offsets[t + 1] - lo;
+        const double* theta = out.theta + t * d;
+        copy(out.coef + t * d, theta, d);
+        if (n == 0) continue;  // gradient, gap and slopes come in as zeros
+        const Rows rows = make_rows(tasks.X + lo * d, n, d, at.pack);
+        copy(at.bias, theta, d);
+        out.gap[t] = solve_dual(rows, d, tasks.y + lo, tasks.lam, tasks.loss, out.tol, at);
+        for (int64_t j = 0; j < d; ++j) {
+            const double g = at.wide2[j] / double(n);
+            out.gradient[t * d + j] = g;
+            out.coef[t * d + j] = theta[j] - g / tasks.lam;
+        }
+        copy(out.slopes + lo, at.slopes, n);
+    }
 }
 
 static int64_t batch_space(int64_t n_max, int64_t d, bool doubled) {

@@ -41,7 +41,7 @@ struct OnlineArrays {
 struct BatchArrays {
     const double* theta;  // (T, d)
     double tol;
-    double* coef;      // (T, d)
+    double* coef;      // (T, d), this and the rest zeros
     double* gradient;  // (T, d)
     double* gap;       // (T,)
     double* slopes;    // (N,)

@@ -4,7 +4,7 @@
 //     (S^T S + lam I) step = X^T l' / n + lam v,   S = diag(sqrt(p (1-p) / n)) X
 //     n <= d:   step = (g - S^T (S S^T + lam I)^-1 S g) / lam,   g the right side
 //
-// Leaves the slopes at the minimiser in at.a.
+// theta stands in at.bias; the slopes at the minimiser go to at.slopes.
 #pragma once
 
 #include "loss.h"
@@ -52,9 +52,9 @@ static void newton_step(const Rows& rows, int64_t d, double lam, const BatchSpac
     for (int64_t j = 0; j < dp; ++j) at.wide[j] = (at.wide[j] - at.wide2[j]) / lam;
 }
 
-static void solve_logistic(const double* theta, const Rows& rows, int64_t d, const double* y, double lam,
-                           const BatchSpace& at) {
+static void solve_logistic(const Rows& rows, int64_t d, const double* y, double lam, const BatchSpace& at) {
     const int64_t n = rows.n, dp = rows.dp;
+    const double* theta = at.bias;
     double *v = at.side, *trial = at.wide3;
     fill(v, 0.0, dp);
     fill(at.a + n, 0.0, rows.n4 - n);
@@ -84,7 +84,7 @@ static void solve_logistic(const double* theta, const Rows& rows, int64_t d, con
         // Quadratic convergence: a step of 1e-9 leaves an error of 1e-18.
         if (step_max <= 1e-9 * (1e-3 + v_max) || length < 1e-10) break;
     }
-    for (int64_t i = 0; i < n; ++i) at.a[i] = logistic_slope(at.z[i], y[i]);
+    for (int64_t i = 0; i < n; ++i) at.slopes[i] = logistic_slope(at.z[i], y[i]);
 }
 
 }  // namespace CONDMETA_ISA

@@ -31,7 +31,7 @@ struct Pass {
 // logistic loss has only its `lane` computed.
 template <Kind kind>
 INLINE pair pair_slopes(const Loss& loss, pair e, pair label, pair zone, pair low, pair high, int lane) {
-    if (kind == STEP) return (pair)((size_of(e) > zone) & (pair_bits)(e > 0.0 ? high : low));
+    if (kind == STEP) return (pair)((pair_bits)(size_of(e) > zone) & (pair_bits)(e > 0.0 ? high : low));
     if (kind == CURVED) {
         const pair excess = larger(size_of(e) - loss.dead_zone, pair{}) / loss.curvature;
         return smaller(larger(e > 0.0 ? excess : -excess, low), high);
@@ -126,7 +126,7 @@ INLINE bool run_points(const Pass& pass, const Points& points, Points& next) {
         quad start, moved;
         block_dots<NV>(pass, x, rows.dp, start, moved);
         const quad e = (kind == LOGISTIC ? start : start - label) - moved * h;
-        asm volatile("" : : : "memory");
+        asm volatile("" : : : "memory");  // rows are read again below rather than spilled and reloaded
         const quad s = block_slopes<kind>(pass.loss, e, label, zone, points.products + 2 * i, h);
         if (kind == CURVED && !(largest(size_of(s)) <= pass.limit)) {
             finite = false;

@@ -9,7 +9,7 @@
 // several calls ends in the same bits.
 #pragma once
 
-#include "batch.h"
+#include "dual.h"
 #include "online.h"
 
 namespace CONDMETA_ISA {

@@ -30,37 +30,44 @@ INLINE double larger(double a, double b) { return a > b ? a : b; }
 INLINE double smaller(double a, double b) { return a < b ? a : b; }
 INLINE double size_of(double a) { return __builtin_fabs(a); }
 
+constexpr int64_t ALL_BUT_SIGN = 0x7fffffffffffffff;
 typedef int64_t quad_bits __attribute__((vector_size(32)));
 typedef int64_t pair_bits __attribute__((vector_size(16)));
-INLINE quad size_of(quad a) { return (quad)((quad_bits)a & 0x7fffffffffffffff); }
+INLINE quad size_of(quad a) { return (quad)((quad_bits)a & ALL_BUT_SIGN); }
 INLINE quad larger(quad a, quad b) { return a > b ? a : b; }
-INLINE pair size_of(pair a) { return (pair)((pair_bits)a & 0x7fffffffffffffff); }
+INLINE pair size_of(pair a) { return (pair)((pair_bits)a & ALL_BUT_SIGN); }
 INLINE pair larger(pair a, pair b) { return a > b ? a : b; }
 INLINE pair smaller(pair a, pair b) { return a < b ? a : b; }
 INLINE double largest(quad a) { return larger(larger(a[0], a[1]), larger(a[2], a[3])); }
 
 INLINE quad root(quad a) {
-#ifdef __AVX__
+#if defined(__AVX__) && !defined(__clang__)  // GCC does not merge the four
     return __builtin_ia32_sqrtpd256(a);
 #else
     return quad{__builtin_sqrt(a[0]), __builtin_sqrt(a[1]), __builtin_sqrt(a[2]), __builtin_sqrt(a[3])};
 #endif
 }
 
-INLINE pair first_pair(quad a) { return __builtin_shufflevector(a, a, 0, 1); }
-INLINE pair second_pair(quad a) { return __builtin_shufflevector(a, a, 2, 3); }
-INLINE pair both_first(pair a) { return __builtin_shufflevector(a, a, 0, 0); }
-INLINE pair both_second(pair a) { return __builtin_shufflevector(a, a, 1, 1); }
+INLINE pair first_pair(quad a) { return pair{a[0], a[1]}; }
+INLINE pair second_pair(quad a) { return pair{a[2], a[3]}; }
+INLINE pair both_first(pair a) { return pair{a[0], a[0]}; }
+INLINE pair both_second(pair a) { return pair{a[1], a[1]}; }
 
 #if CONDMETA_WIDTH == 4
+#if defined(__GNUC__) && !defined(__clang__)
+#define CONDMETA_MIX(a, b, i, j, k, l) __builtin_shuffle(a, b, quad_bits{i, j, k, l})
+#else
+#define CONDMETA_MIX(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#endif
 INLINE double sum(vec a) { return (a[0] + a[2]) + (a[1] + a[3]); }
 
 // (sum a, sum b, sum c, sum d): two additions deep, no scalar code.
 INLINE quad sum4(vec a, vec b, vec c, vec d) {
-    vec ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
-    vec cd = __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
-    return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    const vec ab = CONDMETA_MIX(a, b, 0, 4, 2, 6) + CONDMETA_MIX(a, b, 1, 5, 3, 7);
+    const vec cd = CONDMETA_MIX(c, d, 0, 4, 2, 6) + CONDMETA_MIX(c, d, 1, 5, 3, 7);
+    return CONDMETA_MIX(ab, cd, 0, 1, 4, 5) + CONDMETA_MIX(ab, cd, 2, 3, 6, 7);
 }
+#undef CONDMETA_MIX
 #else
 INLINE double sum(vec a) { return a[0] + a[1]; }
 
