@@ -27,6 +27,7 @@ _HOME = {
     "TaskSet": "condmeta.tasks",
     "TaskSplit": "condmeta.tasks",
     "TaskTable": "condmeta.tasks",
+    "cross_validate_tasks": "condmeta.evaluation",
     "load": "condmeta.estimators",
     "show_versions": "condmeta.versions",
 }
@@ -88,5 +89,6 @@ if TYPE_CHECKING:
         TaskModels,
         load,
     )
+    from condmeta.evaluation import cross_validate_tasks
     from condmeta.tasks import TaskSet, TaskSplit, TaskTable
     from condmeta.versions import show_versions

@@ -19,7 +19,7 @@ and for the batch inner algorithm `conjugate(a, y)`; see `condmeta.testing.check
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from condmeta.errors import DataError
 LOGISTIC = -1.0  # curvature that marks the logistic loss for the compiled engine
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Loss:
     """A loss given by its row of numbers.
 
@@ -44,6 +44,8 @@ class Loss:
         Smallest and largest slope.
     signed : bool
         Whether the interval is mirrored for y = -1 (labels -1 and +1).
+    call : str
+        How the loss was made, for its repr.
 
     Examples
     --------
@@ -58,6 +60,10 @@ class Loss:
     low: float
     high: float
     signed: bool = False
+    call: str = field(default="", compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        return self.call or f"{self.name.capitalize()}()"
 
     @property
     def lipschitz(self) -> float:
@@ -116,8 +122,8 @@ class LogisticLoss:
     Examples
     --------
     >>> from condmeta.losses import Logistic
-    >>> Logistic().slope(0.0, 1.0)
-    array(-0.5)
+    >>> Logistic().slope([0.0], 1.0)
+    array([-0.5])
     """
 
     name: str = "logistic"
@@ -158,19 +164,20 @@ def Squared() -> Loss:  # noqa: N802
 def Huber(delta: float = 1.35) -> Loss:  # noqa: N802
     """Return e^2 / 2 for |e| <= delta, delta |e| - delta^2 / 2 beyond; L = delta."""
     _check_range("delta", delta, 0.0, np.inf)
-    return Loss("huber", 1.0, 0.0, -float(delta), float(delta))
+    return Loss("huber", 1.0, 0.0, -float(delta), float(delta), call=f"Huber(delta={delta!r})")
 
 
 def Pinball(q: float = 0.5) -> Loss:  # noqa: N802
     """Return max(-q e, (1 - q) e), whose minimiser is the q-quantile; slope 0 at e = 0."""
     _check_range("q", q, 0.0, 1.0)
-    return Loss("pinball", 0.0, 0.0, -float(q), 1.0 - float(q))
+    return Loss("pinball", 0.0, 0.0, -float(q), 1.0 - float(q), call=f"Pinball(q={q!r})")
 
 
 def EpsilonInsensitive(eps: float = 0.1) -> Loss:  # noqa: N802
     """Return max(|e| - eps, 0); L = 1, slope 0 at |e| = eps."""
     _check_range("eps", eps, 0.0, np.inf)
-    return Loss("epsilon_insensitive", 0.0, float(eps), -1.0, 1.0)
+    call = f"EpsilonInsensitive(eps={eps!r})"
+    return Loss("epsilon_insensitive", 0.0, float(eps), -1.0, 1.0, call=call)
 
 
 def Hinge() -> Loss:  # noqa: N802

@@ -81,10 +81,10 @@ def test_fit_keeps_constructor_parameters(cls):
 
 @each_learner
 def test_second_fit_forgets_the_first(cls):
-    learner, other = fitted(cls), draw_problem(n_tasks=3, d=2, seed=5, classes=is_classifier(cls()))
+    other = draw_problem(n_tasks=3, d=2, seed=5, classes=is_classifier(cls()))
     call = {"task": other.task, "side_info": other.side}
-    learner.fit(other.X, other.y, **call)
-    assert_same(vars(learner), vars(cls().fit(other.X, other.y, **call)))
+    learner = fitted(cls, random_state=0).fit(other.X, other.y, **call)
+    assert_same(vars(learner), vars(make(cls, random_state=0).fit(other.X, other.y, **call)))
 
 
 @each_learner

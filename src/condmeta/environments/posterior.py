@@ -67,11 +67,11 @@ def gaussian_residual(
     centers = u[:, :rank] * s[:rank]
     if rank > MAX_GRID_DIM:
         nodes = np.random.default_rng(0).standard_normal((DRAWS, rank))
-        return _average_miss(w, centers, prior, nodes, None)
+        return _posterior_spread(w, centers, prior, nodes, None)
     # the trapezoidal rule converges geometrically here: refine until nothing moves
     value, side, scale = np.inf, 20, np.ptp(w, axis=0).max(initial=0.0) ** 2
     while True:
-        before, value = value, _average_miss(w, centers, prior, *_grid(rank, side))[0]
+        before, value = value, _posterior_spread(w, centers, prior, *_grid(rank, side))[0]
         side *= 2
         if abs(value - before) <= 1e-14 * scale or side**rank > MAX_NODES or rank == 0:
             return value, abs(value - before) if rank else 0.0
@@ -88,16 +88,21 @@ def _grid(rank: int, side: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes[keep], weights[keep] / weights[keep].sum()
 
 
-def _average_miss(w, centers, prior, nodes, weights) -> tuple[float, float]:
-    """Average ||w(i) - tau||^2 over the nodes around each centre; weights None: random nodes."""
+def _posterior_spread(w, centers, prior, nodes, weights) -> tuple[float, float]:
+    """Average the posterior variance of w(j) over the nodes around each centre, and its error.
+
+    Nodes without weights are random draws, which the clusters share.
+    """
+    w = w - prior @ w
     with np.errstate(divide="ignore"):
         log_prior = np.log(prior)
     half_norms = 0.5 * np.einsum("id,id->i", centers, centers)
+    squares = np.einsum("ip,ip->i", w, w)
     value = variance = 0.0
     for i in np.flatnonzero(prior):
         p = np.exp(log_softmax((nodes + centers[i]) @ centers.T - half_norms + log_prior))
-        miss = np.einsum("kp,kp->k", p @ w - w[i], p @ w - w[i])
-        value += prior[i] * np.average(miss, weights=weights)
-        variance += prior[i] * miss.var()
-    # the clusters share their random nodes: their errors may add up
+        tau = p @ w
+        spread = np.maximum(p @ squares - np.einsum("kp,kp->k", tau, tau), 0.0)
+        value += prior[i] * np.average(spread, weights=weights)
+        variance += prior[i] * spread.var()
     return float(value), float(np.sqrt(variance / len(nodes))) if weights is None else 0.0

@@ -166,7 +166,7 @@ class Serving(Lookup):
         A row gives (d,); a table, or a `TaskSet` of conditioning points, gives (T, d) in its order.
         """
         check_is_fitted(self)
-        if side_info is None or not _is_table(side_info):
+        if side_info is None or not _is_table(side_info, self._map.columns_):
             theta = self._theta_of_row(side_info)
         else:
             table, points = self._read_side(side_info, self._map, None)
@@ -220,10 +220,10 @@ class Serving(Lookup):
         storage.save_learner(self, path, tasks, resume)
 
 
-def _is_table(side_info) -> bool:
-    """Tell a table of several tasks from the row of one."""
+def _is_table(side_info, columns) -> bool:
+    """Tell a table of several tasks from the row of one: a dict of the columns is a row."""
     if isinstance(side_info, (TaskSet, TaskTable)):
         return True
     if isinstance(side_info, dict):
-        return any(isinstance(row, (dict, list, tuple, np.ndarray)) for row in side_info.values())
+        return columns is not None and set(map(str, side_info)) != set(columns)
     return hasattr(side_info, "columns") or hasattr(side_info, "column_names")

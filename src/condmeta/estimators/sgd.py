@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from condmeta.errors import DataError
+from condmeta.errors import DataError, DivergenceError
 from condmeta.estimators.base import Prepared, TaskLearner
 from condmeta.estimators.defaults import with_defaults
 from condmeta.estimators.serving import atomic
 from condmeta.estimators.targets import RealTarget, TwoClasses
 from condmeta.estimators.task_store import naming_task
 from condmeta.inner.algorithms import Batch, Online, diverged
+from condmeta.inner.online import HUGE, loss_is_unbounded
 from condmeta.meta.sgd import SGDState, sgd_pass, sgd_steps
 from condmeta.tasks.ids import show_id
 
@@ -68,6 +69,20 @@ class ConditionalSGD(TaskLearner):
     def _meta_step(self) -> float:
         return float(self.meta_step)
 
+    def _is_huge(self, before, after, data: Prepared) -> bool:
+        """Tell whether the map left the scale of the targets, which bounded slopes cannot do.
+
+        The scale is also that of the map before: the tasks of one call may have targets of zero.
+        """
+        if not loss_is_unbounded(getattr(self._inner, "loss", None)):
+            return False
+        reach = []
+        with np.errstate(over="ignore", invalid="ignore"):
+            for last in (before, after):
+                theta = np.repeat(data.Phi @ last[:-1] + last[-1], np.diff(data.offsets), axis=0)
+                reach.append(np.abs(np.einsum("ij,ij->i", data.X, theta)).max(initial=0.0))
+        return not reach[1] <= HUGE * max(np.abs(data.y).max(initial=0.0), reach[0])
+
     def _learn(self, data: Prepared) -> None:
         self._advance(SGDState.start(data.Phi.shape[1], data.X.shape[1]), data)
         if not self.keep_tasks:
@@ -78,6 +93,7 @@ class ConditionalSGD(TaskLearner):
         inner, linear = self._inner, self.averaging == "linear"
         at_average = self.gradient_at == "average"
         rows = data.X, data.y, data.offsets, data.Phi
+        before = state.map(self._meta_step(), "last")
         if isinstance(inner, (Online, Batch)):
             is_batch = isinstance(inner, Batch)
             tol = inner.tol if is_batch else 0.0
@@ -91,11 +107,14 @@ class ConditionalSGD(TaskLearner):
                 at_average,
             )  # fmt: skip
         weights = state.map(self._meta_step(), self.averaging, self.gradient_at)
-        if bad < 0 and not np.isfinite(weights).all():
-            bad = len(data.ids) - 1
-        if bad >= 0:
+        if bad >= 0 and isinstance(inner, Online):
             with naming_task(data.ids):
-                raise diverged(bad, getattr(inner, "lam", np.nan))
+                raise diverged(bad, inner.lam)
+        if bad >= 0 or self._is_huge(before, state.map(self._meta_step(), "last"), data):
+            raise DivergenceError(
+                f"The meta-steps diverge at meta_step={self._meta_step():g}. Use a smaller "
+                "meta_step, a loss with bounded slopes, or scale='standard'."
+            )
         self._state, self._weights, self._phi_mean = state, weights, state.phi_mean
 
     def __sklearn_tags__(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.estimators.inputs import numbers, read_target
 from condmeta.estimators.preparation import Preparation
+from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame
 from condmeta.tasks.ids import explain_absent, factorize, positions
 from condmeta.tasks.taskset import check_finite
@@ -191,10 +193,15 @@ class TaskModels(Mapping):
     def __iter__(self):
         return iter(self.ids.tolist())
 
+    @cached_property
+    def _index(self) -> dict[Any, int]:
+        return {task: t for t, task in enumerate(self.ids.tolist())}
+
+    def __contains__(self, task) -> bool:
+        return task in self._index
+
     def __getitem__(self, task) -> TaskModel:
-        (t,) = positions(self.ids, [task])
-        if t < 0:
-            raise KeyError(task)
+        t = self._index[task]
         X, y, offsets = self._rows
         state = None
         if self._head.resumable:
@@ -206,8 +213,14 @@ class TaskModels(Mapping):
         gap = None if self.gap_ is None else self.gap_[t]
         return TaskModel(self._head, self._theta[t], self._coef[t], self.n_[t], state, gap)
 
-    def decision_function(self, X, *, task) -> np.ndarray:
-        """Return the scores of rows X (N, d), each by the model of its task."""
+    def decision_function(self, X, *, task=None) -> np.ndarray:
+        """Return the scores of rows X (N, d), each by the model of its task.
+
+        `task` holds an id for each row; a `TaskSet` in place of X carries its own.
+        """
+        if isinstance(X, TaskSet):
+            task = np.repeat(X.ids, X.sizes)
+            return X.restore_order(self.decision_function(X.X, task=task))
         X = self._head.read(X)
         codes, ids = factorize(task)
         found = positions(self.ids, ids)
@@ -218,11 +231,11 @@ class TaskModels(Mapping):
         check_finite(X, None, ids[codes], feature_names=self._head.feature_names)
         return self._head.scores(X, self._coef, found[codes])
 
-    def predict(self, X, *, task) -> np.ndarray:
+    def predict(self, X, *, task=None) -> np.ndarray:
         """Return the predictions for rows X (N, d), each by the model of its task."""
         return self._head.decide(self.decision_function(X, task=task))
 
-    def predict_proba(self, X, *, task) -> np.ndarray:
+    def predict_proba(self, X, *, task=None) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""
         return self._head.probabilities(self.decision_function(X, task=task))
 
@@ -242,8 +255,9 @@ def require_resumable(head: Head, state) -> None:
     """Say why points cannot be added exactly, where they cannot."""
     if not head.resumable:
         raise DataError(
-            "update is exact with inner='online' or loss='squared', and without feature maps of "
-            "the task's own points. Call adapt with all the points of the task instead."
+            "update is exact with inner='online', or inner='batch' and loss='squared', and without "
+            "feature maps of the task's own points. Call adapt with all the points of the task "
+            "instead."
         )
     if state is None:
         raise DataError(

@@ -72,8 +72,11 @@ class Trial(NamedTuple):
             maps = self._batch_maps(lam, meta_step, range(1, len(self.Phi) + 1), jobs)
             return np.stack([self._map_errors(W, lam, jobs) for W in maps], axis=1)
         T, d = len(self.Phi), self.train.X.shape[1]
-        gradients = np.empty((T, d, len(lam)))
         state = GridState.start(self.Phi.shape[1], d, len(lam))
+        if learner.averaging == "last":  # no average to follow: the state itself is the map
+            steps = (slice(t, t + 1) for t in range(T))
+            return np.stack([self.advance(state, s, lam, meta_step, jobs) for s in steps], axis=1)
+        gradients = np.empty((T, d, len(lam)))
         self._train(state, slice(0, T), lam, meta_step, gradients, jobs)
         linear, at_average = learner.averaging == "linear", learner.gradient_at == "average"
         kk = self.Phi @ self.Phi_held.T + 1.0

@@ -9,10 +9,10 @@ With Phi1 = (Phi, 1) and G_t = Phi1(s_t) g_t^T all iterates and averages follow 
 
 so no copy of the map is kept for each step, and a stream can be continued bit for bit:
 
-    M_{T+1}                = -meta_step  grad_sum                                  "last"
-    mean(M_1..M_T)         = -meta_step (grad_sum - weighted_sum / T)              "uniform"
-    sum t M_t / sum t      = -meta_step (grad_sum - weighted_sum / (T(T+1)/2))     "linear"
-    mean(M_2..M_{T+1})     = -meta_step ((T+1) grad_sum - weighted_sum) / T    gradient_at="average"
+    M_{T+1}                = -meta_step grad_sum                                 "last"
+    mean(M_1..M_T)         = meta_step (weighted_sum / T - grad_sum)             "uniform"
+    sum t M_t / sum t      = meta_step (weighted_sum / (T(T+1)/2) - grad_sum)    "linear"
+    mean(M_2..M_{T+1})     = meta_step (weighted_sum - (T+1) grad_sum) / T   gradient_at="average"
 
 Maps are stored feature-major, (k+1, d), the last row being b.
 """
@@ -69,10 +69,10 @@ class SGDState(NamedTuple):
         T = max(self.n_tasks, 1)
         A, B = self.grad_sum, self.weighted_sum
         if gradient_at == "average":
-            return -meta_step * (((T + 1) * A - B) / T)
+            return meta_step * ((B - (T + 1) * A) / T)
         if averaging == "last":
-            return -meta_step * A
-        return -meta_step * (A - B / (T if averaging == "uniform" else T * (T + 1) / 2))
+            return meta_step * (0.0 - A)
+        return meta_step * (B / (T if averaging == "uniform" else T * (T + 1) / 2) - A)
 
 
 @twin

@@ -6,7 +6,10 @@
 // run on an older one. The only symbol with a use outside is the table.
 
 #include "dual.h"
+#include "grid_eval.h"
+#include "grid_train.h"
 #include "online.h"
+#include "row_scores.h"
 #include "sgd.h"
 
 #define CONDMETA_NAME_(isa) #isa
@@ -96,7 +99,22 @@ static int64_t sgd_space(int64_t n_max, int64_t d, int64_t k, bool doubled) {
 
 extern const Kernels table;
 const Kernels table = {
-    CONDMETA_NAME(CONDMETA_ISA), online_range, online_space, batch_range, batch_space, sgd_pass, sgd_space,
+    CONDMETA_NAME(CONDMETA_ISA),
+    online_range,
+    online_space,
+    batch_range,
+    batch_space,
+    sgd_pass,
+    sgd_space,
+    W,
+    BATCH,
+    grid_train,
+    grid_train_space,
+    grid_score,
+    grid_score_space,
+    grid_curves,
+    grid_curves_space,
+    row_scores,
 };
 
 }  // namespace CONDMETA_ISA

@@ -58,6 +58,48 @@ struct SgdArrays {
     double tol;
 };
 
+// The grid kernels take points as Tasks without their lam: each lane has its own. L lanes stand last.
+struct GridTrain {
+    double* grad_sum;         // (k+1, d, L)
+    double* weighted_sum;     // (k+1, d, L)
+    double seen;              // tasks before these
+    const double* Phi;        // (T, k)
+    int64_t k;
+    const double* lam;        // (L,)
+    const double* meta_step;  // (L,)
+    int64_t lanes;            // L
+    bool linear, at_average;
+    double* gradients;  // (T, d, L), or null if they are not wanted
+};
+
+struct GridScore {
+    const double* theta;  // (V, d, L)
+    const double* lam;    // (L,)
+    int64_t lanes;
+    double* errors;  // (V, L)
+};
+
+struct GridCurves {
+    const double* gradients;  // (T, d, L)
+    const double* kk;         // (V, T): <Phi, Phi> + 1
+    const int64_t* group;     // (V,)
+    int64_t groups, steps;    // steps T
+    const double* lam;        // (L,)
+    const double* meta_step;  // (L,)
+    int64_t lanes;
+    bool linear, at_average;
+    int64_t chunks;   // into which the evaluation tasks are cut
+    double* partial;  // (vectors of lanes, chunks, groups, T, lanes of a vector), zeros
+};
+
+struct RowScores {
+    const double* X;        // (N, d)
+    const double* weights;  // (T, d)
+    const int64_t* codes;   // (N,)
+    int64_t d;
+    double* out;  // (N,)
+};
+
 struct Kernels {
     const char* name;
     // Tasks [begin, end): the first whose pass diverges, or -1. All of them are run.
@@ -68,4 +110,16 @@ struct Kernels {
     // All tasks in turn; stops at the first whose pass diverges and returns it, or -1.
     int64_t (*sgd)(const Tasks&, const SgdArrays&, double* space);
     int64_t (*sgd_space)(int64_t n_max, int64_t d, int64_t k, bool doubled);
+
+    int64_t vector, batch_lanes;  // lanes in a vector, and in a block of grid_train and grid_score
+    // Blocks [begin, end) of lanes.
+    void (*grid_train)(const Tasks&, const GridTrain&, int64_t begin, int64_t end, double* space);
+    int64_t (*grid_train_space)(int64_t n_max, int64_t d, int64_t k);
+    // Cells [begin, end) of tasks times blocks of lanes; the points to learn from, then those that judge.
+    void (*grid_score)(const Tasks&, const Tasks&, const GridScore&, int64_t begin, int64_t end, double* space);
+    int64_t (*grid_score_space)(int64_t n_max, int64_t m_max, int64_t d);
+    // Cells [begin, end) of vectors of lanes times chunks of tasks.
+    void (*grid_curves)(const Tasks&, const Tasks&, const GridCurves&, int64_t begin, int64_t end, double* space);
+    int64_t (*grid_curves_space)(int64_t n_max, int64_t m_max, int64_t d);
+    void (*row_scores)(const RowScores&, int64_t begin, int64_t end);
 };

@@ -31,11 +31,12 @@ private:
     std::vector<std::unique_ptr<double, Release>> blocks_;
 };
 
-// Runs work(begin, end, workspace) over [0, count). If the system gives no more threads, fewer do it.
+// Runs work(begin, end, workspace) over [0, count), at most `most` at a time if there are several threads.
+// If the system gives no more threads, fewer do it.
 template <class Work>
-void for_tasks(int64_t count, int64_t n_jobs, int64_t doubles, Work work) {
+void for_tasks(int64_t count, int64_t n_jobs, int64_t doubles, Work work, int64_t most = 256) {
     const int64_t jobs = std::max<int64_t>(1, std::min(n_jobs, count));
-    const int64_t chunk = jobs == 1 ? count : std::max<int64_t>(1, std::min<int64_t>(256, count / (8 * jobs)));
+    const int64_t chunk = jobs == 1 ? count : std::max<int64_t>(1, std::min<int64_t>(most, count / (8 * jobs)));
     const Workspaces spaces(jobs, doubles);
     std::atomic<int64_t> next{0};
     auto run = [&](int64_t job) {

@@ -21,3 +21,8 @@ def prepare(ax: Any) -> None:
     ax.set_axisbelow(True)
     ax.grid(True, color=GRID_COLOUR, linewidth=0.6)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def set_title(ax: Any, title: str) -> None:
+    """Write a title, the paper's w_rho as a symbol."""
+    ax.set_title(title.replace("w_rho", r"$w_\rho$"), fontsize="medium")

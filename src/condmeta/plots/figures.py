@@ -30,7 +30,7 @@ def published_figure(panels: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> Any
     ----------
     panels : dict of title -> (Results, dict of method -> Published)
     """
-    figure, axes = _two_columns(len(panels), 2.3)
+    figure, axes = _two_columns(len(panels), 2.4)
     for ax, (title, (results, published)) in zip(axes, panels.items(), strict=True):
         display = FinalErrorsDisplay.from_results(results, dict(published))
         display.plot(ax, title=title, legend=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from condmeta.plots.canvas import new_figure, prepare
+from condmeta.plots.canvas import new_figure, prepare, set_title
 from condmeta.plots.style import styles_of
 
 OFFSET = 0.16  # ours above, the published one below the line of a method
@@ -63,12 +63,13 @@ class FinalErrorsDisplay:
             if name in self.published:
                 mean, std = self.published[name]
                 ax.errorbar(mean, row + OFFSET, xerr=std, fmt="D", mfc="white", **shared)
-        ax.set_yticks(range(len(self.ours)), [name.replace(", ", ",\n") for name in self.ours])
+        names = [name.replace(", ", ",\n") for name in self.ours]
+        ax.set_yticks(range(len(self.ours)), names, fontsize="small", linespacing=0.95)
         ax.set_ylim(len(self.ours) - 0.5, -0.5)
         ax.set_xlim(left=0)
         ax.set_xlabel("final test error (absolute loss)")
         if title:
-            ax.set_title(title, fontsize="medium")
+            set_title(ax, title)
         if legend:
             self.add_legend(ax)
         self.ax_, self.figure_ = ax, ax.figure

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from condmeta.plots.canvas import new_figure, prepare
+from condmeta.plots.canvas import new_figure, prepare, set_title
 from condmeta.plots.style import styles_of
 
 MARKERS = 8  # on each line
@@ -65,13 +65,13 @@ class LearningCurveDisplay:
                 linewidth=1.6, marker=style.marker, markersize=4.5, markevery=(start, step),
             )  # fmt: skip
             low, high = curve.mean - curve.std, curve.mean + curve.std
-            ax.fill_between(curve.T, low, high, color=style.colour, alpha=0.15, linewidth=0)
+            ax.fill_between(curve.T, low, high, color=style.colour, alpha=0.13, linewidth=0)
         ax.set_xlabel("number of training tasks")
         ax.set_ylabel("test error (absolute loss)")
         ax.set_xlim(left=0, right=max(int(curve.T[-1]) for curve in self.curves.values()))
         ax.set_ylim(*self._height())
         if title:
-            ax.set_title(title, fontsize="medium")
+            set_title(ax, title)
         if legend:
             ax.legend(frameon=False, fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure

@@ -152,7 +152,7 @@ def test_update_of_a_baseline(cls):
     np.testing.assert_allclose(learner.predict(X, task=["new"] * len(Y)), expected, **CLOSE)
 
 
-REFUSED = r"update is exact with inner='online' or loss='squared', and without feature maps of the"
+REFUSED = r"update is exact with inner='online', or inner='batch' and loss='squared', and without"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ REFUSED = r"update is exact with inner='online' or loss='squared', and without f
     [
         ({"inner": "batch", "loss": "absolute"}, REFUSED),
         ({"inner": "batch", "loss": "logistic"}, REFUSED),
-        ({"fmap": MeanInput()}, REFUSED + r" task's own points\. Call adapt with all the points"),
+        ({"fmap": MeanInput()}, REFUSED + r" feature maps of the task's own points\. Call adapt"),
         ({"keep_tasks": False}, r"update needs the task models of fit with keep_tasks=True"),
     ],
 )

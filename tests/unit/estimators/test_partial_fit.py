@@ -176,6 +176,27 @@ def test_encodings_are_frozen_at_the_first_call():
     np.testing.assert_array_equal(learner._head.preparation.x_scale, before[1])
 
 
+@pytest.mark.parametrize("inner", ["online", "batch"])
+def test_a_task_whose_targets_are_zero_does_not_diverge(engine, inner):
+    y = np.where(ORDER[5] == TASK, 0.0, Y)
+    params = {"loss": "squared", "inner": inner, "lam": 5.0}
+    one = whole(ConditionalSGDRegressor(Identity(), **params), y)
+    assert_same_map(stream(ConditionalSGDRegressor(Identity(), **params), [1] * 9, y), one)
+
+
+def test_steps_that_diverge_are_an_error():
+    learner = stream(ConditionalSGDRegressor(None, loss="squared", inner="batch"), [2])
+    learner.set_params(meta_step=1e4)
+    with (
+        unchanged(learner, X, task=TASK),
+        pytest.raises(
+            DivergenceError,
+            match=r"meta-steps diverge at meta_step=10000\. Use a smaller meta_step",
+        ),
+    ):
+        stream(learner, [7], start=2)
+
+
 FAILURES = {
     "NaN": ({"X": np.full((2, 3), np.nan)}, DataError, "Task 'new' has NaN in feature 0 of X"),
     "lengths": ({"y": Y[:1]}, DataError, "X has 2 rows and y has 1"),

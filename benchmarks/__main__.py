@@ -1,0 +1,91 @@
+"""Run the benchmarks named, or all, and print their tables; --write puts them in RESULTS.md."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pkgutil
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import benchmarks
+from benchmarks.common import pin
+from condmeta.versions import versions
+
+COLUMNS = ("what", "ours", "peer", "ratio", "goal", "met", "note")
+RESULTS = Path(__file__).with_name("RESULTS.md")
+PEERS = ("cvxpy", "clarabel")
+
+
+def names() -> list[str]:
+    """Return the benchmarks: every module here that is not a helper."""
+    found = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
+    return sorted(name for name in found if name not in ("__main__", "common"))
+
+
+def show(value) -> str:
+    """Write a cell of a table."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def table(rows: list[dict]) -> str:
+    """Return rows as a table of Markdown, columns aligned."""
+    cells = [list(COLUMNS), *([show(row.get(column)) for column in COLUMNS] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
+        for line in cells
+    ]
+    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
+
+
+def run(name: str) -> str:
+    """Run one benchmark and return its section."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    start = time.perf_counter()
+    rows = module.main()
+    text = f"## {name}\n\n{(module.__doc__ or '').strip()}\n\n{table(rows)}"
+    busy = f"load average {os.getloadavg()[0]:.1f}, {time.perf_counter() - start:.0f} s"
+    print(f"{text}\n\n{busy}\n", flush=True)
+    return f"{text}\n\nLoad average at the end: {os.getloadavg()[0]:.1f}."
+
+
+def machine() -> str:
+    """Describe the machine and the versions, without names of hosts."""
+    known = versions()
+    about = [f"{name} {version}" for name, version in known.items() if name != "platform"]
+    for package in PEERS:
+        about.append(f"{package} {importlib.import_module(package).__version__}")
+    return f"{os.cpu_count()} cores; " + ", ".join(about)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(names())}")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
+    given = parser.parse_args()
+    unknown = sorted(set(given.names) - set(names()))
+    if unknown:
+        parser.error(f"no benchmark {unknown[0]!r}: choose of {', '.join(names())}")
+    pin()
+    sections = [run(name) for name in given.names or names()]
+    if given.write:
+        command = " ".join(["python -m benchmarks", *given.names, "--write"])
+        head = (
+            "# Benchmark results\n\n"
+            f"Made by `{command}` on {datetime.now(UTC):%Y-%m-%d}, pinned to one core, one thread "
+            "a library. Times are processor seconds, ratios are taken within one process, answers "
+            f"were compared first.\n\n{machine()}.\n"
+        )
+        RESULTS.write_text("\n".join([head, *(f"{section}\n" for section in sections)]))
+        print(f"Written to {RESULTS.name}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""Tools that judge a learner on tasks that it has not seen."""
+
+from condmeta.evaluation.cross_validate import cross_validate_tasks
+
+__all__ = ["cross_validate_tasks"]
