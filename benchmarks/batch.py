@@ -79,9 +79,7 @@ class Cvxpy:
         self.step = cvxpy.Variable(D)
         self.X, self.residual = cvxpy.Parameter((n, D)), cvxpy.Parameter(n)
         loss = cvxpy.norm1(self.X @ self.step - self.residual) / n
-        self.problem = cvxpy.Problem(
-            cvxpy.Minimize(loss + lam / 2 * cvxpy.sum_squares(self.step))
-        )
+        self.problem = cvxpy.Problem(cvxpy.Minimize(loss + lam / 2 * cvxpy.sum_squares(self.step)))
 
     def __call__(self, tasks: Tasks) -> list[np.ndarray]:
         found = []

@@ -1,4 +1,8 @@
-"""Start-up: what `import condmeta` and a first fit add to the imports that everyone pays."""
+"""Start-up: what `import condmeta` and a first fit add to the imports that everyone pays.
+
+In each fresh process the peer is imported, then ours runs on top of it: the difference of two whole
+processes would drown in the noise of the peer's own import.
+"""
 
 from __future__ import annotations
 
@@ -9,64 +13,59 @@ import sys
 
 from benchmarks.common import at_most, require, row, show_time
 
-REPEATS = 15
-FOREIGN = ("sklearn", "pandas", "polars", "pyarrow", "matplotlib", "narwhals", "scipy")
-TASKS = "from condmeta import TaskSet; TaskSet.from_arrays([[1.0], [2.0]], [1.0, 2.0], [7, 8])"
+REPEATS = 7
+HEAVY = ("sklearn", "pandas", "polars", "pyarrow", "matplotlib", "narwhals", "scipy")
+NUMPY, SKLEARN = "import numpy", "import numpy, sklearn.base"
+IMPORT = "import condmeta"
+TASKS = "import condmeta as cm; cm.TaskSet.from_arrays([[1.0], [2.0]], [1.0, 2.0], [7, 8])"
 FIT = (
-    "import numpy as np, condmeta as cm; X = np.eye(4); s = cm.TaskTable([[1.0], [2.0]], [7, 8]); "
-    "cm.ConditionalSGDRegressor().fit(X, np.ones(4), task=[7, 7, 8, 8], side_info=s)"
+    "import numpy as np, condmeta as cm; side = cm.TaskTable([[1.0], [2.0]], [7, 8]); "
+    "cm.ConditionalSGDRegressor().fit(np.eye(4), np.ones(4), task=[7, 7, 8, 8], side_info=side)"
 )
-PROGRAMS = {
-    "nothing": "pass",
-    "numpy": "import numpy",
-    "condmeta": "import numpy, condmeta",
-    "tasks": TASKS,
-    "sklearn": "import numpy, sklearn.base",
-    "fit": FIT,
-}
 
 
 def main() -> list[dict]:
     """Measure fresh processes, interleaved, medians."""
-    loaded = _loaded("import condmeta")
+    loaded = _loaded(IMPORT)
     require(not loaded, f"import condmeta loads {', '.join(loaded)}.")
-    for program in PROGRAMS.values():
-        run(program)  # byte code and file cache
-    runs: dict[str, list[float]] = {name: [] for name in PROGRAMS}
+    cases = {
+        "import condmeta, on top of numpy": (NUMPY, IMPORT),
+        "import condmeta and a first TaskSet, on top of numpy": (NUMPY, TASKS),
+        "import condmeta and a first fit, on top of sklearn.base": (SKLEARN, FIT),
+    }
+    for case in cases.values():
+        run(*case)  # byte code and file cache
+    runs: dict[str, list] = {what: [] for what in cases}
     for _ in range(REPEATS):
-        for name, program in PROGRAMS.items():
-            runs[name].append(run(program))
-    at = {name: statistics.median(times) for name, times in runs.items()}
-    empty = at["nothing"]
-    note = f"processor time of fresh processes less an empty one's, median of {REPEATS} interleaved"
-    also = ", ".join(_loaded(TASKS)) or "none"
-    return [
-        _row("import condmeta, against numpy", at["condmeta"], at["numpy"], empty,
-             f"{note}; loads none of {', '.join(FOREIGN)}"),
-        _row("import condmeta and make a TaskSet, against numpy", at["tasks"], at["numpy"], empty,
-             f"of these loaded: {also}"),
-        _row("first fit, against sklearn.base", at["fit"], at["sklearn"], empty,
-             f"imports included; of these loaded: {', '.join(_loaded(FIT))}"),
-    ]  # fmt: skip
+        for what, case in cases.items():
+            runs[what].append(run(*case))
+    rows = []
+    for what, (peer, ours) in cases.items():
+        base, added = (statistics.median(times) for times in zip(*runs[what], strict=True))
+        verdict = at_most(added * 1e3, 50, " ms") | {"goal": "<= +50 ms"}
+        extra = [name for name in _loaded(f"{peer}; {ours}") if name not in _loaded(peer)]
+        note = f"median of {REPEATS} processes; loads {', '.join(extra) or 'nothing heavy'} itself"
+        rows.append(row(what, f"+{show_time(added)}", show_time(base), verdict, note))
+    return rows
 
 
-def run(program: str) -> float:
-    """Return the processor seconds of a fresh interpreter that runs a program."""
-    child = subprocess.Popen([sys.executable, "-c", program])
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    require(child.returncode == 0, f"The program failed: {program}")
-    return usage.ru_utime + usage.ru_stime
+def run(peer: str, ours: str) -> tuple[float, float]:
+    """Return the processor seconds that a fresh interpreter takes for the peer, then for ours."""
+    clock = "at.append(time.process_time())"
+    text = f"import time; at = []\n{clock}\n{peer}\n{clock}\n{ours}\n{clock}\nprint(*at)"
+    start, between, end = map(float, _output(text).split())
+    return between - start, end - between
 
 
 def _loaded(program: str) -> list[str]:
     """Return which of the heavy packages a program loads."""
-    text = f"{program}\nimport sys; print(*[m for m in {FOREIGN!r} if m in sys.modules])"
-    answer = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    return answer.stdout.split()
+    return _output(
+        f"{program}\nimport sys; print(*[m for m in {HEAVY!r} if m in sys.modules])"
+    ).split()
 
 
-def _row(what: str, ours: float, peer: float, empty: float, note: str) -> dict:
-    verdict = at_most((ours - peer) * 1e3, 50, " ms")
-    verdict = verdict | {"ratio": "+" + verdict["ratio"], "goal": "<= +50 ms"}
-    return row(what, show_time(ours - empty), show_time(peer - empty), verdict, note)
+def _output(program: str) -> str:
+    # Byte code is kept, as it is for installed packages: pip compiles them.
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout

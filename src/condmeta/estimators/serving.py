@@ -126,14 +126,14 @@ class Serving(Lookup):
     def _scores(self, X, task, side_info) -> np.ndarray:
         """Return <row, w> of rows X (N, d), each by the model of its task."""
         check_is_fitted(self)
-        head = self._head
+        head, jobs = self._head, effective_n_jobs(self.n_jobs)
         if isinstance(X, TaskSet):
             check_taskset(self, X, (task,), reset=False)
             codes = np.repeat(np.arange(len(X)), X.sizes)
             weights = self._weights_of(
                 X.ids, X.side if side_info is None else side_info, X.task_name
             )
-            return X.restore_order(head.scores(X.X, weights, codes))
+            return X.restore_order(head.scores(X.X, weights, codes, jobs))
         rows = read_rows(self, X, task, reset=False)
         if rows.task is None:
             check_finite(rows.X, None, feature_names=head.feature_names)
@@ -143,7 +143,7 @@ class Serving(Lookup):
             raise DataError(f"X has {len(rows.X)} rows and task has {len(codes)} ids.")
         check_finite(rows.X, None, ids[codes], feature_names=head.feature_names)
         weights = self._weights_of(ids, rows.side_info(side_info), rows.task_name)
-        return head.scores(rows.X, weights, codes)
+        return head.scores(rows.X, weights, codes, jobs)
 
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Predict rows, each by the model of its task.

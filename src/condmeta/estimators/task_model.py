@@ -11,6 +11,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.estimators.inputs import numbers, read_target
 from condmeta.estimators.preparation import Preparation
+from condmeta.inner.scores import row_scores
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame
 from condmeta.tasks.ids import explain_absent, factorize, positions
@@ -50,12 +51,12 @@ class Head(NamedTuple):
         y = read_target(y, n_rows, self.owner)
         return as_vector(y) if self.classes is None else encode_labels(y, self.classes)
 
-    def scores(self, X, W, codes=None) -> np.ndarray:
+    def scores(self, X, W, codes=None, n_jobs=1) -> np.ndarray:
         """Return <row, w> of each row for one weight vector W, or for W[codes] row by row."""
         rows = self.preparation.rows(X)
         if codes is None:
             return rows @ W + self.preparation.y_offset
-        return np.einsum("ij,ij->i", rows, W[codes]) + self.preparation.y_offset
+        return row_scores(rows, W, codes, n_jobs) + self.preparation.y_offset
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""

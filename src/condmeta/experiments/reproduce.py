@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,7 @@ from condmeta.experiments.protocol import run
 from condmeta.experiments.readings import Readings
 from condmeta.experiments.results import Results
 from condmeta.plots import curves_figure, published_figure
+from condmeta.plots.canvas import new_figure
 from condmeta.plots.save import FORMATS, figure_bytes
 from condmeta.versions import versions
 
@@ -27,8 +29,10 @@ TOLD = ("condmeta", "engine", "instruction set", "python", "numpy", "scipy", "sc
 
 
 class Event(NamedTuple):
-    """Something to tell the user: a panel "starts", a "seed" is done, it is "done", "reused",
-    "skipped", or the "figures" are being drawn."""
+    """Something to tell the user.
+
+    what : "starts", "seed" (one more is done), "done", "reused", "skipped", of a panel; "figures"
+    """
 
     what: str
     panel: str
@@ -94,6 +98,7 @@ def reproduce(
         reproduce(["one-cluster"], seeds=2, out="reproduction")
     """
     names, out = _panels(names), Path(out)
+    new_figure(1, 1)  # if figures cannot be drawn, say so before the work
     seeds = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
     if not seeds:
         raise DataError("The 'seeds' parameter of reproduce must name at least one seed.")
@@ -181,7 +186,8 @@ def _run_panel(name: str, readings: Readings, seeds, jobs, say) -> Results:
 
 
 def _grid(values) -> str:
-    return f"{len(values)} x {len(values)} values on {values[0]:.0e}..{values[-1]:.0e}"
+    low, high = (round(math.log10(value)) for value in (values[0], values[-1]))
+    return f"{len(values)} x {len(values)} on 1e{low}..1e{high}"
 
 
 def _is_at_hand(name: str) -> bool:

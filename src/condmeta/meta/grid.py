@@ -8,7 +8,8 @@ make a grid cheap:
 2. A query point x is predicted by <x, theta> - (1/lam) sum_j c_j s_j <x, x_j> with
    c_j = (1/n) sum_{j<i<=n} 1/(i-1), c_n = 0: the mean iterate is never formed.
 3. Evaluation does not feed back: train first and keep the gradients g_t; an evaluation task v then
-   follows all maps along the training tasks by rank-one steps kk(t, v) g_t, kk = <Phi, Phi> + 1.
+   follows all maps along the training tasks by rank-one steps kk(t, v) g_t, kk = <Phi, Phi> + 1,
+   and several steps can be judged at once, as further lanes.
 
 Ties have the rule of `condmeta.inner.online`. A lane whose pass diverges gets an infinite error.
 """
@@ -24,6 +25,7 @@ from condmeta.engine import twin
 from condmeta.inner.online import HUGE, TIE, loss_is_unbounded
 
 BLOCK = 1 << 16  # numbers in the largest temporary of the NumPy engine
+STEPS = 16  # steps of a curve that it judges at once
 
 
 class Points(NamedTuple):
@@ -55,10 +57,8 @@ def grid_train(
             theta = (step * theta + meta_step * np.tensordot(phi1, weighted_sum, 1)) / (step - 1)
         rows = X[lo:hi]
         with np.errstate(over="ignore", invalid="ignore"):
-            slopes = slopes_of(
-                theta[None], rows[None], y[None, lo:hi], np.array([hi - lo]), lam, loss
-            )
-            g = rows.T @ slopes[0] / (hi - lo)
+            support = Support.of(rows[None], y[None, lo:hi], np.array([hi - lo]))
+            g = rows.T @ support.slopes(theta[None], lam, loss)[0] / (hi - lo)
         if len(gradients):
             gradients[t] = g
         update = phi1[:, None, None] * g
@@ -96,36 +96,111 @@ def grid_curves(
     T, d, L = gradients.shape
     curves = np.zeros((n_groups, T, L))
     support, query = Points(X, y, offsets), Points(Xq, yq, offsets_q)
-    sizes = np.bincount(group, minlength=n_groups)
-    for tasks in _blocks(support, query, L):
+    with np.errstate(over="ignore", invalid="ignore"):
+        moves = np.moveaxis(-meta_step * gradients, 0, 1)  # (d, T, L)
+    dead = np.logical_or.accumulate(~np.isfinite(moves).all(axis=0), axis=0)
+    moves = np.where(dead, 0.0, moves)  # a product with 0 would carry nan to the steps before
+    for tasks in _blocks(support, query, STEPS * L):
         padded = Padded.of(support, query, tasks)
-        share = np.zeros((n_groups, len(tasks)))
-        share[group[tasks], np.arange(len(tasks))] = 1.0 / sizes[group[tasks]]
-        A, B, theta = np.zeros((3, len(tasks), d, L))
-        for t in range(1, T + 1):
-            weight = t * (t + 1) / 2 if linear else t
-            with np.errstate(invalid="ignore"):
-                move = kk[t - 1, tasks][:, None, None] * gradients[t - 1]
-                A += move
-                B += np.multiply(move, weight, out=move)
-                # in place from here on: temporaries of this size cost more than the arithmetic
-                np.divide(B, -t if at_average else -weight, out=theta)
-                theta += (t + 1) / t * A if at_average else A
-                theta *= -meta_step
-            curves[:, t - 1] += share @ padded.losses(theta, lam, loss)
+        sums = np.zeros((len(tasks), d, 2, L))
+        for lo in range(0, T, STEPS):
+            kept = moves[:, lo : lo + STEPS]
+            steps = kept.shape[1]
+            to_theta, to_sums = _step_matrices(kk[lo : lo + steps, tasks], lo, linear, at_average)
+            known = np.concatenate([sums, np.broadcast_to(kept, (len(tasks), *kept.shape))], axis=2)
+            with np.errstate(over="ignore", invalid="ignore"):
+                theta = (to_theta[:, None] @ known).reshape(len(tasks), d, steps * L)
+                sums = to_sums[:, None] @ known
+            errors = padded.losses(theta, np.tile(lam, steps), loss).reshape(len(tasks), steps, L)
+            for error, c in zip(errors, group[tasks], strict=True):
+                curves[c, lo : lo + steps] += error
+    curves /= np.maximum(np.bincount(group, minlength=n_groups), 1)[:, None, None]
+    curves[np.bincount(group, minlength=n_groups) > 0] += np.where(dead, np.inf, 0.0)
     return curves
 
 
-class Padded(NamedTuple):
-    """Some tasks padded with zero rows to one size, which leaves every result as it is.
+def _step_matrices(kk, before: int, linear, at_average) -> tuple[np.ndarray, np.ndarray]:
+    """Return n steps of V tasks as matrices on (A, B, moves): theta (V, n, 2+n), sums (V, 2, 2+n).
 
-    X (V, n, d), y (V, n), count (V,); Xq (V, m, d), yq (V, m); gram_q (V, m, n) = Xq X^T C with the
-    weights c_j of the mean iterate; weight (V, m) sums to one over the query points of a task.
+    The sums are those of `meta.sgd`, A = sum kk move and B = sum q kk move, before the first step
+    and after the last; kk (n, V). Step t predicts by theta = a A - b B.
+    """
+    t = before + 1.0 + np.arange(len(kk))
+    q = t * (t + 1) / 2 if linear else t
+    a, b = ((t + 1) / t, 1 / t) if at_average else (np.ones_like(t), 1 / q)
+    to_theta = np.empty((kk.shape[1], len(t), 2 + len(t)))
+    to_theta[:, :, 0], to_theta[:, :, 1] = a, -b
+    to_theta[:, :, 2:] = np.tril(a[:, None] - b[:, None] * q) * kk.T[:, None, :]
+    to_sums = np.zeros((kk.shape[1], 2, 2 + len(t)))
+    to_sums[:, [0, 1], [0, 1]] = 1.0
+    to_sums[:, 0, 2:], to_sums[:, 1, 2:] = kk.T, kk.T * q
+    return to_theta, to_sums
+
+
+class Support(NamedTuple):
+    """Points that V tasks learn from, and what all lanes share of their passes.
+
+    X (V, n, d) and y (V, n), zero beyond count (V,); past (V, n, n) = K_ij / max(i-1, 1);
+    norms (V, n).
     """
 
     X: np.ndarray
     y: np.ndarray
     count: np.ndarray
+    past: np.ndarray
+    norms: np.ndarray
+
+    @classmethod
+    def of(cls, X, y, count) -> Support:
+        """Take padded points."""
+        gram = X @ np.swapaxes(X, 1, 2)
+        norms = np.sqrt(np.einsum("vii->vi", gram))
+        return cls(X, y, count, gram / np.maximum(np.arange(X.shape[1]), 1)[:, None], norms)
+
+    def slopes(self, theta, lam, loss) -> np.ndarray:
+        """Return the slopes s (V, n, L) of the online passes from theta (V, d, L).
+
+        nan from where a pass diverges on.
+        """
+        n, y = self.X.shape[1], self.y[:, :, None]
+        z = self.X @ theta
+        if loss_is_unbounded(loss):
+            limit = HUGE * (np.abs(y) + np.abs(z)).max(axis=1, initial=0.0)
+        ties = self._ties(theta, lam) if hasattr(loss, "native") else None
+        slopes, scaled = np.empty_like(z), np.empty_like(z)  # s and s / lam
+        by_lam = 1 / lam
+        for i in range(n):
+            if i:
+                z[:, i] -= np.matmul(self.past[:, i : i + 1, :i], scaled[:, :i])[:, 0]
+            at = (z[:, i], y[:, i]) if ties is None else (z[:, i], y[:, i], ties[:, i])
+            s = loss.slope(*at)
+            if loss_is_unbounded(loss):
+                s[~(np.abs(s) <= limit)] = np.nan
+            if (self.count <= i).any():
+                s[self.count <= i] = 0.0  # padding
+            slopes[:, i] = s
+            np.multiply(s, by_lam, out=scaled[:, i])
+        return slopes
+
+    def _ties(self, theta, lam) -> np.ndarray:
+        """Return the residuals (V, n, L) that count as zero, by the rule of `inner.online`."""
+        n = self.X.shape[1]
+        size = np.sqrt(np.einsum("vdl,vdl->vl", theta, theta))
+        reach = self.count * self.norms.max(axis=1, initial=0.0)
+        fixed = TIE * np.abs(self.y)
+        steep = TIE * self.norms / np.maximum(np.arange(n), 1) * reach[:, None]
+        known = np.stack([fixed, TIE * self.norms, steep], axis=2)
+        return known @ np.stack([np.ones_like(size), size, np.broadcast_to(1 / lam, size.shape)], 1)
+
+
+class Padded(NamedTuple):
+    """Some tasks padded with zero rows to one size, which leaves every result as it is.
+
+    Xq (V, m, d), yq (V, m); gram_q (V, m, n) = Xq X^T C with the weights c_j of the mean iterate;
+    weight (V, m) sums to one over the query points of a task.
+    """
+
+    support: Support
     Xq: np.ndarray
     yq: np.ndarray
     gram_q: np.ndarray
@@ -144,43 +219,17 @@ class Padded(NamedTuple):
         c = tail / np.maximum(count, 1)[:, None]
         gram_q = (Xq @ np.swapaxes(X, 1, 2)) * c[:, None, :]
         weight = (np.arange(Xq.shape[1]) < count_q[:, None]) / np.maximum(count_q, 1)[:, None]
-        return cls(X, y, count, Xq, yq, gram_q, weight)
+        return cls(Support.of(X, y, count), Xq, yq, gram_q, weight)
 
     def losses(self, theta, lam, loss) -> np.ndarray:
         """Return the mean query loss (V, L) from theta (V, d, L)."""
         with np.errstate(over="ignore", invalid="ignore"):
-            slopes = slopes_of(theta, self.X, self.y, self.count, lam, loss)
-            z = self.Xq @ theta - self.gram_q @ slopes / lam
+            slopes = self.support.slopes(theta, lam, loss)
+            z = self.Xq @ theta
+            z -= self.gram_q @ (slopes / lam)
             lost = loss.value(z, self.yq[:, :, None])
             mean = np.einsum("vm,vml->vl", self.weight, lost)
         return np.where(np.isfinite(mean), mean, np.inf)
-
-
-def slopes_of(theta, X, y, count, lam, loss) -> np.ndarray:
-    """Return the slopes s (V, n, L) of the online passes from theta (V, d, L) over X (V, n, d).
-
-    nan from where a pass diverges on.
-    """
-    z = X @ theta
-    gram = X @ np.swapaxes(X, 1, 2)
-    norms = np.sqrt(np.einsum("vii->vi", gram))
-    reach = count * norms.max(axis=1, initial=0.0)
-    size = np.sqrt(np.einsum("vdl,vdl->vl", theta, theta))
-    limit = None
-    if loss_is_unbounded(loss):
-        limit = HUGE * (np.abs(y[:, :, None]) + np.abs(z)).max(axis=1)
-    reach = reach[:, None] / lam
-    slopes = np.empty_like(z)
-    for i in range(X.shape[1]):
-        before = max(i, 1)
-        past = np.matmul(gram[:, i : i + 1, :i], slopes[:, :i])[:, 0]
-        tie = TIE * (np.abs(y[:, i, None]) + norms[:, i, None] * (size + reach / before))
-        s = loss.slope(z[:, i] - past / (lam * before), y[:, i, None], tie)
-        if limit is not None:
-            s[~(np.abs(s) <= limit)] = np.nan
-        s[i >= count] = 0.0  # padding
-        slopes[:, i] = s
-    return slopes
 
 
 def _pad(points: Points, tasks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

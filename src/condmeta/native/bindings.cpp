@@ -124,11 +124,11 @@ int64_t sgd_pass(Out2 grad_sum, Out2 weighted_sum, Out1 phi_sum, In2 X, In1 y, I
     return kernels().sgd(tasks, state, space[0]);
 }
 
-// Threads over cells of work that are large enough to be handed out one by one.
+// Threads over cells of work, at most `most` of them handed out at once.
 template <class Work>
-void for_cells(int64_t count, int64_t n_jobs, int64_t doubles, Work work) {
+void for_cells(int64_t count, int64_t most, int64_t n_jobs, int64_t doubles, Work work) {
     nb::gil_scoped_release unlocked;
-    if (count > 0) for_tasks(count, n_jobs, doubles, work, 1);
+    if (count > 0) for_tasks(count, n_jobs, doubles, work, most);
 }
 
 int64_t pieces(int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; }
@@ -150,7 +150,7 @@ void grid_train(Out3 grad_sum, Out3 weighted_sum, Out1 phi_sum, In2 X, In1 y, In
     double* sum = phi_sum.data();
     const GridTrain run{grad_sum.data(), weighted_sum.data(), sum[k],     Phi.data(), int64_t(k), lam.data(),
                         meta_step.data(), int64_t(L),         linear,     at_average, kept ? gradients.data() : nullptr};
-    for_cells(pieces(run.lanes, kernels().batch_lanes), n_jobs, kernels().grid_train_space(tasks.n_max, tasks.d, run.k),
+    for_cells(pieces(run.lanes, kernels().batch_lanes), 1, n_jobs, kernels().grid_train_space(tasks.n_max, tasks.d, run.k),
               [&](int64_t begin, int64_t end, double* space) { kernels().grid_train(tasks, run, begin, end, space); });
     for (size_t t = 0; t < T; ++t) {
         for (size_t r = 0; r < k; ++r) sum[r] += run.Phi[t * k + r];
@@ -175,8 +175,7 @@ auto grid_score(In3 theta, In2 X, In1 y, InOffsets offsets, In2 Xq, In1 yq, InOf
     auto errors = new_array<2>({V, L});
     const GridScore run{theta.data(), lam.data(), int64_t(L), errors.data()};
     const int64_t blocks = pieces(run.lanes, kernels().batch_lanes);
-    nb::gil_scoped_release unlocked;
-    for_tasks(tasks.count * blocks, n_jobs, kernels().grid_score_space(tasks.n_max, query.n_max, tasks.d),
+    for_cells(tasks.count * blocks, blocks, n_jobs, kernels().grid_score_space(tasks.n_max, query.n_max, tasks.d),
               [&](int64_t begin, int64_t end, double* space) {
                   kernels().grid_score(tasks, query, run, begin, end, space);
               });
@@ -220,11 +219,11 @@ auto grid_curves(In3 gradients, In2 kk, In2 X, In1 y, InOffsets offsets, In2 Xq,
     if (blocks == 0 || V == 0 || T == 0) return curves;
     // As many cells as keep any number of threads busy; what is added to what depends on V and L alone.
     const int64_t chunks = std::min<int64_t>(int64_t(V), pieces(64, blocks));
-    const auto partial = new_array<1>({size_t(blocks * chunks * n_groups * kernels().vector) * T});
+    std::vector<double> partial(size_t(blocks * chunks * n_groups * kernels().vector) * T);
     const GridCurves run{gradients.data(), turned.data(),    group.data(), n_groups, int64_t(T), lam.data(),
                          meta_step.data(), int64_t(L),       linear,       at_average, chunks,
                          partial.data()};
-    for_cells(blocks * chunks, n_jobs, kernels().grid_curves_space(tasks.n_max, query.n_max, tasks.d),
+    for_cells(blocks * chunks, 1, n_jobs, kernels().grid_curves_space(tasks.n_max, query.n_max, tasks.d),
               [&](int64_t begin, int64_t end, double* space) {
                   kernels().grid_curves(tasks, query, run, begin, end, space);
               });
@@ -241,8 +240,7 @@ auto row_scores(In2 X, In2 weights, InOffsets codes, int64_t n_jobs) {
             throw std::invalid_argument("'codes' must be positions of rows of 'weights'.");
     auto out = new_array<1>({N});
     const RowScores run{X.data(), weights.data(), codes.data(), int64_t(d), out.data()};
-    nb::gil_scoped_release unlocked;
-    for_tasks(pieces(int64_t(N), 4096), n_jobs, 0, [&](int64_t begin, int64_t end, double*) {
+    for_cells(pieces(int64_t(N), 4096), 1, n_jobs, 0, [&](int64_t begin, int64_t end, double*) {
         kernels().row_scores(run, begin * 4096, std::min(end * 4096, int64_t(N)));
     });
     return out;

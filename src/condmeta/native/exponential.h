@@ -5,7 +5,8 @@
 
 namespace CONDMETA_ISA {
 
-// x = k log 2 + r with |r| <= log(2) / 2; exp(r) by its series to r^13. Beyond +-708 the ends' values.
+// x = k log 2 + r with |r| <= log(2) / 2; exp(r) by its series to r^13, in pairs: the slopes of a pass wait
+// for each other, so the chain is kept short. Beyond +-708 the ends' values.
 INLINE vec exponential(vec x) {
     constexpr double SHIFT = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
     x = x > 708.0 ? 708.0 + vec{} : x;
@@ -13,10 +14,12 @@ INLINE vec exponential(vec x) {
     const vec shifted = x * 1.4426950408889634 + SHIFT;
     const vec k = shifted - SHIFT;
     const vec r = (x - k * 0.6931471803691238) - k * 1.9082149292705877e-10;
-    vec sum = 1.0 / 6227020800.0 + vec{};
-    constexpr double series[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
-                                 1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      0.5,         1.0, 1.0};
-    for (double term : series) sum = sum * r + term;
+    const vec r2 = r * r, r4 = r2 * r2;
+    const vec a = (1.0 + r) + r2 * (0.5 + r * (1.0 / 6));
+    const vec b = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
+    const vec c = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
+    const vec d = 1.0 / 479001600 + r * (1.0 / 6227020800);
+    const vec sum = (a + r4 * b) + r4 * r4 * (c + r4 * d);
     // k stands in the low bits of `shifted`; 2^k has it, plus 1023, as its exponent.
     return sum * (vec)(((vec_bits)shifted + 1023) << 52);
 }

@@ -23,7 +23,7 @@ INLINE vec lane_slope(const Loss& loss, vec e, double label, const LaneSlope& at
     if (kind == CURVED) {
         const double low = low_at(loss, label), high = high_at(loss, label);
         vec size = size_of(e) - loss.dead_zone;
-        size = (size < 0.0 ? vec{} : size) / loss.curvature;
+        size = (size < 0.0 ? vec{} : size) * (1.0 / loss.curvature);
         vec s = (vec)((vec_bits)size | ((vec_bits)e & ~ALL_BUT_SIGN));
         s = s < low ? low + vec{} : s;
         s = s > high ? high + vec{} : s;
@@ -43,7 +43,7 @@ INLINE vec lane_value(const Loss& loss, vec e, double label) {
     if (kind == STEP) return size * (e > 0.0 ? high + vec{} : -low + vec{});
     // size a - curvature a^2 / 2 at the largest slope a = |s| that the box allows
     const vec most = e > 0.0 ? high + vec{} : -low + vec{};
-    vec a = size / loss.curvature;
+    vec a = size * (1.0 / loss.curvature);
     a = a > most ? most : a;
     return a * size - loss.curvature * a * a / 2;
 }

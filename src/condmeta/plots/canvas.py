@@ -26,3 +26,15 @@ def prepare(ax: Any) -> None:
 def set_title(ax: Any, title: str) -> None:
     """Write a title, the paper's w_rho as a symbol."""
     ax.set_title(title.replace("w_rho", r"$w_\rho$"), fontsize="medium")
+
+
+def settle(figure: Any) -> Any:
+    """Lay a figure out once and for all, so that each format need not do it again; return it."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine(None)
+    for ax in figure.axes:
+        legend = ax.get_legend()
+        if legend is not None:
+            corner = legend.get_window_extent().transformed(ax.transAxes.inverted())
+            legend.set_loc((corner.x0, corner.y0))
+    return figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from condmeta.plots.canvas import new_figure
+from condmeta.plots.canvas import new_figure, settle
 from condmeta.plots.final_errors import FinalErrorsDisplay
 from condmeta.plots.learning_curve import LearningCurveDisplay
 
@@ -20,7 +20,7 @@ def curves_figure(panels: Mapping[str, Any]) -> Any:
     figure, axes = _two_columns(len(panels), 3.1)
     for ax, (title, results) in zip(axes, panels.items(), strict=True):
         LearningCurveDisplay.from_results(results).plot(ax, title=title)
-    return figure
+    return settle(figure)
 
 
 def published_figure(panels: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> Any:
@@ -35,7 +35,7 @@ def published_figure(panels: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> Any
         display = FinalErrorsDisplay.from_results(results, dict(published))
         display.plot(ax, title=title, legend=False)
     FinalErrorsDisplay.add_legend(figure, loc="outside lower center", ncols=2)
-    return figure
+    return settle(figure)
 
 
 def _two_columns(count: int, height: float) -> tuple[Any, list[Any]]:

@@ -33,7 +33,7 @@ class LearningCurveDisplay:
     >>> import condmeta as cm
     >>> results = cm.experiments.run(
     ...     cm.environments.Circle(d=3, n=8), {"one bias": cm.ConditionalSGDRegressor(None)},
-    ...     setting=(20, 5, 5), seeds=2)
+    ...     setting=((20, 5, 5),), seeds=2)
     >>> cm.plots.LearningCurveDisplay.from_results(results).plot().ax_.get_xlabel()
     'number of training tasks'
     """

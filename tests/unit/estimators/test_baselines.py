@@ -105,6 +105,19 @@ def test_lam_is_chosen_from_the_data(cls):
     assert noise.lam == "cv"
 
 
+def test_of_equal_lams_the_largest_is_taken():
+    learner = IndependentRegressor(**PLAIN).fit(X, np.zeros(len(Y)), task=TASK)
+    assert learner.lam_ == GRID[-1]
+
+
+def test_pooled_holds_out_tasks_and_independent_rows():
+    """A column for each task predicts further rows of the task, and nothing of another task."""
+    task = np.repeat(np.arange(10), 10)
+    columns, y = np.eye(10)[task], np.arange(1.0, 11.0)[task]
+    assert IndependentRegressor(**PLAIN).fit(columns, y, task=task).lam_ == GRID[0]
+    assert PooledRegressor(**PLAIN).fit(columns, y, task=task).lam_ == GRID[-1]
+
+
 def test_lam_with_nothing_to_hold_out():
     learner = IndependentRegressor().fit(X, Y, task=np.arange(len(Y)))
     assert learner.lam_ == 1.0

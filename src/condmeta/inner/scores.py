@@ -1,0 +1,25 @@
+"""Predictions of many rows, each by the weights of its task."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condmeta.engine import twin
+
+BLOCK = 1 << 14  # rows whose weights are gathered at once
+
+
+@twin
+def row_scores(X, weights, codes, n_jobs):
+    """Return <x_i, weights[codes_i]> for each row i, (N,).
+
+    X (N, d); weights (T, d); codes (N,), positions of rows of `weights`. Rows are independent: the
+    compiled twin runs chunks of them on `n_jobs` threads.
+    """
+    if len(codes) and not 0 <= codes.min() <= codes.max() < len(weights):
+        raise ValueError("'codes' must be positions of rows of 'weights'.")
+    scores = np.empty(len(X))
+    for lo in range(0, len(X), BLOCK):
+        rows = slice(lo, lo + BLOCK)
+        scores[rows] = np.einsum("ij,ij->i", X[rows], weights[codes[rows]])
+    return scores

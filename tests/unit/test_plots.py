@@ -1,0 +1,142 @@
+"""Figures: what is drawn, that styles are fixed, that files are the same bytes every time."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pytest
+
+from condmeta.experiments import PANELS, Published, Results
+from condmeta.plots import (
+    FinalErrorsDisplay,
+    LearningCurveDisplay,
+    curves_figure,
+    published_figure,
+    save_figure,
+)
+from condmeta.plots.style import OTHERS, PAPER, styles_of
+
+METHODS = ("ITL", "unconditional", "mine")
+
+
+def fake_results(methods=METHODS, seeds=3, T=20, seed=0) -> Results:
+    """Return curves that fall from 4 to about 2, a little noise on each seed."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (method, s, t, 1.0, 0.1, "test", 2 + 2 / t + 0.1 * rng.normal())
+        for method in methods
+        for s in range(seeds)
+        for t in range(1, T + 1)
+    ]
+    columns = ("method", "seed", "T", "lam", "meta_step", "split", "error")
+    return Results(dict(zip(columns, zip(*rows, strict=True), strict=True)))
+
+
+def test_curves_show_mean_and_one_standard_deviation():
+    results = fake_results()
+    display = LearningCurveDisplay.from_results(results).plot()
+    assert display.figure_ is display.ax_.figure
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == list(METHODS)
+    curve = results.curve("mine")
+    np.testing.assert_array_equal(display.lines_["mine"].get_xdata(), curve.T)
+    np.testing.assert_array_equal(display.lines_["mine"].get_ydata(), curve.mean)
+    band = display.ax_.collections[METHODS.index("mine")].get_paths()[0].vertices
+    assert np.isclose(band[:, 1].max(), (curve.mean + curve.std).max())
+    assert np.isclose(band[:, 1].min(), (curve.mean - curve.std).min())
+
+
+def test_a_choice_of_methods_in_given_axes():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    display = fake_results().plot(ax, methods=["ITL"])
+    assert display.ax_ is ax
+    assert list(display.lines_) == ["ITL"]
+
+
+def test_a_bad_start_does_not_flatten_the_rest():
+    results = fake_results(T=40)
+    results.columns["error"][results.columns["T"] == 1] = 1e6
+    low, high = LearningCurveDisplay.from_results(results).plot().ax_.get_ylim()
+    assert 0 <= low < 2
+    assert high < 10
+
+
+def test_one_seed_and_one_point():
+    results = fake_results(seeds=1, T=1)
+    assert LearningCurveDisplay.from_results(results).plot().ax_.get_xlim() == (0, 1)
+
+
+def test_styles_are_fixed_by_name_and_distinct():
+    for panel in PANELS.values():
+        found = styles_of(panel.published)
+        assert all(found[name] == PAPER[name] for name in found)
+        for part in zip(*found.values(), strict=True):  # colours, lines, markers
+            assert len(set(map(str, part))) == len(found)
+    assert styles_of(["mine"]) == {"mine": styles_of(["ITL", "mine"])["mine"]}
+    names = [f"method {i}" for i in range(len(OTHERS))]
+    assert len(set(styles_of(names).values())) == len(OTHERS)
+    assert len(styles_of([*names, "one more"])) == len(OTHERS) + 1
+
+
+def contrast_with_white(colour: str) -> float:
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return 1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05)
+
+
+def test_lines_of_the_paper_stand_out_from_the_page():
+    assert min(contrast_with_white(style.colour) for style in PAPER.values()) >= 3  # WCAG, graphics
+
+
+def test_final_errors_beside_the_published():
+    display = FinalErrorsDisplay.from_results(fake_results(), {"ITL": Published(2.5, 0.2)}).plot()
+    points = [bar.lines[0].get_xydata()[0] for bar in display.ax_.containers]
+    assert len(points) == len(METHODS) + 1  # one method was published
+    assert np.isclose(points[0][0], fake_results().finals("ITL").mean())
+    assert points[1][0] == 2.5
+    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == list(METHODS)
+
+
+@pytest.mark.parametrize(("count", "shape"), [(1, (1, 1)), (3, (2, 2)), (4, (2, 2))])
+def test_figures_of_several_panels(count, shape):
+    panels = {f"panel {i}": fake_results(seed=i) for i in range(count)}
+    figure = curves_figure(panels)
+    assert [ax.get_title() for ax in figure.axes] == list(panels)
+    assert figure.axes[0].get_gridspec().get_geometry() == shape
+    beside = published_figure({name: (found, {}) for name, found in panels.items()})
+    assert len(beside.axes) == count
+
+
+def test_files_are_the_same_bytes_every_time(tmp_path):
+    starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+    for attempt in ("a", "b"):
+        figure = curves_figure({"w_rho = 0": fake_results()})
+        paths = save_figure(figure, tmp_path / attempt)
+        assert [path.name for path in paths] == [f"{attempt}.{kind}" for kind in starts]
+    for kind, start in starts.items():
+        one, other = ((tmp_path / f"{name}.{kind}").read_bytes() for name in "ab")
+        assert one.startswith(start)
+        assert one == other
+
+
+def test_pyplot_is_left_alone():
+    import sys
+
+    before = "matplotlib.pyplot" in sys.modules
+    fake_results().plot()
+    assert ("matplotlib.pyplot" in sys.modules) == before
+
+
+def test_without_matplotlib_the_remedy_is_named(monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(ImportError, match=r'pip install "condmeta\[plot\]"'):
+        fake_results().plot()
