@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine with Python >= 3.11, pip, make and git:
-#   make demo    sets up .venv, runs the worked example, says where its report is
+#   make demo    sets up .venv, re-creates the paper's experiments, says where the report is
 #   make test    the same set-up, then all tests
 PYTHON ?= python3
 VENV := .venv
@@ -20,7 +20,7 @@ $(VENV)/.ready: pyproject.toml $(NATIVE)
 	@touch $@
 
 demo: setup
-	$(BIN)/python examples/stores.py --out report
+	$(BIN)/condmeta reproduce --out report
 
 test: setup
 	$(BIN)/python -m pytest -n auto

@@ -80,8 +80,8 @@ def main() -> None:
         head = (
             "# Benchmark results\n\n"
             f"Made by `{command}` on {datetime.now(UTC):%Y-%m-%d}, pinned to one core, one thread "
-            "a library. Times are processor seconds, ratios are taken within one process, answers "
-            f"were compared first.\n\n{machine()}.\n"
+            "a library. Times are processor seconds unless a note says wall clock; ratios are "
+            f"taken within one process; answers were compared first.\n\n{machine()}.\n"
         )
         RESULTS.write_text("\n".join([head, *(f"{section}\n" for section in sections)]))
         print(f"Written to {RESULTS.name}.")

@@ -86,7 +86,7 @@ def _one_call(learner) -> list[dict]:
         times = [timed_adapt(model, *task) for task in tasks]
         median = statistics.median(times)
         verdict = at_most(median / 1e-3, 1.0, " ms")
-        note = f"side row: a dict of {K} numbers; median of {CALLS} calls"
+        note = f"side row: a dict of {K} numbers; median of {CALLS} calls, wall clock"
         rows.append(
             row(f"one adapt call, n = 5, d = {D}, {name}", show_time(median), "", verdict, note)
         )

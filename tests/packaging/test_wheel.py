@@ -25,7 +25,8 @@ X = [[0.0], [1.0], [0.0], [1.0]]
 side = cm.TaskTable([[0.0], [1.0]], ids=["a", "b"])
 model = cm.ConditionalSGDRegressor(lam=0.1).fit(X, [0, 1, 0, 2], task=list("aabb"), side_info=side)
 model.save("model.condmeta")
-assert (cm.load("model.condmeta").predict(X, task=list("aabb")) == model.predict(X, task=list("aabb"))).all()
+again = cm.load("model.condmeta")
+assert (again.predict(X, task=list("aabb")) == model.predict(X, task=list("aabb"))).all()
 assert "pandas" not in sys.modules
 print(active_engine())
 """
@@ -45,12 +46,13 @@ def run(*command, cwd, **environment):
 
 
 def build(tmp_path, *what, **environment):
-    """Build into tmp_path/dist from a copy of the checkout, so that nothing is left behind in it."""
+    """Build into tmp_path/dist from a copy of the checkout, so that nothing is left in it."""
     source = tmp_path / "source"
     ignored = shutil.ignore_patterns(".venv", "build", "dist", ".git", ".*_cache", "__pycache__")
     shutil.copytree(ROOT, source, ignore=ignored)
-    run(sys.executable, "-m", "build", *what, "--outdir", tmp_path / "dist", cwd=source, **environment)
-    return {path.suffix: path for path in (tmp_path / "dist").iterdir()}
+    dist = tmp_path / "dist"
+    run(sys.executable, "-m", "build", *what, "--outdir", dist, cwd=source, **environment)
+    return {path.suffix: path for path in dist.iterdir()}
 
 
 def use_in_clean_environment(wheel, tmp_path):

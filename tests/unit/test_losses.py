@@ -92,7 +92,7 @@ def test_losses_pickle_and_compare(name):
 
 
 def test_unknown_loss_is_named():
-    with pytest.raises(DataError, match="must be one of 'absolute', .*Got 'mse' instead"):
+    with pytest.raises(DataError, match=r"must be one of 'absolute', .*Got 'mse' instead"):
         get_loss("mse")
     with pytest.raises(DataError, match="Got 3 instead"):
         get_loss(3)

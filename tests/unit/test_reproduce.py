@@ -143,8 +143,9 @@ def test_all_skips_real_panels_that_are_not_at_hand(tmp_path, monkeypatch):
     found, told = again(tmp_path, ["all"])
     assert told.count("skipped") == 2
     assert list(found.results) == [name for name in PANELS if not PANELS[name].is_real]
-    assert "lenk_data.mat in CONDMETA_DATA, or download it: condmeta reproduce lenk" in (
-        found.skipped["lenk"]
+    assert (
+        "lenk_data.mat in CONDMETA_DATA, or download it: condmeta reproduce lenk"
+        in (found.skipped["lenk"])
     )
 
 

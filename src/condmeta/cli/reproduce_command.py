@@ -52,7 +52,7 @@ def reading_options(command):
 @click.argument("names", nargs=-1, type=click.Choice(["all", *NAMES]), metavar="[NAMES]...")
 @click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--inner", type=click.Choice(["online", "batch"]), default="online",
-              show_default=True, help="Inner algorithm; the paper's figures are online.")  # fmt: skip
+              show_default=True, help="Inner algorithm; the paper has online.")  # fmt: skip
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default="reproduction",
               show_default=True, help="Folder to write to.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), help="Seeds at once.  [default: the cores]")

@@ -43,8 +43,8 @@ def _bars() -> Iterator[Callable[[Event], None]]:
 
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TextColumn("seeds"),
-        TimeElapsedColumn(),
+        TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(),
+        TextColumn("seeds"), TimeElapsedColumn(),
     )  # fmt: skip
     bars: dict[str, int] = {}
     with Progress(*columns, console=console) as progress:

@@ -97,7 +97,7 @@ def within(method: str, other: str, share: float):
 
 
 def approaches(method: str, goal: str, start: str):
-    """Return the judge of "`method` ends between `goal` and `start`, and its way to `goal` shrinks".
+    """Return the judge of "`method` ends between `goal` and `start`, and comes nearer to `goal`".
 
     The distance to `goal` after a tenth of the tasks is compared with the last.
     """

@@ -120,6 +120,7 @@ def online_tasks(
     return -1
 
 
+@np.errstate(over="ignore", invalid="ignore")  # an overflow is a status here, not a warning
 def run_points(theta, X, y, lam, loss, u, path, radius, count, slopes=None) -> tuple[float, bool]:
     """Run one task's pass over its points, in place on u and path; return (radius, finite)."""
     norms = np.sqrt(np.einsum("ij,ij->i", X, X))

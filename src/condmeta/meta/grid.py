@@ -24,8 +24,8 @@ import numpy as np
 from condmeta.engine import twin
 from condmeta.inner.online import HUGE, TIE, loss_is_unbounded
 
-BLOCK = 1 << 16  # numbers in the largest temporary of the NumPy engine
-STEPS = 16  # steps of a curve that it judges at once
+BLOCK = 1 << 18  # numbers in the largest temporary of the NumPy engine
+STEPS = 8  # steps of a curve that it judges at once
 
 
 class Points(NamedTuple):
@@ -58,7 +58,7 @@ def grid_train(
         rows = X[lo:hi]
         with np.errstate(over="ignore", invalid="ignore"):
             support = Support.of(rows[None], y[None, lo:hi], np.array([hi - lo]))
-            g = rows.T @ support.slopes(theta[None], lam, loss)[0] / (hi - lo)
+            g = rows.T @ support.slopes(theta[None], rows @ theta[None], lam, loss)[0] / (hi - lo)
         if len(gradients):
             gradients[t] = g
         update = phi1[:, None, None] * g
@@ -77,8 +77,7 @@ def grid_score(theta, X, y, offsets, Xq, yq, offsets_q, lam, loss, n_jobs):
     errors = np.empty((len(theta), len(lam)))
     support, query = Points(X, y, offsets), Points(Xq, yq, offsets_q)
     for tasks in _blocks(support, query, len(lam)):
-        padded = Padded.of(support, query, tasks)
-        errors[tasks] = padded.losses(theta[tasks], lam, loss)
+        errors[tasks] = Padded.of(support, query, tasks).losses(theta[tasks], lam, loss)
     return errors
 
 
@@ -102,18 +101,21 @@ def grid_curves(
     moves = np.where(dead, 0.0, moves)  # a product with 0 would carry nan to the steps before
     for tasks in _blocks(support, query, STEPS * L):
         padded = Padded.of(support, query, tasks)
-        sums = np.zeros((len(tasks), d, 2, L))
+        # Kept for all steps: new arrays of their size would cost more than the arithmetic.
+        known, room = np.zeros((len(tasks), d, 2 + STEPS, L)), np.empty((len(tasks), d, STEPS, L))
+        rooms = padded.rooms(STEPS * L)
         for lo in range(0, T, STEPS):
             kept = moves[:, lo : lo + STEPS]
-            steps = kept.shape[1]
-            to_theta, to_sums = _step_matrices(kk[lo : lo + steps, tasks], lo, linear, at_average)
-            known = np.concatenate([sums, np.broadcast_to(kept, (len(tasks), *kept.shape))], axis=2)
+            n = kept.shape[1]
+            known[:, :, 2 : 2 + n] = kept
+            to_theta, to_sums = _step_matrices(kk[lo : lo + n, tasks], lo, linear, at_average)
             with np.errstate(over="ignore", invalid="ignore"):
-                theta = (to_theta[:, None] @ known).reshape(len(tasks), d, steps * L)
-                sums = to_sums[:, None] @ known
-            errors = padded.losses(theta, np.tile(lam, steps), loss).reshape(len(tasks), steps, L)
-            for error, c in zip(errors, group[tasks], strict=True):
-                curves[c, lo : lo + steps] += error
+                theta = np.matmul(to_theta[:, None], known[:, :, : 2 + n], out=room[:, :, :n])
+                known[:, :, :2] = to_sums[:, None] @ known[:, :, : 2 + n]
+            theta = theta.reshape(len(tasks), d, n * L)
+            errors = padded.losses(theta, np.tile(lam, n), loss, rooms)
+            for error, c in zip(errors.reshape(-1, n, L), group[tasks], strict=True):
+                curves[c, lo : lo + n] += error
     curves /= np.maximum(np.bincount(group, minlength=n_groups), 1)[:, None, None]
     curves[np.bincount(group, minlength=n_groups) > 0] += np.where(dead, np.inf, 0.0)
     return curves
@@ -122,19 +124,17 @@ def grid_curves(
 def _step_matrices(kk, before: int, linear, at_average) -> tuple[np.ndarray, np.ndarray]:
     """Return n steps of V tasks as matrices on (A, B, moves): theta (V, n, 2+n), sums (V, 2, 2+n).
 
-    The sums are those of `meta.sgd`, A = sum kk move and B = sum q kk move, before the first step
-    and after the last; kk (n, V). Step t predicts by theta = a A - b B.
+    A = sum kk move and B = sum q kk move are the sums of `meta.sgd`, here before the first step and
+    after the last; kk (n, V). A step predicts by theta = a A - b B.
     """
     t = before + 1.0 + np.arange(len(kk))
     q = t * (t + 1) / 2 if linear else t
     a, b = ((t + 1) / t, 1 / t) if at_average else (np.ones_like(t), 1 / q)
-    to_theta = np.empty((kk.shape[1], len(t), 2 + len(t)))
-    to_theta[:, :, 0], to_theta[:, :, 1] = a, -b
-    to_theta[:, :, 2:] = np.tril(a[:, None] - b[:, None] * q) * kk.T[:, None, :]
-    to_sums = np.zeros((kk.shape[1], 2, 2 + len(t)))
-    to_sums[:, [0, 1], [0, 1]] = 1.0
-    to_sums[:, 0, 2:], to_sums[:, 1, 2:] = kk.T, kk.T * q
-    return to_theta, to_sums
+    rows = np.vstack([np.tril(a[:, None] - b[:, None] * q), np.ones_like(q), q])
+    sums = np.vstack([np.column_stack([a, -b]), np.eye(2)])
+    both = np.empty((kk.shape[1], len(t) + 2, len(t) + 2))
+    both[:, :, :2], both[:, :, 2:] = sums, rows * kk.T[:, None, :]
+    return both[:, :-2], both[:, -2:]
 
 
 class Support(NamedTuple):
@@ -157,51 +157,47 @@ class Support(NamedTuple):
         norms = np.sqrt(np.einsum("vii->vi", gram))
         return cls(X, y, count, gram / np.maximum(np.arange(X.shape[1]), 1)[:, None], norms)
 
-    def slopes(self, theta, lam, loss) -> np.ndarray:
-        """Return the slopes s (V, n, L) of the online passes from theta (V, d, L).
+    def slopes(self, theta, z, lam, loss, out=None) -> np.ndarray:
+        """Return the slopes s (V, n, L) of the online passes from theta (V, d, L), z = X theta.
 
         nan from where a pass diverges on.
         """
-        n, y = self.X.shape[1], self.y[:, :, None]
-        z = self.X @ theta
+        y, by_lam, padding = self.y[:, :, None], 1 / lam, self.count.min() < self.X.shape[1]
+        limit = None
         if loss_is_unbounded(loss):
             limit = HUGE * (np.abs(y) + np.abs(z)).max(axis=1, initial=0.0)
-        ties = self._ties(theta, lam) if hasattr(loss, "native") else None
-        slopes, scaled = np.empty_like(z), np.empty_like(z)  # s and s / lam
-        by_lam = 1 / lam
-        for i in range(n):
-            if i:
-                z[:, i] -= np.matmul(self.past[:, i : i + 1, :i], scaled[:, :i])[:, 0]
-            at = (z[:, i], y[:, i]) if ties is None else (z[:, i], y[:, i], ties[:, i])
-            s = loss.slope(*at)
-            if loss_is_unbounded(loss):
-                s[~(np.abs(s) <= limit)] = np.nan
-            if (self.count <= i).any():
-                s[self.count <= i] = 0.0  # padding
-            slopes[:, i] = s
-            np.multiply(s, by_lam, out=scaled[:, i])
-        return slopes
-
-    def _ties(self, theta, lam) -> np.ndarray:
-        """Return the residuals (V, n, L) that count as zero, by the rule of `inner.online`."""
-        n = self.X.shape[1]
+        has_ties = hasattr(loss, "native")
         size = np.sqrt(np.einsum("vdl,vdl->vl", theta, theta))
-        reach = self.count * self.norms.max(axis=1, initial=0.0)
-        fixed = TIE * np.abs(self.y)
-        steep = TIE * self.norms / np.maximum(np.arange(n), 1) * reach[:, None]
-        known = np.stack([fixed, TIE * self.norms, steep], axis=2)
-        return known @ np.stack([np.ones_like(size), size, np.broadcast_to(1 / lam, size.shape)], 1)
+        reach = (self.count * self.norms.max(axis=1, initial=0.0))[:, None]
+        scales = np.stack([np.ones_like(size), size, reach * by_lam], axis=1)
+        slopes = np.empty(z.shape) if out is None else out
+        for i in range(self.X.shape[1]):
+            past = np.matmul(self.past[:, i : i + 1, :i], slopes[:, :i])[:, 0]
+            past *= by_lam
+            at = z[:, i] - past, y[:, i]
+            if has_ties:
+                norm = self.norms[:, i]
+                rule = TIE * np.stack([np.abs(self.y[:, i]), norm, norm / max(i, 1)], axis=1)
+                s = loss.slope(*at, np.matmul(rule[:, None], scales)[:, 0])
+            else:
+                s = loss.slope(*at)
+            if limit is not None:
+                s[~(np.abs(s) <= limit)] = np.nan
+            if padding:
+                s[self.count <= i] = 0.0
+            slopes[:, i] = s
+        return slopes
 
 
 class Padded(NamedTuple):
     """Some tasks padded with zero rows to one size, which leaves every result as it is.
 
-    Xq (V, m, d), yq (V, m); gram_q (V, m, n) = Xq X^T C with the weights c_j of the mean iterate;
-    weight (V, m) sums to one over the query points of a task.
+    X (V, n+m, d): points, then query points; yq (V, m); gram_q (V, m, n) = Xq X^T C with the
+    weights c_j of the mean iterate; weight (V, m) sums to one over the query points of a task.
     """
 
     support: Support
-    Xq: np.ndarray
+    X: np.ndarray
     yq: np.ndarray
     gram_q: np.ndarray
     weight: np.ndarray
@@ -219,16 +215,26 @@ class Padded(NamedTuple):
         c = tail / np.maximum(count, 1)[:, None]
         gram_q = (Xq @ np.swapaxes(X, 1, 2)) * c[:, None, :]
         weight = (np.arange(Xq.shape[1]) < count_q[:, None]) / np.maximum(count_q, 1)[:, None]
-        return cls(Support.of(X, y, count), Xq, yq, gram_q, weight)
+        both = np.concatenate([X, Xq], axis=1)
+        return cls(Support.of(X, y, count), both, yq, gram_q, weight)
 
-    def losses(self, theta, lam, loss) -> np.ndarray:
+    def rooms(self, lanes: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return arrays for z and for the slopes, which `losses` may use again and again."""
+        (V, n), m = self.support.y.shape, self.yq.shape[1]
+        return np.empty((V, n + m, lanes)), np.empty((V, n, lanes))
+
+    def losses(self, theta, lam, loss, rooms=None) -> np.ndarray:
         """Return the mean query loss (V, L) from theta (V, d, L)."""
+        L, n = theta.shape[2], self.support.y.shape[1]
+        z, slopes = (room[..., :L] for room in rooms or self.rooms(L))
+        mean = np.empty((len(theta), L))
         with np.errstate(over="ignore", invalid="ignore"):
-            slopes = self.support.slopes(theta, lam, loss)
-            z = self.Xq @ theta
-            z -= self.gram_q @ (slopes / lam)
-            lost = loss.value(z, self.yq[:, :, None])
-            mean = np.einsum("vm,vml->vl", self.weight, lost)
+            np.matmul(self.X, theta, out=z)
+            self.support.slopes(theta, z[:, :n], lam, loss, out=slopes)
+            for v, gram in enumerate(self.gram_q):  # one by one: small arrays stay in the cache
+                moved = gram @ slopes[v]
+                moved /= lam
+                mean[v] = self.weight[v] @ loss.value(z[v, n:] - moved, self.yq[v][:, None])
         return np.where(np.isfinite(mean), mean, np.inf)
 
 

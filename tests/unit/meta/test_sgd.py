@@ -65,9 +65,10 @@ def test_averages_follow_from_two_sums(engine, is_batch, at_average, k):
         rng.normal(size=(15, k)),
     )
     W = written_out(Phi, X, y, offsets, batch if is_batch else online, at_average)
-    data = dict(Phi=Phi, X=X, y=y, offsets=offsets, is_batch=is_batch, at_average=at_average)
+    data = {"Phi": Phi, "X": X, "y": y, "offsets": offsets}
+    data |= {"is_batch": is_batch, "at_average": at_average}
     state = run(**data)
-    close = dict(rtol=1e-9, atol=1e-11)
+    close = {"rtol": 1e-9, "atol": 1e-11}
     if at_average:
         np.testing.assert_allclose(
             state.map(0.25, gradient_at="average"), W[1:].mean(axis=0), **close
