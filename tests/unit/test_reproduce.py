@@ -127,6 +127,13 @@ def test_nothing_is_left_of_a_write_that_fails(tmp_path, monkeypatch):
     assert files(tmp_path) == set()
 
 
+def test_random_features_are_fixed_by_the_seed(tmp_path):
+    errors = [
+        again(tmp_path / name, ["circle"])[0].results["circle"].columns["error"] for name in "ab"
+    ]
+    np.testing.assert_array_equal(*errors)
+
+
 def test_seeds_do_not_depend_on_jobs_or_company(tmp_path):
     one, _ = again(tmp_path / "a", seeds=[3])
     two = reproduce(["one-cluster"], [2, 3], out=tmp_path / "b", jobs=2)
@@ -197,9 +204,12 @@ def test_each_reading_reaches_the_experiment():
     assert Readings(scale="rows").panel("lenk").scale == "rows"
     assert [Readings().panel(name).scale for name in ("lenk", "schools")] == ["none", "rows"]
     assert Readings(train_on="all").panel("lenk").setting.train_on == "all"
-    for choice in SCHOOLS_MAPS:
-        maps = Readings(schools_map=choice).panel("schools").maps
-        assert len(repr(maps)) > 20
+    features = Readings(circle_std=3.0).panel("circle").maps
+    assert features["conditional, random features"].std == 3.0
+    assert list(features) == list(PANELS["circle"].maps)
+    maps = [Readings(schools_map=name).panel("schools").maps for name in SCHOOLS_MAPS]
+    assert [list(found) for found in maps] == [["conditional"]] * len(SCHOOLS_MAPS)
+    assert len({repr(found) for found in maps}) == len(SCHOOLS_MAPS)
     readings = Readings(inner="batch", gradient_at="average")
     panel = readings.panel("circle")
     methods = readings.methods(panel, panel.source())
@@ -213,6 +223,8 @@ def test_readings_are_checked():
             Readings(**{name: "other"})
     with pytest.raises(DataError, match="'noise' parameter of Readings"):
         Readings(noise=-1.0)
+    with pytest.raises(DataError, match="'circle_std' parameter of Readings"):
+        Readings(circle_std=0.0)
 
 
 def test_summary_sets_ours_beside_theirs(tmp_path):

@@ -40,6 +40,10 @@ def reading_options(command):
         "--noise", type=float, help="Standard deviation of the label noise.  "
         "[default: that of a task's clean labels]",
     )(command)  # fmt: skip
+    command = click.option(
+        "--circle-std", type=float, default=10.0, show_default=True,
+        help="Deviation of the frequencies of the circle's random features.",
+    )(command)  # fmt: skip
     for name, allowed in reversed(CHOICES.items()):
         command = click.option(
             f"--{name.replace('_', '-')}", type=click.Choice(allowed), default=allowed[0],

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 
 from condmeta import engine
@@ -23,7 +22,7 @@ from condmeta.estimators.inputs import (
     read_rows,
     read_target,
 )
-from condmeta.estimators.parameters import check_parameters
+from condmeta.estimators.parameters import check_parameters, jobs_of
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.serving import Serving, atomic
 from condmeta.estimators.task_model import Head
@@ -224,7 +223,7 @@ class TaskLearner(Serving, BaseEstimator):
 
     def _solve(self, data: Prepared) -> TaskStore:
         rows = data.X, data.y, data.offsets
-        theta, jobs = self._theta(data.Phi), effective_n_jobs(self.n_jobs)
+        theta, jobs = self._theta(data.Phi), jobs_of(self)
         return TaskStore.solve(self._inner, data.ids, theta, *rows, jobs)
 
     def _theta(self, Phi) -> np.ndarray:

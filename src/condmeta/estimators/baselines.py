@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from condmeta.estimators.base import Prepared, TaskLearner
 from condmeta.estimators.choose_lam import across_tasks, best_lam, within_tasks
 from condmeta.estimators.defaults import with_defaults
-from condmeta.estimators.parameters import POSITIVE
+from condmeta.estimators.parameters import POSITIVE, jobs_of
 from condmeta.estimators.targets import RealTarget, TwoClasses
 from condmeta.inner.algorithms import get_inner, solve_tasks
 from condmeta.inner.keep import Keep
@@ -66,7 +65,7 @@ class Baseline(TaskLearner):
         self.lam_ = self.lam
         if _is_cv(self.lam):
             trial = hold_out(data.X, data.y, data.offsets)
-            loss, jobs = self._inner.loss, effective_n_jobs(self.n_jobs)
+            loss, jobs = self._inner.loss, jobs_of(self)
             self.lam_ = best_lam(trial, theta, self._make_inner, loss, jobs)
         self._use(self._make_inner(self.lam_))
 

@@ -88,11 +88,25 @@ def read_rows(estimator, X, task, *, reset: bool) -> Rows:
 
 def read_matrix(estimator, X, reset: bool) -> np.ndarray:
     """Return X (N, d) as C-contiguous float64, its features learnt or checked."""
+    if not reset and _fits(estimator, X):
+        return np.ascontiguousarray(X)
     if is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return numeric_matrix(X)
     return validate_data(
         estimator, numbers(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False
+    )
+
+
+def _fits(estimator, X) -> bool:
+    """Tell whether X is plainly right, so that a call on a few rows is not checked for long."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and len(X) > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
     )
 
 
@@ -131,7 +145,8 @@ def read_target(y, n_rows: int, owner: str) -> np.ndarray:
         raise DataError(f"{owner} requires y to be passed, but the target y is None.")
     if getattr(getattr(y, "dtype", None), "kind", "") == "c":
         raise DataError("y holds complex numbers; y must be real. (Complex data not supported)")
-    y = column_or_1d(y, warn=True)
+    if type(y) is not np.ndarray or y.ndim != 1:
+        y = column_or_1d(y, warn=True)
     if len(y) != n_rows:
         raise DataError(f"X has {n_rows} rows and y has {len(y)}: they must be equally long.")
     return y

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from condmeta.errors import DataError
 from condmeta.estimators.preparation import SCALES
@@ -48,9 +49,21 @@ RULES = {
 def check_parameters(estimator, **special) -> None:
     """Say which parameter is out of range; `special` holds rules of the class's own."""
     for name, value in estimator.get_params(deep=False).items():
-        allowed, description = special.get(name) or RULES.get(name) or (None, "")
-        if allowed is not None and not allowed(value):
-            raise DataError(
-                f"The '{name}' parameter of {type(estimator).__name__} must be {description}. "
-                f"Got {value!r} instead."
-            )
+        rule = special.get(name) or RULES.get(name)
+        if rule is not None:
+            _check(estimator, name, value, rule)
+
+
+def jobs_of(estimator) -> int:
+    """Return the number of threads that `n_jobs` stands for here."""
+    _check(estimator, "n_jobs", estimator.n_jobs, RULES["n_jobs"])
+    return effective_n_jobs(estimator.n_jobs)
+
+
+def _check(estimator, name, value, rule) -> None:
+    allowed, description = rule
+    if not allowed(value):
+        raise DataError(
+            f"The '{name}' parameter of {type(estimator).__name__} must be {description}. "
+            f"Got {value!r} instead."
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from condmeta.errors import DataError
@@ -13,6 +12,7 @@ from condmeta.estimators import storage, tables
 from condmeta.estimators.conditioning import no_points
 from condmeta.estimators.inputs import check_taskset, read_rows
 from condmeta.estimators.lookup import Lookup
+from condmeta.estimators.parameters import jobs_of
 from condmeta.estimators.task_model import TaskModel, TaskModels, require_resumable, user_vector
 from condmeta.estimators.task_store import solve_named
 from condmeta.tasks import TaskSet, TaskTable
@@ -65,9 +65,7 @@ class Serving(Lookup):
             data = self._prepare(*self._read(X, y, task, side_info, reset=False))
         theta = self._theta(data.Phi)
         rows = data.X, data.y, data.offsets
-        solved = solve_named(
-            self._inner, data.ids, theta, *rows, effective_n_jobs(self.n_jobs), keep_state=False
-        )
+        solved = solve_named(self._inner, data.ids, theta, *rows, jobs_of(self), keep_state=False)
         return TaskModels(self._head, data.ids, theta, solved.coef, rows, solved.gap)
 
     def _adapt_one(self, X, y, side_info) -> TaskModel:
@@ -116,7 +114,7 @@ class Serving(Lookup):
             part, prep = tasks.subset(known), self._head.preparation
             store = store.extend(
                 self._inner, found[known], prep.rows(part.X), prep.target(part.y), part.offsets,
-                effective_n_jobs(self.n_jobs),
+                jobs_of(self),
             )  # fmt: skip
         if len(new):
             store = store.concat(self._solve(self._prepare(tasks.subset(new), points)))
@@ -126,7 +124,7 @@ class Serving(Lookup):
     def _scores(self, X, task, side_info) -> np.ndarray:
         """Return <row, w> of rows X (N, d), each by the model of its task."""
         check_is_fitted(self)
-        head, jobs = self._head, effective_n_jobs(self.n_jobs)
+        head, jobs = self._head, jobs_of(self)
         if isinstance(X, TaskSet):
             check_taskset(self, X, (task,), reset=False)
             codes = np.repeat(np.arange(len(X)), X.sizes)
@@ -141,7 +139,7 @@ class Serving(Lookup):
         codes, ids = factorize(rows.task)
         if len(codes) != len(rows.X):
             raise DataError(f"X has {len(rows.X)} rows and task has {len(codes)} ids.")
-        check_finite(rows.X, None, ids[codes], feature_names=head.feature_names)
+        check_finite(rows.X, None, lambda row: ids[codes[row]], feature_names=head.feature_names)
         weights = self._weights_of(ids, rows.side_info(side_info), rows.task_name)
         return head.scores(rows.X, weights, codes, jobs)
 

@@ -12,6 +12,7 @@ from condmeta.estimators.targets import RealTarget, TwoClasses
 from condmeta.estimators.task_store import naming_task
 from condmeta.inner.algorithms import Batch, Online, diverged
 from condmeta.inner.online import HUGE, loss_is_unbounded
+from condmeta.inner.scores import row_scores
 from condmeta.meta.sgd import SGDState, sgd_pass, sgd_steps
 from condmeta.tasks.ids import show_id
 
@@ -76,11 +77,12 @@ class ConditionalSGD(TaskLearner):
         """
         if not loss_is_unbounded(getattr(self._inner, "loss", None)):
             return False
+        task = np.repeat(np.arange(len(data.ids)), np.diff(data.offsets))
         reach = []
         with np.errstate(over="ignore", invalid="ignore"):
             for last in (before, after):
-                theta = np.repeat(data.Phi @ last[:-1] + last[-1], np.diff(data.offsets), axis=0)
-                reach.append(np.abs(np.einsum("ij,ij->i", data.X, theta)).max(initial=0.0))
+                z = row_scores(data.X, data.Phi @ last[:-1] + last[-1], task, 1)
+                reach.append(np.abs(z).max(initial=0.0))
         return not reach[1] <= HUGE * max(np.abs(data.y).max(initial=0.0), reach[0])
 
     def _learn(self, data: Prepared) -> None:

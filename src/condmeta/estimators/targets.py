@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -43,6 +42,8 @@ class RealTarget(RegressorMixin):
     def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
         """Return R^2 of the predictions."""
         y = _target_of(X, y)
+        from sklearn.metrics import r2_score  # slow to import, and fit does not need it
+
         predicted = self.predict(X, task=task, side_info=side_info)
         return r2_score(y, predicted, sample_weight=sample_weight)
 
@@ -96,6 +97,8 @@ class TwoClasses(ClassifierMixin):
     def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
         """Return the accuracy of the predictions."""
         y = _target_of(X, y)
+        from sklearn.metrics import accuracy_score  # slow to import, and fit does not need it
+
         predicted = self.predict(X, task=task, side_info=side_info)
         return accuracy_score(y, predicted, sample_weight=sample_weight)
 

@@ -229,7 +229,7 @@ class TaskModels(Mapping):
             raise DataError(explain_absent(self.ids, ids[found < 0], "the adapted tasks"))
         if len(codes) != len(X):
             raise DataError(f"X has {len(X)} rows and task has {len(codes)} ids.")
-        check_finite(X, None, ids[codes], feature_names=self._head.feature_names)
+        check_finite(X, None, lambda row: ids[codes[row]], feature_names=self._head.feature_names)
         return self._head.scores(X, self._coef, found[codes])
 
     def predict(self, X, *, task=None) -> np.ndarray:

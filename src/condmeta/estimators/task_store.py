@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,11 @@ class TaskStore:
         solved = solve_named(inner, ids, theta, X, y, offsets, n_jobs)
         sizes, own, own_state = np.diff(offsets), None, None
         if getattr(inner, "learns", True):
-            alone = solve_named(inner, ids, np.zeros_like(theta), X, y, offsets, n_jobs)
+            keep = not getattr(solved.state, "any_start", False)
+            alone = solve_named(
+                inner, ids, np.zeros_like(theta), X, y, offsets, n_jobs, keep_state=keep
+            )
             own, own_state = alone.coef, alone.state
-        if getattr(solved.state, "any_start", False):
-            own_state = None
         return cls(ids, sizes, theta, solved.coef, own, solved.gap, solved.state, own_state)
 
     @cached_property
@@ -76,8 +78,7 @@ class TaskStore:
 
     def positions(self, ids) -> np.ndarray:
         """Return the position of each id, -1 where it is not known."""
-        find = self.index.get
-        return np.fromiter((find(task, -1) for task in ids), np.int64, len(ids))
+        return np.fromiter(map(self.index.get, ids, repeat(-1)), np.int64, len(ids))
 
     def extend(self, inner, at, X, y, offsets, n_jobs) -> TaskStore:
         """Return a store in which the tasks at positions `at` have further points."""

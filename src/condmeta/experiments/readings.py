@@ -7,8 +7,8 @@ from typing import Any
 
 from condmeta.environments import PAPER_SETTINGS, paper_environment
 from condmeta.errors import DataError
-from condmeta.experiments.paper import CONDITIONAL, Panel, get_panel
-from condmeta.feature_maps import MeanFourier, MeanInput
+from condmeta.experiments.paper import CONDITIONAL, RANDOM_FEATURES, Panel, get_panel
+from condmeta.feature_maps import MeanFourier, MeanInput, RandomFourier
 
 SCHOOLS_MAPS = {
     "features-and-mean": lambda: [MeanFourier(1000, std=100.0), MeanInput()],
@@ -48,6 +48,8 @@ class Readings:
         Whether rows are scaled to norm 1; "paper" is rows on Schools alone.
     train_on : {"support", "all"}
         Whether training tasks show their support points alone, or all their points.
+    circle_std : float
+        Standard deviation of the frequencies of the circle's random features.
     schools_map : {"features-and-mean", "features", "features-std-1", "mean"}
         Side information of a school: random features (k = 1000, std 100) and the mean input, the
         random features alone as the text has it, random features of std 1, the mean input alone.
@@ -66,6 +68,7 @@ class Readings:
     averaging: str = "uniform"
     scale: str = "paper"
     train_on: str = "support"
+    circle_std: float = 10.0
     schools_map: str = "features-and-mean"
 
     def __post_init__(self):
@@ -76,6 +79,11 @@ class Readings:
                     f"The {name!r} parameter of Readings must be one of {listed}. "
                     f"Got {getattr(self, name)!r} instead."
                 )
+        if not 0 < self.circle_std < float("inf"):
+            raise DataError(
+                "The 'circle_std' parameter of Readings must be a float in (0, inf). "
+                f"Got {self.circle_std!r} instead."
+            )
         if self.noise is not None and not 0 <= self.noise < float("inf"):
             raise DataError(
                 "The 'noise' parameter of Readings must be None or a float in [0, inf). "
@@ -88,6 +96,9 @@ class Readings:
         panel = panel._replace(setting=panel.setting._replace(train_on=self.train_on))
         if self.scale != "paper":
             panel = panel._replace(scale=self.scale)
+        if name == "circle":
+            random = {RANDOM_FEATURES: RandomFourier(50, std=self.circle_std)}
+            panel = panel._replace(maps=panel.maps | random)
         if name == "schools":
             panel = panel._replace(maps={CONDITIONAL: SCHOOLS_MAPS[self.schools_map]()})
         if name in PAPER_SETTINGS:

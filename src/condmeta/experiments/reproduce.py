@@ -6,10 +6,15 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from joblib import Parallel, cpu_count, delayed
 
 from condmeta.datasets.files import VARIABLE
 from condmeta.engine import active_engine
@@ -158,24 +163,19 @@ def _panels(names: Iterable[str]) -> dict[str, bool]:
 
 def _run_panel(name: str, readings: Readings, seeds, jobs, say) -> Results:
     """Run one panel, a seed a job, and tell after each."""
-    from joblib import Parallel, cpu_count, delayed
-
     started = time.perf_counter()
     panel = readings.panel(name)
     source = panel.source()
     methods = readings.methods(panel, source)
-    grid = {"lam": panel.grid, "meta_step": panel.grid}
     jobs = min(jobs or cpu_count(), len(seeds))
     say(Event("starts", name, 0, len(seeds)))
-    kind = "threads" if active_engine() == "native" else "processes"
-    parts = Parallel(jobs, prefer=kind, return_as="generator")(
-        delayed(run)(source, methods, setting=panel.setting, grid=grid, seeds=[seed])
-        for seed in seeds
-    )
+    shared = {"setting": panel.setting, "grid": {"lam": panel.grid, "meta_step": panel.grid}}
+    job = partial(_run_seed, source, methods, shared)
     whole = None
-    for done, part in enumerate(parts, start=1):
-        whole = part if whole is None else whole + part
-        say(Event("seed", name, done, len(seeds)))
+    with closing(_each(job, seeds, jobs)) as parts:
+        for done, part in enumerate(parts, start=1):
+            whole = part if whole is None else whole + part
+            say(Event("seed", name, done, len(seeds)))
     seconds = time.perf_counter() - started
     told = {key: whole.provenance[key] for key in TOLD}
     told |= {"panel": name, "seeds": seeds, "options": readings.options(), "jobs": jobs}
@@ -183,6 +183,24 @@ def _run_panel(name: str, readings: Readings, seeds, jobs, say) -> Results:
     whole.provenance = {**told, "seconds": round(seconds, 2)}
     say(Event("done", name, len(seeds), len(seeds), f"{seconds:.1f} s"))
     return whole
+
+
+def _run_seed(source, methods, shared, seed: int) -> Results:
+    return run(source, methods, seeds=[seed], **shared)
+
+
+def _each(job: Callable[[int], Results], seeds, jobs: int) -> Iterator[Results]:
+    """Yield the results of the seeds in their order; closed early, wait for those under way.
+
+    A thread that came back from compiled code into a Python that is shutting down would abort it.
+    """
+    if jobs == 1:
+        yield from map(job, seeds)
+    elif active_engine() == "native":
+        with ThreadPoolExecutor(jobs) as pool:
+            yield from pool.map(job, seeds)
+    else:
+        yield from Parallel(jobs, return_as="generator")(delayed(job)(seed) for seed in seeds)
 
 
 def _grid(values) -> str:

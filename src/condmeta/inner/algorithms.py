@@ -48,8 +48,10 @@ class Online:
 
     def solve_tasks(self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True) -> Solved:
         """Run each task's pass from its theta, or go on from `state` (left untouched)."""
-        state = OnlineState.start(*theta.shape) if state is None else state
-        state = OnlineState(*(array.copy() for array in state))
+        if state is None:
+            state = OnlineState.start(*theta.shape)
+        else:
+            state = OnlineState(*(array.copy() for array in state))
         bad = online_tasks(theta, X, y, offsets, self.lam, self.loss, *state, n_jobs)
         if bad >= 0:
             raise diverged(bad, self.lam)

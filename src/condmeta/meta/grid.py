@@ -49,22 +49,24 @@ def grid_train(
     diverges is nan from there on. The compiled twin runs blocks of lanes on `n_jobs` threads.
     """
     phi1 = np.ones(len(phi_sum))
-    for t, (lo, hi) in enumerate(pairwise(offsets)):
-        step = phi_sum[-1] + 1
-        phi1[:-1] = Phi[t]
-        theta = -meta_step * np.tensordot(phi1, grad_sum, 1)
-        if at_average and step > 1:
-            theta = (step * theta + meta_step * np.tensordot(phi1, weighted_sum, 1)) / (step - 1)
-        rows = X[lo:hi]
-        with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t, (lo, hi) in enumerate(pairwise(offsets)):
+            step = phi_sum[-1] + 1
+            phi1[:-1] = Phi[t]
+            theta = -meta_step * np.tensordot(phi1, grad_sum, 1)
+            if at_average and step > 1:
+                theta = step * theta + meta_step * np.tensordot(phi1, weighted_sum, 1)
+                theta /= step - 1
+            rows = X[lo:hi]
             support = Support.of(rows[None], y[None, lo:hi], np.array([hi - lo]))
             g = rows.T @ support.slopes(theta[None], rows @ theta[None], lam, loss)[0] / (hi - lo)
-        if len(gradients):
-            gradients[t] = g
-        update = phi1[:, None, None] * g
-        grad_sum += update
-        weighted_sum += (step * (step + 1) / 2 if linear else step) * update
-        phi_sum += phi1
+            if len(gradients):
+                gradients[t] = g
+            update = phi1[:, None, None] * g
+            grad_sum += update
+            update *= step * (step + 1) / 2 if linear else step
+            weighted_sum += update
+            phi_sum += phi1
 
 
 @twin
@@ -175,7 +177,7 @@ class Support(NamedTuple):
             past = np.matmul(self.past[:, i : i + 1, :i], slopes[:, :i])[:, 0]
             past *= by_lam
             at = z[:, i] - past, y[:, i]
-            if has_ties:
+            if has_ties:  # 1e-10 (|y_i| + ||x_i|| (||theta|| + n max_j ||x_j|| / (lam (i-1))))
                 norm = self.norms[:, i]
                 rule = TIE * np.stack([np.abs(self.y[:, i]), norm, norm / max(i, 1)], axis=1)
                 s = loss.slope(*at, np.matmul(rule[:, None], scales)[:, 0])

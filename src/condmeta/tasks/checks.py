@@ -25,7 +25,7 @@ def check_finite(
     ----------
     X : (N, d) float array or None
     y : (N,) float array or None
-    tasks : (ids, offsets), or row-aligned ids (N,), or None
+    tasks : (ids, offsets), row-aligned ids (N,), a function from row to id, or None
         Whose rows these are; None leaves the task out of the message.
     feature_names, target_name : optional
         Names for the message.
@@ -73,8 +73,8 @@ def _sentence(values: np.ndarray, row: int, value: float, where: str, tasks: Any
 
 def _task_of_row(tasks: Any) -> Any:
     """Return a function from a row to its task id, or None."""
-    if tasks is None:
-        return None
+    if tasks is None or callable(tasks):
+        return tasks
     if isinstance(tasks, tuple) and len(tasks) == 2 and np.ndim(tasks[1]) == 1:
         ids, offsets = tasks
         return lambda row: ids[int(np.searchsorted(offsets, row, side="right")) - 1]

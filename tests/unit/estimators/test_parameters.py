@@ -17,10 +17,12 @@ def refuses(learner, params, sentence):
     """Assert that a fit with these parameters says this and leaves the earlier fit alone."""
     learner.fit(X, Y, task=TASK, side_info=SIDE)
     keys, before = list(vars(learner)), learner.predict(X, task=TASK)
+    good = {name: learner.get_params()[name] for name in params}
     learner.set_params(**params)
     with pytest.raises(DataError, match=sentence):
         learner.fit(X, Y, task=TASK, side_info=SIDE)
     assert list(vars(learner)) == keys
+    learner.set_params(**good)
     np.testing.assert_array_equal(learner.predict(X, task=TASK), before)
 
 
