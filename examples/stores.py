@@ -78,7 +78,10 @@ def choose(feature_map, known: cm.TaskSet) -> tuple[float, float]:
     splits = [validation.split_points(n, how="first") for n in (0, 1, 2, 4)]
 
     def error(pair):
-        model = meta_learner(feature_map, *pair).set_params(keep_tasks=False).fit(train)
+        try:
+            model = meta_learner(feature_map, *pair).set_params(keep_tasks=False).fit(train)
+        except cm.errors.DivergenceError:  # a step too large for this lam is no candidate
+            return np.inf
         return np.mean([task_errors(model, *split).mean() for split in splits])
 
     return min(((lam, step) for lam in LAMS for step in META_STEPS), key=error)

@@ -21,7 +21,7 @@ from small_panels import hide_data, shrink_panels
 
 from condmeta.experiments import PANELS
 from condmeta.experiments.claims import claims_of
-from condmeta.experiments.reproduce import reproduce
+from condmeta.experiments.reproduction import reproduce
 from condmeta.report import write_report
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

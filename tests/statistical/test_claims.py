@@ -15,7 +15,7 @@ import pytest
 
 from condmeta.experiments import PANELS, Results
 from condmeta.experiments.claims import CLAIMS
-from condmeta.experiments.reproduce import reproduce
+from condmeta.experiments.reproduction import reproduce
 from condmeta.experiments.summary import summarise
 
 NEAR, LOOSE = 0.12, 0.20

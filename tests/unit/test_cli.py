@@ -26,7 +26,7 @@ def call(monkeypatch, tmp_path):
     monkeypatch.setenv("CONDMETA_ENGINE", "numpy")
     shrink_panels(monkeypatch)
     hide_data(monkeypatch, tmp_path)
-    monkeypatch.setattr("condmeta.experiments.reproduce.FORMATS", ())  # drawn, not written: time
+    monkeypatch.setattr("condmeta.experiments.reproduction.FORMATS", ())  # drawn, not written: time
     monkeypatch.chdir(tmp_path)
     return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_panels import hide_data, shrink_panels
 
-from condmeta.experiments.reproduce import reproduce
+from condmeta.experiments.reproduction import reproduce
 from condmeta.report import outcome_of, write_report
 from condmeta.report.page import TEMPLATES, render
 
@@ -20,7 +20,7 @@ def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("out")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONDMETA_ENGINE", "numpy")
-        patch.setattr("condmeta.experiments.reproduce.FORMATS", ())
+        patch.setattr("condmeta.experiments.reproduction.FORMATS", ())
         shrink_panels(patch)
         hide_data(patch, folder)
         return reproduce(["circle"], seeds=2, out=folder, jobs=1)

@@ -12,7 +12,7 @@ from condmeta import __version__
 from condmeta.errors import DataError
 from condmeta.experiments import PANELS, Results
 from condmeta.experiments.readings import CHOICES, SCHOOLS_MAPS, Readings
-from condmeta.experiments.reproduce import reproduce
+from condmeta.experiments.reproduction import reproduce
 from condmeta.experiments.summary import Row, summarise
 
 FIGURES = {f"{name}.{kind}" for name in ("figure-1", "authors") for kind in ("png", "svg", "pdf")}
@@ -23,7 +23,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setenv("CONDMETA_ENGINE", "numpy")
     shrink_panels(monkeypatch)
     hide_data(monkeypatch, tmp_path)
-    monkeypatch.setattr("condmeta.experiments.reproduce.FORMATS", ("svg",))  # one saves time
+    monkeypatch.setattr("condmeta.experiments.reproduction.FORMATS", ("svg",))  # one saves time
 
 
 def again(out, names=("one-cluster",), seeds=2, **options):
@@ -41,7 +41,7 @@ RAN = ["starts", "seed", "seed", "done"]
 
 
 def test_tables_provenance_and_figures_are_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("condmeta.experiments.reproduce.FORMATS", ("png", "svg", "pdf"))
+    monkeypatch.setattr("condmeta.experiments.reproduction.FORMATS", ("png", "svg", "pdf"))
     found, told = again(tmp_path / "deep" / "out")
     assert told == RAN
     assert files(found.out) == {"one-cluster.csv", "one-cluster.json"} | FIGURES
@@ -61,7 +61,7 @@ def test_tables_provenance_and_figures_are_written(tmp_path, monkeypatch):
 
 def test_a_finished_panel_is_reused(tmp_path, monkeypatch):
     first, _ = again(tmp_path)
-    monkeypatch.setattr("condmeta.experiments.reproduce.run", None)  # would fail if called
+    monkeypatch.setattr("condmeta.experiments.reproduction.run", None)  # would fail if called
     second, told = again(tmp_path)
     assert told == ["reused"]
     assert second.reused == ("one-cluster",)

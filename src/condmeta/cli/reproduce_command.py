@@ -75,7 +75,7 @@ def reproduce_command(ctx, names, seeds, inner, out, jobs, force, quiet, as_json
     """
     from condmeta.cli.show import show_outcome, tell_progress
     from condmeta.experiments.readings import Readings
-    from condmeta.experiments.reproduce import reproduce
+    from condmeta.experiments.reproduction import reproduce
     from condmeta.report import outcome_of, write_report
 
     command = command_line(ctx)

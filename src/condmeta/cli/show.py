@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from condmeta.experiments.claims import claims_of
-from condmeta.experiments.reproduce import Event, Reproduction
+from condmeta.experiments.reproduction import Event, Reproduction
 from condmeta.experiments.summary import summarise
 
 

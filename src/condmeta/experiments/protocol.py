@@ -14,8 +14,9 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from condmeta.engine import active_engine
 from condmeta.errors import DataError
@@ -107,10 +108,12 @@ def run(
     """
     setting = setting if isinstance(setting, Setting) else Setting(*setting)
     seeds = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    parts = Parallel(jobs, prefer="threads" if active_engine() == "native" else "processes")(
-        delayed(run_seed)(source, methods, setting, grid or {}, seed, at, progress)
-        for seed in seeds
-    )
+    workers = Parallel(jobs, prefer="threads" if active_engine() == "native" else "processes")
+    with threadpool_limits(1 if effective_n_jobs(jobs) > 1 else None):  # one BLAS thread a seed
+        parts = workers(
+            delayed(run_seed)(source, methods, setting, grid or {}, seed, at, progress)
+            for seed in seeds
+        )
     joined = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
     told = {"seeds": seeds, "setting": setting._asdict(), **versions()}
     return Results(joined, told)
@@ -157,8 +160,13 @@ def seeded(method, seed: int, name: str):
     method = clone(method)
     stream = np.random.default_rng([seed, 1, zlib.crc32(name.encode())])
     params = method.get_params(deep=True)
-    free = [key for key in sorted(params) if key.endswith("random_state") and params[key] is None]
-    return method.set_params(**{key: int(stream.integers(2**31)) for key in free})
+    lists = [value for value in params.values() if isinstance(value, (list, tuple))]
+    parts = [part for value in lists for part in value if hasattr(part, "get_params")]
+    for part in (method, *parts):  # get_params does not reach into a list of maps
+        given = part.get_params(deep=True)
+        free = [key for key in sorted(given) if key.endswith("random_state") and given[key] is None]
+        part.set_params(**{key: int(stream.integers(2**31)) for key in free})
+    return method
 
 
 def judge(method, tasks: Draw, grid, at):

@@ -150,7 +150,7 @@ void grid_train(Out3 grad_sum, Out3 weighted_sum, Out1 phi_sum, In2 X, In1 y, In
     double* sum = phi_sum.data();
     const GridTrain run{grad_sum.data(), weighted_sum.data(), sum[k],     Phi.data(), int64_t(k), lam.data(),
                         meta_step.data(), int64_t(L),         linear,     at_average, kept ? gradients.data() : nullptr};
-    for_cells(pieces(run.lanes, kernels().batch_lanes), 1, n_jobs, kernels().grid_train_space(tasks.n_max, tasks.d, run.k),
+    for_cells(pieces(run.lanes, kernels().group), 1, n_jobs, kernels().grid_train_space(tasks.n_max, tasks.d, run.k),
               [&](int64_t begin, int64_t end, double* space) { kernels().grid_train(tasks, run, begin, end, space); });
     for (size_t t = 0; t < T; ++t) {
         for (size_t r = 0; r < k; ++r) sum[r] += run.Phi[t * k + r];
@@ -174,8 +174,8 @@ auto grid_score(In3 theta, In2 X, In1 y, InOffsets offsets, In2 Xq, In1 yq, InOf
     need(theta, "theta", V, size_t(tasks.d), L);
     auto errors = new_array<2>({V, L});
     const GridScore run{theta.data(), lam.data(), int64_t(L), errors.data()};
-    const int64_t blocks = pieces(run.lanes, kernels().batch_lanes);
-    for_cells(tasks.count * blocks, blocks, n_jobs, kernels().grid_score_space(tasks.n_max, query.n_max, tasks.d),
+    const int64_t groups = pieces(run.lanes, kernels().group);
+    for_cells(tasks.count * groups, groups, n_jobs, kernels().grid_score_space(tasks.n_max, query.n_max, tasks.d),
               [&](int64_t begin, int64_t end, double* space) {
                   kernels().grid_score(tasks, query, run, begin, end, space);
               });
@@ -215,15 +215,15 @@ auto grid_curves(In3 gradients, In2 kk, In2 X, In1 y, InOffsets offsets, In2 Xq,
     std::vector<double> turned(T * V);  // a task's kk one after another
     for (size_t t = 0; t < T; ++t)
         for (size_t v = 0; v < V; ++v) turned[v * T + t] = kk.data()[t * V + v];
-    const int64_t blocks = pieces(int64_t(L), kernels().vector);
-    if (blocks == 0 || V == 0 || T == 0) return curves;
+    const int64_t vectors = pieces(int64_t(L), kernels().vector);
+    if (vectors == 0 || V == 0 || T == 0) return curves;
     // As many cells as keep any number of threads busy; what is added to what depends on V and L alone.
-    const int64_t chunks = std::min<int64_t>(int64_t(V), pieces(64, blocks));
-    std::vector<double> partial(size_t(blocks * chunks * n_groups * kernels().vector) * T);
+    const int64_t chunks = std::min<int64_t>(int64_t(V), pieces(64, vectors));
+    std::vector<double> partial(size_t(vectors * chunks * n_groups * kernels().vector) * T);
     const GridCurves run{gradients.data(), turned.data(),    group.data(), n_groups, int64_t(T), lam.data(),
                          meta_step.data(), int64_t(L),       linear,       at_average, chunks,
                          partial.data()};
-    for_cells(blocks * chunks, 1, n_jobs, kernels().grid_curves_space(tasks.n_max, query.n_max, tasks.d),
+    for_cells(vectors * chunks, 1, n_jobs, kernels().grid_curves_space(tasks.n_max, query.n_max, tasks.d),
               [&](int64_t begin, int64_t end, double* space) {
                   kernels().grid_curves(tasks, query, run, begin, end, space);
               });

@@ -1,19 +1,18 @@
 // Small matrix products whose columns are SIMD lanes: the one inner loop of the grid kernels.
 //
 //     e[p] += sum_j coef[j, p] U[j]       coef (depth, P) numbers shared by all lanes,
-//                                         U (depth, COLUMNS) lanes; P points at once, in registers
+//                                         U (depth, GROUP) lanes; P points at once, in registers
 //
-// Grid points (and steps of a curve) are columns. A group is C vectors of them, as many as leave room for
-// a block of 5 points in 16 registers; a batch is G independent groups, so that one group's products fill
-// the time in which another's slopes wait for each other.
+// Grid points, or steps of a curve, are columns; a group is C vectors of them, as many as leave room for a
+// block of 5 points in 16 registers.
 #pragma once
 
 #include "vec.h"
 
 namespace CONDMETA_ISA {
 
-constexpr int C = 2, G = 2, BLOCK = 5;
-constexpr int GROUP = C * W, BATCH = G * GROUP;
+constexpr int C = 2, BLOCK = 5;
+constexpr int GROUP = C * W;
 
 typedef int64_t vec_bits __attribute__((vector_size(8 * CONDMETA_WIDTH)));
 

@@ -1,8 +1,7 @@
-// The online passes of one task for a batch of columns, and the losses that judge them.
+// The online passes of one task for a group of columns, and the losses that judge them.
 //
-// `U` holds G groups of d + n rows of C vectors: theta comes in, the slopes over lam come out below it.
-// Columns are lanes of the grid, each with its lam, or (`shared`) one vector of lanes at several steps of a
-// curve. Ties have the rule of online.py: |e| <= dead_zone + 1e-10 (|y_i| + ||x_i|| (||theta|| +
+// `U` has d + n rows of GROUP columns: theta comes in, the slopes over lam come out below it. Columns are
+// lanes of the grid, each with its lam, or (`shared`) one vector of lanes at C steps of a curve. Ties have the rule of online.py: |e| <= dead_zone + 1e-10 (|y_i| + ||x_i|| (||theta|| +
 // n max ||x_j|| / (lam max(i-1, 1)))) gives slope 0.
 #pragma once
 
@@ -14,7 +13,7 @@ namespace CONDMETA_ISA {
 
 // For each point three rows (zone without ||theta||, high / lam, low / lam) of `width` lanes, and 1 / lam.
 struct LaneTable {
-    int64_t width;  // W if shared, else BATCH
+    int64_t width;  // W if shared, else GROUP
     double *rows, *by_lam;
 
     LaneTable(Space& space, int64_t n_max, int64_t width_) : width(width_) {
@@ -38,8 +37,8 @@ static void fill_table(const LaneTable& table, const GridTask& task, const Loss&
     }
 }
 
-// What the slopes of one group need besides its residuals.
-struct GroupState {
+// What the slopes need besides the residuals.
+struct Columns {
     vec size[C];   // ||theta||
     vec limit[C];  // for unbounded losses
 };
@@ -52,9 +51,9 @@ INLINE void start_from(const double* y, vec (&e)[P][C]) {
 
 // Slopes of points i..i+P: their residuals at the slopes before them, then the triangle in registers.
 template <Kind kind, int P, bool shared>
-INLINE void block_pass(const GridTask& task, const LaneTable& table, const Loss& loss, const GroupState& state,
-                       int group, int64_t i, const double* panel, double* U) {
-    const int64_t width = shared ? W : BATCH, before = task.d + i;
+INLINE void block_pass(const GridTask& task, const LaneTable& table, const Loss& loss, const Columns& columns,
+                       int64_t i, const double* panel, double* U) {
+    const int64_t width = shared ? W : GROUP, before = task.d + i;
     vec e[P][C];
     start_from<kind>(task.y + i, e);
     multiply<P>(panel, P, U, GROUP, before, e);
@@ -63,12 +62,12 @@ INLINE void block_pass(const GridTask& task, const LaneTable& table, const Loss&
     for (int p = 0; p < P; ++p) {
         const double* row = table.rows + (i + p) * 3 * width;
         for (int c = 0; c < C; ++c) {
-            const int64_t lane = shared ? 0 : group * GROUP + c * W;
+            const int64_t lane = shared ? 0 : c * W;
             LaneSlope at;
             at.by_lam = load(table.by_lam + lane);
-            at.limit = state.limit[c];
+            at.limit = columns.limit[c];
             if (kind == STEP) {
-                at.zone = load(row + lane) + TIE * task.norm[i + p] * state.size[c];
+                at.zone = load(row + lane) + TIE * task.norm[i + p] * columns.size[c];
                 at.high = load(row + width + lane);
                 at.low = load(row + 2 * width + lane);
             }
@@ -80,7 +79,7 @@ INLINE void block_pass(const GridTask& task, const LaneTable& table, const Loss&
 }
 
 // 1e6 max_i (|y_i| + |z_i|) at theta, NaN if any of them is.
-INLINE void find_limit(const GridTask& task, const double* U, GroupState& state) {
+INLINE void find_limit(const GridTask& task, const double* U, Columns& columns) {
     vec most[C] = {};
     vec_bits bad[C] = {};
     const double* panel = task.panels;
@@ -96,61 +95,54 @@ INLINE void find_limit(const GridTask& task, const double* U, GroupState& state)
             }
         panel += P * (task.d + i + P);
     });
-    for (int c = 0; c < C; ++c) state.limit[c] = bad[c] ? __builtin_nan("") + vec{} : HUGE_FACTOR * most[c];
+    for (int c = 0; c < C; ++c) columns.limit[c] = bad[c] ? __builtin_nan("") + vec{} : HUGE_FACTOR * most[c];
 }
 
-INLINE void start_groups(const GridTask& task, const Loss& loss, const double* U, GroupState* state) {
-    const int64_t height = (task.d + task.n) * GROUP;
-    for (int g = 0; g < G; ++g, U += height) {
-        vec square[C] = {};
-        for (int64_t f = 0; f < task.d; ++f)
-            for (int c = 0; c < C; ++c) square[c] += load(U + f * GROUP + c * W) * load(U + f * GROUP + c * W);
-        for (int c = 0; c < C; ++c) {
-            state[g].size[c] = root(square[c]);
-            state[g].limit[c] = __builtin_inf() + vec{};
-        }
-        if (is_unbounded(loss)) find_limit(task, U, state[g]);
+INLINE Columns columns_at(const GridTask& task, const Loss& loss, const double* U) {
+    Columns columns;
+    vec square[C] = {};
+    for (int64_t f = 0; f < task.d; ++f)
+        for (int c = 0; c < C; ++c) square[c] += load(U + f * GROUP + c * W) * load(U + f * GROUP + c * W);
+    for (int c = 0; c < C; ++c) {
+        columns.size[c] = root(square[c]);
+        columns.limit[c] = __builtin_inf() + vec{};
     }
+    if (is_unbounded(loss)) find_limit(task, U, columns);
+    return columns;
 }
 
 // The slopes of all points, into U.
 template <Kind kind, bool shared>
 INLINE void pass_of_kind(const GridTask& task, const LaneTable& table, const Loss& loss, double* U) {
-    GroupState state[G];
-    start_groups(task, loss, U, state);
-    const int64_t height = (task.d + task.n) * GROUP;
+    const Columns columns = columns_at(task, loss, U);
     const double* panel = task.panels;
     in_blocks(task.n, [&](auto size, int64_t i) {
         constexpr int P = decltype(size)::value;
-        for (int g = 0; g < G; ++g)
-            block_pass<kind, P, shared>(task, table, loss, state[g], g, i, panel, U + g * height);
+        block_pass<kind, P, shared>(task, table, loss, columns, i, panel, U);
         panel += P * (task.d + i + P);
     });
 }
 
-// The mean query loss of every column (BATCH,), infinity where it is not finite; 0 without query points.
+// The mean query loss of every column (GROUP,), infinity where it is not finite; 0 without query points.
 template <Kind kind>
 INLINE void judge_of_kind(const GridTask& task, const Loss& loss, const double* U, double* out) {
     const int64_t depth = task.d + task.n;
-    vec total[G][C] = {};
+    vec total[C] = {};
     const double* panel = task.panels_q;
     in_blocks(task.m, [&](auto size, int64_t i) {
         constexpr int P = decltype(size)::value;
-        for (int g = 0; g < G; ++g) {
-            vec e[P][C];
-            start_from<kind>(task.yq + i, e);
-            multiply<P>(panel, P, U + g * depth * GROUP, GROUP, depth, e);
-            for (int p = 0; p < P; ++p)
-                for (int c = 0; c < C; ++c) total[g][c] += lane_value<kind>(loss, e[p][c], task.yq[i + p]);
-        }
+        vec e[P][C];
+        start_from<kind>(task.yq + i, e);
+        multiply<P>(panel, P, U, GROUP, depth, e);
+        for (int p = 0; p < P; ++p)
+            for (int c = 0; c < C; ++c) total[c] += lane_value<kind>(loss, e[p][c], task.yq[i + p]);
         panel += P * depth;
     });
     const double count = double(task.m > 0 ? task.m : 1);
-    for (int g = 0; g < G; ++g)
-        for (int c = 0; c < C; ++c) {
-            const vec mean = total[g][c] / count;
-            store(out + g * GROUP + c * W, mean - mean == 0.0 ? mean : __builtin_inf() + vec{});
-        }
+    for (int c = 0; c < C; ++c) {
+        const vec mean = total[c] / count;
+        store(out + c * W, mean - mean == 0.0 ? mean : __builtin_inf() + vec{});
+    }
 }
 
 template <bool shared>

@@ -35,7 +35,8 @@ struct GridTask {
     static int64_t padded_n(int64_t n) { return (n + GROUP - 1) / GROUP * GROUP; }
 };
 
-// Rows of X to a panel (d, P), then minus their products with all points below `last`, times `scale(p, j)`.
+// Rows of X to a panel (d, P), then minus their products with all points below `last`, as `scale(p, j)` has
+// them.
 template <int P, class Scale>
 INLINE void make_panel(const GridTask& task, const double* X, int64_t last, double* panel, Scale scale) {
     const int64_t d = task.d, np = GridTask::padded_n(task.n);
@@ -49,7 +50,7 @@ INLINE void make_panel(const GridTask& task, const double* X, int64_t last, doub
         for (int p = 0; p < P; ++p) {
             double row[GROUP];
             for (int c = 0; c < C; ++c) store(row + c * W, product[p][c]);
-            for (int64_t j = 0; j < here; ++j) to[(first + j) * P + p] = -scale(p, first + j, row[j]) * row[j];
+            for (int64_t j = 0; j < here; ++j) to[(first + j) * P + p] = -scale(p, first + j, row[j]);
         }
     }
 }
@@ -68,9 +69,11 @@ static void read_support(GridTask& task, const Tasks& tasks, int64_t t) {
     double radius = 0.0;
     in_blocks(n, [&](auto size, int64_t i) {
         constexpr int P = decltype(size)::value;
+        double share[P];
+        for (int p = 0; p < P; ++p) share[p] = 1.0 / double(i + p > 0 ? i + p : 1);
         make_panel<P>(task, X + i * d, i + P, panel, [&](int p, int64_t j, double product) {
             if (j == i + p) task.norm[j] = __builtin_sqrt(product);
-            return j < i + p ? 1.0 / double(i + p) : 0.0;
+            return product * share[p];  // beyond the triangle these are not read
         });
         panel += P * (d + i + P);
     });
@@ -91,7 +94,9 @@ static void read_query(GridTask& task, const Tasks& query, int64_t t) {
     double* panel = task.panels_q;
     in_blocks(task.m, [&](auto size, int64_t i) {
         constexpr int P = decltype(size)::value;
-        make_panel<P>(task, query.X + (lo + i) * d, n, panel, [&](int, int64_t j, double) { return task.share[j]; });
+        make_panel<P>(task, query.X + (lo + i) * d, n, panel, [&](int, int64_t j, double product) {
+            return product * task.share[j];
+        });
         panel += P * (d + n);
     });
 }

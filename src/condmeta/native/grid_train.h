@@ -1,4 +1,4 @@
-// Algorithm 1 over T tasks for blocks of BATCH lanes (grid.py: grid_train).
+// Algorithm 1 over T tasks for groups of lanes (grid.py: grid_train).
 //
 //     theta_t = -meta_step phi1_t A   (at_average: (t theta_t + meta_step phi1_t B) / (t - 1)),
 //     g_t = X^T s / n,   A += phi1_t g_t^T,   B += q_t phi1_t g_t^T,   q_t = t or t(t+1)/2
@@ -10,7 +10,7 @@
 
 namespace CONDMETA_ISA {
 
-// One group of lanes: A and B (k1, d, GROUP), and phi1 of the task before (`old`) and of this one.
+// A and B (k1, d, GROUP), and phi1 of the task before (`old`) and of this one.
 struct Sweep {
     double *A, *B;
     const double *old_phi, *phi;  // (k1,)
@@ -49,7 +49,7 @@ INLINE void sweep(const Sweep& at, double* a_out, double* b_out) {
     for (; f < at.d; ++f) sweep_features<1, with_b>(at, f, a_out, b_out);
 }
 
-// g = (lam / n) X^T (s / lam) for one group; U as grid_pass leaves it.
+// g = (lam / n) X^T (s / lam); U as grid_pass leaves it.
 INLINE void gradient_of(const GridTask& task, const double* X, const double* U, const double* lam, double* g) {
     in_blocks(task.d, [&](auto size, int64_t f) {
         constexpr int P = decltype(size)::value;
@@ -67,85 +67,71 @@ struct TrainSpace {
     double *A, *B, *U, *g, *b, *phi, *old_phi, *lam, *step;
 
     TrainSpace(Space& space, int64_t n_max, int64_t d, int64_t k1)
-        : task(space, d, n_max, 0), table(space, n_max, BATCH) {
-        A = space.take(k1 * d * BATCH);
-        B = space.take(k1 * d * BATCH);
-        U = space.take((d + n_max) * BATCH);
-        g = space.take(d * BATCH);
+        : task(space, d, n_max, 0), table(space, n_max, GROUP) {
+        A = space.take(k1 * d * GROUP);
+        B = space.take(k1 * d * GROUP);
+        U = space.take((d + n_max) * GROUP);
+        g = space.take(d * GROUP);
         b = space.take(d * GROUP);
         phi = space.take(k1);
         old_phi = space.take(k1);
-        lam = space.take(BATCH);
-        step = space.take(BATCH);
+        lam = space.take(GROUP);
+        step = space.take(GROUP);
     }
 };
 
 // theta of the t-th task into the top of U, once the gradient before it is added.
 template <bool with_b>
-INLINE void next_theta(const TrainSpace& at, const Sweep& sums, double t, const double* step, double* theta) {
-    sweep<with_b>(sums, theta, at.b);
+INLINE void next_theta(const TrainSpace& at, const Sweep& sums, double t) {
+    sweep<with_b>(sums, at.U, at.b);
     for (int64_t f = 0; f < sums.d; ++f)
         for (int c = 0; c < C; ++c) {
             const int64_t here = f * GROUP + c * W;
-            const vec move = load(step + c * W);
-            vec now = -move * load(theta + here);
-            if (with_b && t > 1) now = (t * now + move * load(at.b + here)) / (t - 1);
-            store(theta + here, now);
+            const vec step = load(at.step + c * W);
+            vec theta = -step * load(at.U + here);
+            if (with_b && t > 1) theta = (t * theta + step * load(at.b + here)) / (t - 1);
+            store(at.U + here, theta);
         }
 }
 
+// The lanes from `first` on.
 static void train_lanes(const Tasks& tasks, const GridTrain& run, int64_t first, TrainSpace& at) {
-    const int64_t d = tasks.d, k1 = run.k + 1, size = k1 * d;
-    take_lanes(run.lam, 1, run.lanes, first, BATCH, at.lam);
-    take_lanes(run.meta_step, 1, run.lanes, first, BATCH, at.step);
-    for (int c = 0; c < BATCH; ++c) at.table.by_lam[c] = 1.0 / at.lam[c];
-    for (int g = 0; g < G; ++g) {
-        take_lanes(run.grad_sum, size, run.lanes, first + g * GROUP, GROUP, at.A + g * size * GROUP);
-        take_lanes(run.weighted_sum, size, run.lanes, first + g * GROUP, GROUP, at.B + g * size * GROUP);
-    }
-    fill(at.g, 0.0, d * BATCH);
+    const int64_t d = tasks.d, L = run.lanes, k1 = run.k + 1;
+    take_lanes(run.lam, 1, L, first, GROUP, at.lam);
+    take_lanes(run.meta_step, 1, L, first, GROUP, at.step);
+    take_lanes(run.grad_sum, k1 * d, L, first, GROUP, at.A);
+    take_lanes(run.weighted_sum, k1 * d, L, first, GROUP, at.B);
+    for (int c = 0; c < GROUP; ++c) at.table.by_lam[c] = 1.0 / at.lam[c];
+    fill(at.g, 0.0, d * GROUP);
     fill(at.old_phi, 0.0, k1);
     double t = run.seen, weight = 0.0;
-    for (int64_t i = 0; i <= tasks.count; ++i) {
+    for (int64_t i = 0;; ++i) {
         const bool last = i == tasks.count;
-        t += 1;
         for (int64_t r = 0; r < run.k; ++r) at.phi[r] = last ? 0.0 : run.Phi[i * run.k + r];
         at.phi[run.k] = 1.0;
-        at.task.n = last ? 0 : tasks.offsets[i + 1] - tasks.offsets[i];
-        const int64_t height = (d + at.task.n) * GROUP;
-        for (int g = 0; g < G; ++g) {
-            const Sweep sums{at.A + g * size * GROUP, at.B + g * size * GROUP, at.old_phi, at.phi, weight,
-                             at.g + g * d * GROUP,    k1,                      d};
-            double* theta = at.U + g * height;
-            if (run.at_average)
-                next_theta<true>(at, sums, t, at.step + g * GROUP, theta);
-            else
-                next_theta<false>(at, sums, t, at.step + g * GROUP, theta);
-        }
+        t += 1;
+        const Sweep sums{at.A, at.B, at.old_phi, at.phi, weight, at.g, k1, d};
+        if (run.at_average)
+            next_theta<true>(at, sums, t);
+        else
+            next_theta<false>(at, sums, t);
         if (last) break;
         read_support(at.task, tasks, i);
         fill_table(at.table, at.task, tasks.loss);
         grid_pass<false>(at.task, at.table, tasks.loss, at.U);
-        for (int g = 0; g < G; ++g) {
-            double* gradient = at.g + g * d * GROUP;
-            gradient_of(at.task, tasks.X + tasks.offsets[i] * d, at.U + g * height, at.lam + g * GROUP, gradient);
-            const int64_t lane = first + g * GROUP;
-            if (run.gradients && lane < run.lanes)
-                put_lanes(gradient, d, run.lanes, lane, GROUP, run.gradients + i * d * run.lanes);
-        }
+        gradient_of(at.task, tasks.X + tasks.offsets[i] * d, at.U, at.lam, at.g);
+        if (run.gradients) put_lanes(at.g, d, L, first, GROUP, run.gradients + i * d * L);
         weight = run.linear ? t * (t + 1) / 2 : t;
         swap(at.phi, at.old_phi);
     }
-    for (int g = 0; g < G && first + g * GROUP < run.lanes; ++g) {
-        put_lanes(at.A + g * size * GROUP, size, run.lanes, first + g * GROUP, GROUP, run.grad_sum);
-        put_lanes(at.B + g * size * GROUP, size, run.lanes, first + g * GROUP, GROUP, run.weighted_sum);
-    }
+    put_lanes(at.A, k1 * d, L, first, GROUP, run.grad_sum);
+    put_lanes(at.B, k1 * d, L, first, GROUP, run.weighted_sum);
 }
 
 static void grid_train(const Tasks& tasks, const GridTrain& run, int64_t begin, int64_t end, double* memory) {
     Space space{memory};
     TrainSpace at(space, tasks.n_max, tasks.d, run.k + 1);
-    for (int64_t block = begin; block < end; ++block) train_lanes(tasks, run, block * BATCH, at);
+    for (int64_t block = begin; block < end; ++block) train_lanes(tasks, run, block * GROUP, at);
 }
 
 static int64_t grid_train_space(int64_t n_max, int64_t d, int64_t k) {

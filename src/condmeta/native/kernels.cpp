@@ -107,7 +107,7 @@ const Kernels table = {
     sgd_pass,
     sgd_space,
     W,
-    BATCH,
+    GROUP,
     grid_train,
     grid_train_space,
     grid_score,

@@ -111,11 +111,11 @@ struct Kernels {
     int64_t (*sgd)(const Tasks&, const SgdArrays&, double* space);
     int64_t (*sgd_space)(int64_t n_max, int64_t d, int64_t k, bool doubled);
 
-    int64_t vector, batch_lanes;  // lanes in a vector, and in a block of grid_train and grid_score
-    // Blocks [begin, end) of lanes.
+    int64_t vector, group;  // lanes in a vector of grid_curves, and in a group of the others
+    // Groups [begin, end) of lanes.
     void (*grid_train)(const Tasks&, const GridTrain&, int64_t begin, int64_t end, double* space);
     int64_t (*grid_train_space)(int64_t n_max, int64_t d, int64_t k);
-    // Cells [begin, end) of tasks times blocks of lanes; the points to learn from, then those that judge.
+    // Cells [begin, end) of tasks times groups of lanes; the points to learn from, then those that judge.
     void (*grid_score)(const Tasks&, const Tasks&, const GridScore&, int64_t begin, int64_t end, double* space);
     int64_t (*grid_score_space)(int64_t n_max, int64_t m_max, int64_t d);
     // Cells [begin, end) of vectors of lanes times chunks of tasks.

@@ -52,6 +52,16 @@ def test_fast_route_equals_fitting_anew(engine, name, inner):
         assert one[4] == pytest.approx(two[4], rel=1e-8)
 
 
+def test_random_maps_inside_a_list_are_seeded_too():
+    method = cm.ConditionalSGDRegressor([RandomFourier(6), CircleMap()])
+    methods = {"listed": method}
+    first, again = (
+        run(ENVIRONMENT, methods, setting=SETTING, grid=GRID, seeds=2) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.columns["error"], again.columns["error"])
+    assert method.feature_map[0].random_state is None
+
+
 class Zero(BaseEstimator):
     """Somebody's own method: predict zero."""
 

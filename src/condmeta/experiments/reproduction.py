@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from joblib import Parallel, cpu_count, delayed
+from threadpoolctl import threadpool_limits
 
 from condmeta.datasets.files import VARIABLE
 from condmeta.engine import active_engine
@@ -197,7 +198,7 @@ def _each(job: Callable[[int], Results], seeds, jobs: int) -> Iterator[Results]:
     if jobs == 1:
         yield from map(job, seeds)
     elif active_engine() == "native":
-        with ThreadPoolExecutor(jobs) as pool:
+        with threadpool_limits(1), ThreadPoolExecutor(jobs) as pool:  # one thread of BLAS a seed
             yield from pool.map(job, seeds)
     else:
         yield from Parallel(jobs, return_as="generator")(delayed(job)(seed) for seed in seeds)

@@ -1,0 +1,111 @@
+"""The page: what is on it, and how it is put together."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from pathlib import Path
+from typing import Any
+
+try:
+    import jinja2
+    from markupsafe import Markup
+except ImportError as error:
+    raise ImportError('The report needs jinja2: pip install "condmeta[report]".') from error
+
+from condmeta.experiments.claims import claims_of
+from condmeta.experiments.outputs import write_file
+from condmeta.experiments.paper import PANELS
+from condmeta.experiments.readings import Readings
+from condmeta.experiments.reproduction import Reproduction
+from condmeta.experiments.results import Results
+from condmeta.experiments.summary import summarise
+from condmeta.plots import FinalErrorsDisplay, LearningCurveDisplay
+from condmeta.plots.canvas import new_figure
+from condmeta.plots.save import FORMATS
+from condmeta.report.pictures import inline_svg
+
+TEMPLATES = Path(__file__).parent / "templates"
+SIZE = 4.0, 3.0  # inches: text of 10 points stays legible at the width of a phone
+
+
+def write_report(found: Reproduction, path: Any, *, command: str | None = None) -> Path:
+    """Write the outcome of a reproduction as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    found : Reproduction
+    path : path of the file
+        Tables and figures are linked as neighbours, so keep it in the folder of the reproduction.
+    command : str, optional
+        The command that made it, to be shown.
+    """
+    return write_file(Path(path), render(found, command).encode("utf-8"))
+
+
+def render(found: Reproduction, command: str | None = None) -> str:
+    """Return the page as text."""
+    world = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    world.filters["as_title"] = lambda text: Markup(
+        html.escape(text).replace("w_rho", "<i>w</i><sub>ρ</sub>")
+    )
+    script = (TEMPLATES / "sort.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    panels = [panel_content(found, name, results) for name, results in found.results.items()]
+    return world.get_template("reproduction.html").render(
+        style=Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        script_hash=digest,
+        panels=panels,
+        verdicts=[verdict for panel in panels for _, verdict in panel["claims"]],
+        skipped={PANELS[name].title: why for name, why in found.skipped.items()},
+        figures={name: [f"{name}.{kind}" for kind in FORMATS] for name in found.figures},
+        changed=_changed_readings(found),
+        command=command,
+    )
+
+
+def _changed_readings(found: Reproduction) -> dict[str, Any]:
+    """Return the options that are not those of the paper's figures as we read them."""
+    told = next((results.provenance["options"] for results in found.results.values()), {})
+    usual = Readings().options()
+    return {name: value for name, value in told.items() if value != usual.get(name)}
+
+
+def panel_content(found: Reproduction, name: str, results: Results) -> dict[str, Any]:
+    """Return what the page says about one panel."""
+    panel = PANELS[name]
+    rows = summarise({name: results})
+    T = int(results.columns["T"].max())
+    seeds = len(results.provenance["seeds"])
+    errors = ", ".join(f"{row.method} {row.mean:.4g}" for row in rows)
+    alt = (
+        f"Learning curves, {panel.title}: test error against the number of training tasks, mean of "
+        f"{seeds} seeds. After {T} tasks: {errors}."
+    )
+    told = ", ".join(f"{row.method} {row.authors_mean:.4g}" for row in rows)
+    beside = f"Final test errors, {panel.title}. Here: {errors}. Authors: {told}."
+    curves = LearningCurveDisplay.from_results(results).plot(new_figure(*SIZE).subplots())
+    finals = FinalErrorsDisplay.from_results(results, dict(panel.published))
+    finals.plot(new_figure(*SIZE).subplots(), legend=False)
+    FinalErrorsDisplay.add_legend(finals.figure_, loc="outside upper center", ncols=2)
+    return {
+        "name": name,
+        "title": panel.title,
+        "figure": panel.figure,
+        "tasks": T,
+        "seeds": seeds,
+        "curves": inline_svg(curves.figure_, f"{name}-curves", alt),
+        "finals": inline_svg(finals.figure_, f"{name}-finals", beside),
+        "rows": rows,
+        "claims": [(claim.sentence, claim.judge(results)) for claim in claims_of(name)],
+        "reused": name in found.reused,
+        "told": results.provenance,
+    }
