@@ -36,4 +36,8 @@ class Fourier:
         self.v_ = rng.uniform(0.0, 2 * np.pi, size=self.n_features)
 
     def _phi(self, X: np.ndarray) -> np.ndarray:
-        return np.sqrt(2.0 / self.v_.size) * np.cos(X @ self.U_.T + self.v_)
+        phi = X @ self.U_.T  # in place from here on: the cosines are most of the work
+        phi += self.v_
+        np.cos(phi, out=phi)
+        phi *= np.sqrt(2.0 / self.v_.size)
+        return phi

@@ -143,21 +143,24 @@ class Support(NamedTuple):
     """Points that V tasks learn from, and what all lanes share of their passes.
 
     X (V, n, d) and y (V, n), zero beyond count (V,); past (V, n, n) = K_ij / max(i-1, 1);
-    norms (V, n).
+    ties (V, n, 3): what 1, ||theta|| and 1 / lam add to the residual that counts as zero.
     """
 
     X: np.ndarray
     y: np.ndarray
     count: np.ndarray
     past: np.ndarray
-    norms: np.ndarray
+    ties: np.ndarray
 
     @classmethod
     def of(cls, X, y, count) -> Support:
         """Take padded points."""
         gram = X @ np.swapaxes(X, 1, 2)
+        before = np.maximum(np.arange(X.shape[1]), 1)
         norms = np.sqrt(np.einsum("vii->vi", gram))
-        return cls(X, y, count, gram / np.maximum(np.arange(X.shape[1]), 1)[:, None], norms)
+        reach = (count * norms.max(axis=1, initial=0.0))[:, None]
+        ties = TIE * np.stack([np.abs(y), norms, norms * reach / before], axis=2)
+        return cls(X, y, count, gram / before[:, None], ties)
 
     def slopes(self, theta, z, lam, loss, out=None) -> np.ndarray:
         """Return the slopes s (V, n, L) of the online passes from theta (V, d, L), z = X theta.
@@ -170,17 +173,14 @@ class Support(NamedTuple):
             limit = HUGE * (np.abs(y) + np.abs(z)).max(axis=1, initial=0.0)
         has_ties = hasattr(loss, "native")
         size = np.sqrt(np.einsum("vdl,vdl->vl", theta, theta))
-        reach = (self.count * self.norms.max(axis=1, initial=0.0))[:, None]
-        scales = np.stack([np.ones_like(size), size, reach * by_lam], axis=1)
+        scales = np.stack([np.ones_like(size), size, np.broadcast_to(by_lam, size.shape)], axis=1)
         slopes = np.empty(z.shape) if out is None else out
         for i in range(self.X.shape[1]):
             past = np.matmul(self.past[:, i : i + 1, :i], slopes[:, :i])[:, 0]
             past *= by_lam
             at = z[:, i] - past, y[:, i]
-            if has_ties:  # 1e-10 (|y_i| + ||x_i|| (||theta|| + n max_j ||x_j|| / (lam (i-1))))
-                norm = self.norms[:, i]
-                rule = TIE * np.stack([np.abs(self.y[:, i]), norm, norm / max(i, 1)], axis=1)
-                s = loss.slope(*at, np.matmul(rule[:, None], scales)[:, 0])
+            if has_ties:
+                s = loss.slope(*at, np.matmul(self.ties[:, i : i + 1], scales)[:, 0])
             else:
                 s = loss.slope(*at)
             if limit is not None:

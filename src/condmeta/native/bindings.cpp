@@ -148,8 +148,8 @@ void grid_train(Out3 grad_sum, Out3 weighted_sum, Out1 phi_sum, In2 X, In1 y, In
         if (tasks.offsets[t] == tasks.offsets[t + 1])
             throw std::invalid_argument("'offsets' must give every training task at least one point.");
     double* sum = phi_sum.data();
-    const GridTrain run{grad_sum.data(), weighted_sum.data(), sum[k],     Phi.data(), int64_t(k), lam.data(),
-                        meta_step.data(), int64_t(L),         linear,     at_average, kept ? gradients.data() : nullptr};
+    const GridTrain run{grad_sum.data(),  weighted_sum.data(), sum[k], Phi.data(), int64_t(k), lam.data(),
+                        meta_step.data(), int64_t(L),          linear, at_average, kept ? gradients.data() : nullptr};
     for_cells(pieces(run.lanes, kernels().group), 1, n_jobs, kernels().grid_train_space(tasks.n_max, tasks.d, run.k),
               [&](int64_t begin, int64_t end, double* space) { kernels().grid_train(tasks, run, begin, end, space); });
     for (size_t t = 0; t < T; ++t) {
@@ -220,9 +220,8 @@ auto grid_curves(In3 gradients, In2 kk, In2 X, In1 y, InOffsets offsets, In2 Xq,
     // As many cells as keep any number of threads busy; what is added to what depends on V and L alone.
     const int64_t chunks = std::min<int64_t>(int64_t(V), pieces(64, vectors));
     std::vector<double> partial(size_t(vectors * chunks * n_groups * kernels().vector) * T);
-    const GridCurves run{gradients.data(), turned.data(),    group.data(), n_groups, int64_t(T), lam.data(),
-                         meta_step.data(), int64_t(L),       linear,       at_average, chunks,
-                         partial.data()};
+    const GridCurves run{gradients.data(), turned.data(), group.data(), n_groups,   int64_t(T), lam.data(),
+                         meta_step.data(), int64_t(L),    linear,       at_average, chunks,     partial.data()};
     for_cells(vectors * chunks, 1, n_jobs, kernels().grid_curves_space(tasks.n_max, query.n_max, tasks.d),
               [&](int64_t begin, int64_t end, double* space) {
                   kernels().grid_curves(tasks, query, run, begin, end, space);

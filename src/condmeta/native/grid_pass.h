@@ -1,8 +1,9 @@
 // The online passes of one task for a group of columns, and the losses that judge them.
 //
 // `U` has d + n rows of GROUP columns: theta comes in, the slopes over lam come out below it. Columns are
-// lanes of the grid, each with its lam, or (`shared`) one vector of lanes at C steps of a curve. Ties have the rule of online.py: |e| <= dead_zone + 1e-10 (|y_i| + ||x_i|| (||theta|| +
-// n max ||x_j|| / (lam max(i-1, 1)))) gives slope 0.
+// lanes of the grid, each with its lam, or (`shared`) one vector of lanes at C steps of a curve. Ties have
+// the rule of online.py: the slope is 0 where
+// |e| <= dead_zone + 1e-10 (|y_i| + ||x_i|| (||theta|| + n max_j ||x_j|| / (lam max(i-1, 1)))).
 #pragma once
 
 #include "grid_task.h"
