@@ -83,13 +83,17 @@ class Loss:
             low, high = np.where(y > 0, low, -high), np.where(y > 0, high, -low)
         return low, high
 
+    def _bounds(self, y):
+        """Return the bounds as they broadcast: numbers, unless the labels decide them."""
+        return self.box(y) if self.signed else (self.low, self.high)
+
     def slope(self, z, y, tie=0.0) -> np.ndarray:
         """Return a subgradient in z; 0 at a kink, and within `tie` of it.
 
         `tie` matters to piecewise linear losses only: the others have continuous slopes.
         """
         e = np.asarray(z, dtype=float) - y
-        low, high = self.box(y)
+        low, high = self._bounds(y)
         excess = np.abs(e) - self.dead_zone
         if self.curvature:
             return np.clip(np.sign(e) * np.maximum(excess, 0.0) / self.curvature, low, high)
@@ -101,7 +105,7 @@ class Loss:
         if self.curvature:
             a = self.slope(z, y)
             return a * e - self.curvature * a**2 / 2 - self.dead_zone * np.abs(a)
-        low, high = self.box(y)  # linear pieces: the largest of the three
+        low, high = self._bounds(y)  # linear pieces: the largest of the three
         pieces = np.maximum(high * (e - self.dead_zone), low * (e + self.dead_zone))
         return np.maximum(pieces, 0.0)
 
