@@ -71,6 +71,11 @@ class Loss:
         return max(-self.low, self.high)
 
     @property
+    def is_even(self) -> bool:
+        """Whether the loss is the same for residuals of either sign."""
+        return not self.signed and self.low == -self.high
+
+    @property
     def native(self) -> tuple[float, float, float, float, bool]:
         """The row as the compiled engine reads it."""
         return (self.curvature, self.dead_zone, self.low, self.high, self.signed)
@@ -94,10 +99,13 @@ class Loss:
         """
         e = np.asarray(z, dtype=float) - y
         low, high = self._bounds(y)
-        excess = np.abs(e) - self.dead_zone
+        excess = np.abs(e)
+        if self.dead_zone:
+            excess = excess - self.dead_zone
         if self.curvature:
             return np.clip(np.sign(e) * np.maximum(excess, 0.0) / self.curvature, low, high)
-        return np.where(e > 0, high, low) * (excess > tie)
+        steps = np.copysign(high, e) if self.is_even else np.where(e > 0, high, low)
+        return steps * (excess > tie)
 
     def value(self, z, y) -> np.ndarray:
         """Return l(z, y)."""
@@ -105,7 +113,9 @@ class Loss:
         if self.curvature:
             a = self.slope(z, y)
             return a * e - self.curvature * a**2 / 2 - self.dead_zone * np.abs(a)
-        low, high = self._bounds(y)  # linear pieces: the largest of the three
+        low, high = self._bounds(y)  # linear pieces: the largest of them
+        if not self.dead_zone:
+            return np.maximum(high * e, low * e)
         pieces = np.maximum(high * (e - self.dead_zone), low * (e + self.dead_zone))
         return np.maximum(pieces, 0.0)
 

@@ -29,6 +29,10 @@ def test_reference_values_d1(engine):
     np.testing.assert_allclose(run.last, (0.5, -0.5833333333), atol=1e-10)
     np.testing.assert_allclose(run.gradient, (0, 0.6666666667), atol=1e-10)
     assert run.dual == pytest.approx(13 / 18)
+    w = iterates(run, X, theta, 0.8)[:-1]
+    online_loss = np.abs(np.einsum("ij,ij->i", X, w) - y) + 0.4 * np.sum((w - theta) ** 2, axis=1)
+    assert online_loss.mean() == pytest.approx(1.3125)
+    assert online_loss.mean() - run.dual == pytest.approx(85 / 144)
     best = batch(theta, X, y, 0.8, tol=1e-13)
     assert best.primal - run.dual == pytest.approx(49 / 720)
 
