@@ -49,15 +49,28 @@ INLINE void sweep(const Sweep& at, double* a_out, double* b_out) {
     for (; f < at.d; ++f) sweep_features<1, with_b>(at, f, a_out, b_out);
 }
 
-// g = (lam / n) X^T (s / lam); U as grid_pass leaves it.
-INLINE void gradient_of(const GridTask& task, const double* X, const double* U, const double* lam, double* g) {
+// Turn the s / lam that grid_pass leaves in U back into s: exactly, for losses with two slopes, because
+// sums of such gradients (integers, on integer data) may cancel to zero and decide a tie.
+INLINE void restore_slopes(const GridTask& task, const Loss& loss, const double* lam, double* U) {
+    const bool steps = kind_of(loss) == STEP;
+    for (int64_t i = 0; i < task.n; ++i) {
+        const double high = high_at(loss, task.y[i]), low = low_at(loss, task.y[i]);
+        double* row = U + (task.d + i) * GROUP;
+        for (int c = 0; c < GROUP; ++c) {
+            const double s = row[c] * lam[c];
+            row[c] = !steps ? s : s > 0 ? high : s < 0 ? low : s;
+        }
+    }
+}
+
+// g = X^T s / n; s below theta in U.
+INLINE void gradient_of(const GridTask& task, const double* X, const double* U, double* g) {
     in_blocks(task.d, [&](auto size, int64_t f) {
         constexpr int P = decltype(size)::value;
         vec sum[P][C] = {};
         multiply<P>(X + f, task.d, U + task.d * GROUP, GROUP, task.n, sum);
         for (int p = 0; p < P; ++p)
-            for (int c = 0; c < C; ++c)
-                store(g + (f + p) * GROUP + c * W, sum[p][c] * (load(lam + c * W) / double(task.n)));
+            for (int c = 0; c < C; ++c) store(g + (f + p) * GROUP + c * W, sum[p][c] / double(task.n));
     });
 }
 
@@ -119,7 +132,8 @@ static void train_lanes(const Tasks& tasks, const GridTrain& run, int64_t first,
         read_support(at.task, tasks, i);
         fill_table(at.table, at.task, tasks.loss);
         grid_pass<false>(at.task, at.table, tasks.loss, at.U);
-        gradient_of(at.task, tasks.X + tasks.offsets[i] * d, at.U, at.lam, at.g);
+        restore_slopes(at.task, tasks.loss, at.lam, at.U);
+        gradient_of(at.task, tasks.X + tasks.offsets[i] * d, at.U, at.g);
         if (run.gradients) put_lanes(at.g, d, L, first, GROUP, run.gradients + i * d * L);
         weight = run.linear ? t * (t + 1) / 2 : t;
         swap(at.phi, at.old_phi);
