@@ -1,4 +1,4 @@
-"""What several tests share: random tasks, the reference tasks D1 and D2 (FORMULAS 8), learners."""
+"""What several tests share: random tasks, the reference tasks D1 and D2, learners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FORMULAS 1a and 8: the exact minimiser, its certificate and its meta-gradient."""
+"""The exact minimiser, its certificate and its meta-gradient."""
 
 import cvxpy as cp
 import numpy as np

@@ -1,4 +1,4 @@
-"""FORMULAS 1b and 8: the corrected online algorithm, its identities and reference values."""
+"""The corrected online algorithm, its identities and reference values."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-r"""Fine-tuning: one online pass over a task's points (FORMULAS 1b of the paper, sign corrected).
+r"""Fine-tuning: one online pass over a task's points (the paper's, sign corrected).
 
     w_1 = theta,   w_{i+1} = w_i - (s_i x_i + lam (w_i - theta)) / (lam i)
 
