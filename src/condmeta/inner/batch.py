@@ -1,4 +1,4 @@
-r"""Biased regularisation: the exact minimiser around theta (the batch inner algorithm of the paper).
+r"""Biased regularisation: the exact minimiser around theta, the paper's batch inner algorithm.
 
     A(theta, Z) = argmin_w  (1/n) sum_i l(<x_i, w>, y_i) + lam/2 ||w - theta||^2
 
