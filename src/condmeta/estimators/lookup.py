@@ -41,8 +41,9 @@ class Lookup:
         return store.gap
 
     def _fitted(self, name):
-        if name not in self.__dict__:
+        if not self.__sklearn_is_fitted__():
             raise AttributeError(f"This {type(self).__name__} instance is not fitted yet.")
+        self._ready()
         return self.__dict__[name]
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -36,6 +38,20 @@ def atomic(method):
     return guarded
 
 
+class CallRows(NamedTuple):
+    """The rows of a call to a fitted learner: X (N, d), and the task of each by position in `ids`.
+
+    Without ids `codes` is None. `restore` puts answers into the order of the call.
+    """
+
+    X: np.ndarray
+    codes: np.ndarray | None
+    ids: Any
+    side_info: Any
+    task_name: Any
+    restore: Callable
+
+
 class Serving(Lookup):
     """The methods of a fitted learner."""
 
@@ -56,7 +72,7 @@ class Serving(Lookup):
         -------
         TaskModel, or TaskModels if `task` is given or X is a TaskSet
         """
-        check_is_fitted(self)
+        self._ready()
         if task is None and (X is None or self._is_nameless(X, task)):
             return self._adapt_one(X, y, side_info)
         if X is None:
@@ -96,7 +112,7 @@ class Serving(Lookup):
         -------
         self
         """
-        check_is_fitted(self)
+        self._ready()
         if self._store is None:
             raise DataError("update needs the task models of fit with keep_tasks=True.")
         require_resumable(self._head, self._store.state)
@@ -119,29 +135,43 @@ class Serving(Lookup):
         if len(new):
             store = store.concat(self._solve(self._prepare(tasks.subset(new), points)))
         self._store = store
+        self._absorb(tasks, new, points)
         return self
 
-    def _scores(self, X, task, side_info) -> np.ndarray:
-        """Return <row, w> of rows X (N, d), each by the model of its task."""
+    def _ready(self) -> None:
+        """Say so if there was no fit; learners that put work off do it now."""
         check_is_fitted(self)
-        head, jobs = self._head, jobs_of(self)
+
+    def _absorb(self, tasks: TaskSet, new, points) -> None:
+        """Take in what `update` gave to the store; `new` are positions among `tasks`."""
+
+    def _call_rows(self, X, task, side_info) -> CallRows:
+        """Read the rows of a call and whose they are."""
+        self._ready()
+        names = self._head.feature_names
         if isinstance(X, TaskSet):
             check_taskset(self, X, (task,), reset=False)
             codes = np.repeat(np.arange(len(X)), X.sizes)
-            weights = self._weights_of(
-                X.ids, X.side if side_info is None else side_info, X.task_name
-            )
-            return X.restore_order(head.scores(X.X, weights, codes, jobs))
+            side_info = X.side if side_info is None else side_info
+            return CallRows(X.X, codes, X.ids, side_info, X.task_name, X.restore_order)
         rows = read_rows(self, X, task, reset=False)
         if rows.task is None:
-            check_finite(rows.X, None, feature_names=head.feature_names)
-            return head.scores(rows.X, self._weights_of_one(side_info))
+            check_finite(rows.X, None, feature_names=names)
+            return CallRows(rows.X, None, None, side_info, None, np.asarray)
         codes, ids = factorize(rows.task)
         if len(codes) != len(rows.X):
             raise DataError(f"X has {len(rows.X)} rows and task has {len(codes)} ids.")
-        check_finite(rows.X, None, lambda row: ids[codes[row]], feature_names=head.feature_names)
-        weights = self._weights_of(ids, rows.side_info(side_info), rows.task_name)
-        return head.scores(rows.X, weights, codes, jobs)
+        check_finite(rows.X, None, lambda row: ids[codes[row]], feature_names=names)
+        side_info = rows.side_info(side_info)
+        return CallRows(rows.X, codes, ids, side_info, rows.task_name, np.asarray)
+
+    def _scores(self, X, task, side_info) -> np.ndarray:
+        """Return <row, w> of rows X (N, d), each by the model of its task."""
+        call = self._call_rows(X, task, side_info)
+        if call.codes is None:
+            return self._head.scores(call.X, self._weights_of_one(call.side_info))
+        weights = self._weights_of(call.ids, call.side_info, call.task_name)
+        return call.restore(self._head.scores(call.X, weights, call.codes, jobs_of(self)))
 
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Predict rows, each by the model of its task.
@@ -163,7 +193,7 @@ class Serving(Lookup):
 
         A row gives (d,); a table, or a `TaskSet` of conditioning points, gives (T, d) in its order.
         """
-        check_is_fitted(self)
+        self._ready()
         if side_info is None or not _is_table(side_info, self._map.columns_):
             theta = self._theta_of_row(side_info)
         else:
@@ -180,7 +210,7 @@ class Serving(Lookup):
         `wide=True`: one row for each task, one column for each adapted coefficient.
         The table is of the kind of frame that `fit` was given.
         """
-        check_is_fitted(self)
+        self._ready()
         return tables.coef_table(self, wide)
 
     def M_frame(self, wide: bool = False):  # noqa: N802 - named after the paper's M
@@ -188,7 +218,7 @@ class Serving(Lookup):
 
         The last side feature, "(base)", is b: tau at Phi = 0.
         """
-        check_is_fitted(self)
+        self._ready()
         return tables.map_table(self, wide)
 
     def save(self, path, *, tasks: bool = True, resume: bool = False) -> None:
@@ -214,7 +244,7 @@ class Serving(Lookup):
         >>> bool((again.predict([[2.0]]) == model.predict([[2.0]])).all())
         True
         """
-        check_is_fitted(self)
+        self._ready()
         storage.save_learner(self, path, tasks, resume)
 
 

@@ -8,10 +8,14 @@ import numpy as np
 
 
 class SquaredState(NamedTuple):
-    """Statistics of each of T tasks: gram (T, d, d) = X^T X, moment (T, d) = X^T y, count (T,)."""
+    """Statistics of each of T tasks.
+
+    gram (T, d, d) = X^T X, moment (T, d) = X^T y, square (T,) = y^T y, count (T,) = n.
+    """
 
     gram: np.ndarray
     moment: np.ndarray
+    square: np.ndarray
     count: np.ndarray
 
     any_start = True  # statistics do not depend on where a task starts
@@ -20,20 +24,33 @@ class SquaredState(NamedTuple):
     def start(cls, n_tasks: int, n_features: int) -> SquaredState:
         """Return the statistics of tasks that have no point."""
         d = n_features
-        return cls(np.zeros((n_tasks, d, d)), np.zeros((n_tasks, d)), np.zeros(n_tasks, np.int64))
+        return cls(
+            np.zeros((n_tasks, d, d)), np.zeros((n_tasks, d)), np.zeros(n_tasks),
+            np.zeros(n_tasks, np.int64),
+        )  # fmt: skip
+
+    @classmethod
+    def of(cls, X, y, offsets) -> SquaredState:
+        """Return the statistics of tasks with points X (N, d), y (N,), offsets (T+1,)."""
+        return cls.start(len(offsets) - 1, X.shape[1]).extend(X, y, offsets)
 
     def extend(self, X, y, offsets) -> SquaredState:
         """Return the statistics with further points added."""
-        gram, moment = self.gram.copy(), self.moment.copy()
+        gram, moment, square = self.gram.copy(), self.moment.copy(), self.square.copy()
         sizes = np.diff(offsets)
         # Tasks of one size are one stack, so that the loop runs over sizes, not over tasks.
         for n in np.unique(sizes[sizes > 0]):
             tasks = np.flatnonzero(sizes == n)
             rows = offsets[tasks][:, None] + np.arange(n)
-            points = X[rows]
+            points, target = X[rows], y[rows]
             gram[tasks] += np.swapaxes(points, 1, 2) @ points
-            moment[tasks] += np.einsum("tni,tn->ti", points, y[rows])
-        return SquaredState(gram, moment, self.count + sizes)
+            moment[tasks] += np.einsum("tni,tn->ti", points, target)
+            square[tasks] += np.einsum("tn,tn->t", target, target)
+        return SquaredState(gram, moment, square, self.count + sizes)
+
+    def take(self, at) -> SquaredState:
+        """Return the statistics of the tasks at positions `at`."""
+        return SquaredState(*(array[at] for array in self))
 
     def coef(self, theta: np.ndarray, lam: float) -> np.ndarray:
         """Return theta + (S + n lam I)^-1 (X^T y - S theta), S = X^T X, for each task (T, d)."""
@@ -41,3 +58,9 @@ class SquaredState(NamedTuple):
         system = self.gram + weight[:, None, None] * np.eye(theta.shape[1])
         right = self.moment - np.einsum("tij,tj->ti", self.gram, theta)
         return theta + np.linalg.solve(system, right[:, :, None])[:, :, 0]
+
+    def squared_errors(self, w: np.ndarray) -> np.ndarray:
+        """Return ||y - X w_t||^2 of each task (T,), w (T, d)."""
+        fitted = np.einsum("tij,tj->ti", self.gram, w)
+        errors = self.square + np.einsum("ti,ti->t", w, fitted - 2 * self.moment)
+        return np.maximum(errors, 0.0)  # a perfect fit may round to less than nothing

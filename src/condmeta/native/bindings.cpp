@@ -245,6 +245,31 @@ auto row_scores(In2 X, In2 weights, InOffsets codes, int64_t n_jobs) {
     return out;
 }
 
+nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta, In2 factor, In1 s2, int64_t n_jobs) {
+    const size_t T = theta.shape(0), d = theta.shape(1);
+    need(gram, "gram", T, d, d);
+    need(moment, "moment", T, d);
+    need(square, "square", T);
+    need(count, "count", T);
+    need(factor, "factor", d, d);
+    need(s2, "s2", T);
+    const int64_t chunk = 256, chunks = pieces(int64_t(T), chunk), square_size = int64_t(d * d);
+    auto mean = new_array<2>({T, d}), inverses = new_array<2>({d, d});
+    auto rss = new_array<1>({T}), loglik = new_array<1>({T});
+    auto partial = new_array<2>({size_t(chunks), d * d});
+    const PosteriorTasks run{gram.data(),  moment.data(), square.data(), count.data(),
+                             theta.data(), factor.data(), s2.data(),     int64_t(d)};
+    const PosteriorArrays out{mean.data(), rss.data(), loglik.data()};
+    for_cells(chunks, 1, n_jobs, kernels().posterior_space(run.d), [&](int64_t begin, int64_t end, double* space) {
+        for (int64_t at = begin; at < end; ++at)
+            kernels().posterior(run, out, at * chunk, std::min((at + 1) * chunk, int64_t(T)),
+                                partial.data() + at * square_size, space);
+    });
+    for (int64_t at = 0; at < chunks; ++at)  // in order, whatever the threads
+        for (int64_t i = 0; i < square_size; ++i) inverses.data()[i] += partial.data()[at * square_size + i];
+    return nb::make_tuple(mean, inverses, rss, loglik);
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -276,5 +301,8 @@ NB_MODULE(_core, m) {
           nb::arg("n_jobs"));
     m.def("row_scores", &row_scores, nb::arg("X").noconvert(), nb::arg("weights").noconvert(),
           nb::arg("codes").noconvert(), nb::arg("n_jobs"));
+    m.def("posterior_pass", &posterior_pass, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
+          nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("theta").noconvert(),
+          nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"));
     m.def("instruction_set", &instruction_set, "Return the instruction set chosen for this machine.");
 }

@@ -9,6 +9,7 @@
 #include "grid_eval.h"
 #include "grid_train.h"
 #include "online.h"
+#include "posterior.h"
 #include "row_scores.h"
 #include "sgd.h"
 
@@ -115,6 +116,8 @@ const Kernels table = {
     grid_curves,
     grid_curves_space,
     row_scores,
+    posterior_range,
+    posterior_space,
 };
 
 }  // namespace CONDMETA_ISA

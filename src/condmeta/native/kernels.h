@@ -100,6 +100,24 @@ struct RowScores {
     double* out;  // (N,)
 };
 
+// Statistics of tasks and the prior that they are seen with.
+struct PosteriorTasks {
+    const double* gram;    // (T, d, d)
+    const double* moment;  // (T, d)
+    const double* square;  // (T,)
+    const double* count;   // (T,)
+    const double* theta;   // (T, d)
+    const double* factor;  // (d, d), lower triangular
+    const double* s2;      // (T,)
+    int64_t d;
+};
+
+struct PosteriorArrays {
+    double* mean;    // (T, d)
+    double* rss;     // (T,)
+    double* loglik;  // (T,)
+};
+
 struct Kernels {
     const char* name;
     // Tasks [begin, end): the first whose pass diverges, or -1. All of them are run.
@@ -122,4 +140,8 @@ struct Kernels {
     void (*grid_curves)(const Tasks&, const Tasks&, const GridCurves&, int64_t begin, int64_t end, double* space);
     int64_t (*grid_curves_space)(int64_t n_max, int64_t m_max, int64_t d);
     void (*row_scores)(const RowScores&, int64_t begin, int64_t end);
+    // Tasks [begin, end); the sum of their A^-1 goes to `inverses` (d, d).
+    void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* inverses,
+                      double* space);
+    int64_t (*posterior_space)(int64_t d);
 };

@@ -1,0 +1,147 @@
+r"""The choice of metric, noise and ridge for `meta.ridge`: on held-out tasks, or by the evidence.
+
+Held-out tasks: every fold of tasks is left out in turn. The prior of the others is adapted to one
+half of a left-out task's points and judged by the other half, by the root mean square error of the
+task. Errors are averaged over tasks, weighted by their judged points: like a mean absolute error
+it is not ruled by the tasks that are noisiest.
+
+Evidence, where there are too few tasks: with W integrated out,
+
+    J + (k d / 2) log kappa + (1/2) logdet H - (1/2) logdet Lambda - (p / 2) log T,
+    Lambda = sum_t phi_t phi_t^T (x) (I - A_t^-1) + kappa diag(1, .., 1, 0) (x) I,
+
+A_t as in `inner.posterior`, and p the free numbers of H.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from condmeta.inner.posterior import Gaussian, precision
+from condmeta.inner.squared import SquaredState
+from condmeta.meta.ridge import METRICS, SMALLEST, Learned, Prior, learn_prior
+
+KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)  # from no map to a free one: each starts the next
+NOISES = ("shared", "per_task")
+FOLDS = 5
+FEWEST = 20  # tasks with points to judge by, below which the evidence chooses
+LOOSE = {"tol": 3e-6, "most": 40}  # of fits that are only compared
+MARGIN = 1.05  # what is further behind the best after a fold is dropped
+
+
+class Candidate(NamedTuple):
+    """One setting of the learner."""
+
+    metric: str
+    noise: str
+    kappa: float
+
+
+class Choice(NamedTuple):
+    """What was chosen, how, the score of every candidate (less is better), and a prior to go on from."""
+
+    chosen: Candidate
+    method: str
+    scores: dict[Candidate, float]
+    start: Prior | None
+
+
+class Halves(NamedTuple):
+    """Statistics of tasks: of all their points, and of the two halves apart."""
+
+    whole: SquaredState
+    support: SquaredState
+    query: SquaredState
+
+
+def choose(halves: Halves, Phi, fold, metrics, noises, kappas, n_jobs=1) -> Choice:
+    """Choose among all combinations of metrics, noises and kappas.
+
+    Phi (T, k), standardised; fold (T,) int: where a task is left out. With no column in Phi only
+    kappa = infinity is tried.
+    """
+    kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
+    candidates = [Candidate(*parts) for parts in product(metrics, noises, kappas)]
+    if len(candidates) == 1:
+        return Choice(candidates[0], "given", {}, None)
+    judged = halves.query.count > 0
+    if judged.sum() >= FEWEST:
+        scores, start = _held_out(halves, Phi, fold, candidates, n_jobs), None
+        method = "held-out tasks"
+    else:
+        scores, start = _by_evidence(halves.whole, Phi, candidates, n_jobs)
+        method = "evidence"
+    best = min(scores, key=scores.__getitem__)
+    return Choice(best, method, scores, start)
+
+
+def _held_out(halves: Halves, Phi, fold, candidates, n_jobs) -> dict[Candidate, float]:
+    """Return the mean error of the candidates that stayed in the race to the last fold."""
+    total, points = dict.fromkeys(candidates, 0.0), 0
+    for f in np.unique(fold):
+        train = halves.whole.take(np.flatnonzero(fold != f))
+        held = np.flatnonzero((fold == f) & (halves.query.count > 0))
+        if not len(held) or not len(train.count):
+            continue
+        support, query = halves.support.take(held), halves.query.take(held)
+        points += query.count.sum()
+        for (metric, kappa), learned in _path(train, Phi[fold != f], list(total), n_jobs):
+            theta = learned.prior.theta(Phi[held])
+            for candidate in [c for c in total if (c.metric, c.kappa) == (metric, kappa)]:
+                own_noise = candidate.noise == "per_task"
+                inner = Gaussian(learned.prior.factor, learned.prior.s2, own_noise)
+                w = inner.posterior(support, theta, n_jobs).mean
+                errors = np.sqrt(query.squared_errors(w) / query.count)
+                total[candidate] += float(errors @ query.count)
+        limit = MARGIN * min(total.values())
+        total = {candidate: error for candidate, error in total.items() if error <= limit}
+    return {candidate: error / points for candidate, error in total.items()}
+
+
+def _by_evidence(stats, Phi, candidates, n_jobs):
+    """Score by minus the log evidence; noise of a task's own is not weighed, so it is not chosen."""
+    plain = "shared" if any(c.noise == "shared" for c in candidates) else candidates[0].noise
+    scores, priors = {}, {}
+    for (metric, kappa), learned in _path(stats, Phi, candidates, n_jobs):
+        candidate = Candidate(metric, plain, kappa)
+        scores[candidate] = -evidence(stats, Phi, metric, kappa, learned)
+        priors[candidate] = learned.prior
+    return scores, priors[min(scores, key=scores.__getitem__)]
+
+
+def _path(stats, Phi, candidates, n_jobs):
+    """Yield the fits of all pairs (metric, kappa), each from the one before it."""
+    metrics = [name for name in METRICS if any(c.metric == name for c in candidates)]
+    kappas = sorted({c.kappa for c in candidates}, reverse=True)
+    simpler: dict[float, Prior] = {}
+    for metric in metrics:
+        last = None
+        for kappa in kappas:
+            start = simpler.get(kappa, last)
+            learned = learn_prior(stats, Phi, metric, kappa, start, n_jobs=n_jobs, **LOOSE)
+            last = simpler[kappa] = learned.prior
+            yield (metric, kappa), learned
+
+
+def evidence(stats: SquaredState, Phi, metric: str, kappa: float, learned: Learned) -> float:
+    """Return the log evidence of a fit, up to a constant that all settings share."""
+    d = stats.moment.shape[1]
+    k = 0 if np.isinf(kappa) else Phi.shape[1]
+    phi = np.column_stack([Phi[:, :k], np.ones(len(Phi))])
+    L = learned.prior.factor
+    A = precision(stats.gram, L, np.full(len(phi), learned.prior.s2))
+    pull = np.eye(d) - np.linalg.inv(A)
+    Lambda = np.einsum("ta,tb,tij->aibj", phi, phi, pull, optimize=True).reshape(-1, (k + 1) * d)
+    ridge = np.repeat(np.append(np.full(k, kappa), 0.0), d) if k else np.zeros(d)
+    Lambda[np.arange(len(ridge)), np.arange(len(ridge))] += ridge + SMALLEST
+    free = {"identity": 1, "diagonal": d, "full": d * (d + 1) // 2}[metric]
+    return float(
+        learned.objective
+        + (k * d / 2 * np.log(kappa) if k else 0.0)
+        + np.log(np.diag(L)).sum()
+        - np.linalg.slogdet(Lambda)[1] / 2
+        - free / 2 * np.log(len(phi))
+    )
