@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOME = {
+    "ConditionalRidge": "condmeta.estimators",
     "ConditionalSGDClassifier": "condmeta.estimators",
     "ConditionalSGDRegressor": "condmeta.estimators",
     "FixedBiasClassifier": "condmeta.estimators",
@@ -29,6 +30,7 @@ _HOME = {
     "TaskTable": "condmeta.tasks",
     "cross_validate_tasks": "condmeta.evaluation",
     "load": "condmeta.estimators",
+    "merge": "condmeta.estimators",
     "show_versions": "condmeta.versions",
 }
 _MODULES = (
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
         testing,
     )
     from condmeta.estimators import (
+        ConditionalRidge,
         ConditionalSGDClassifier,
         ConditionalSGDRegressor,
         ConditionalSGDRegressorCV,
@@ -88,6 +91,7 @@ if TYPE_CHECKING:
         TaskModel,
         TaskModels,
         load,
+        merge,
     )
     from condmeta.evaluation import cross_validate_tasks
     from condmeta.tasks import TaskSet, TaskSplit, TaskTable

@@ -8,6 +8,8 @@ from condmeta.estimators.baselines import (
     PooledClassifier,
     PooledRegressor,
 )
+from condmeta.estimators.merge import merge
+from condmeta.estimators.ridge import ConditionalRidge
 from condmeta.estimators.sgd import ConditionalSGDClassifier, ConditionalSGDRegressor
 from condmeta.estimators.sgd_cv import ConditionalSGDRegressorCV
 from condmeta.estimators.storage import register_learner
@@ -15,6 +17,7 @@ from condmeta.estimators.task_model import TaskModel, TaskModels
 from condmeta.persistence import read_model
 
 __all__ = [
+    "ConditionalRidge",
     "ConditionalSGDClassifier",
     "ConditionalSGDRegressor",
     "ConditionalSGDRegressorCV",
@@ -27,9 +30,11 @@ __all__ = [
     "TaskModel",
     "TaskModels",
     "load",
+    "merge",
 ]
 
 LEARNERS = (
+    ConditionalRidge,
     ConditionalSGDRegressor,
     ConditionalSGDRegressorCV,
     ConditionalSGDClassifier,

@@ -34,8 +34,8 @@ from condmeta.tasks.read import require_rows
 
 # What a fit leaves behind beside its public attributes, which end in an underscore.
 FITTED = (
-    "_backend", "_head", "_inner", "_map", "_phi_mean", "_seen", "_state", "_store", "_task_name",
-    "_weights",
+    "_backend", "_head", "_inner", "_map", "_phi_mean", "_seen", "_stale", "_state", "_store",
+    "_task_name", "_weights",
 )  # fmt: skip
 
 

@@ -20,24 +20,39 @@ def _positive(value) -> bool:
     return _is_real(value) and 0 < value < np.inf
 
 
-def _one_of(choices):
+def one_of(choices):
+    """Return the rule of a parameter that is one of some names."""
     text = ", ".join(repr(choice) for choice in choices)
     return (lambda value: isinstance(value, str) and value in choices), f"one of {text}"
 
 
+def or_auto(rule):
+    """Return a rule that also takes "auto"."""
+    allowed, description = rule
+    return (
+        lambda value: (isinstance(value, str) and value == "auto") or allowed(value),
+        f"'auto' or {description}",
+    )
+
+
 POSITIVE = (_positive, "a float in (0, inf)")
+NON_NEGATIVE = (lambda value: _is_real(value) and value >= 0, "a float in [0, inf]")
 BOOLEAN = (lambda value: isinstance(value, (bool, np.bool_)), "True or False")
 
 RULES = {
     "lam": POSITIVE,
     "meta_step": POSITIVE,
     "tol": POSITIVE,
-    "scale": _one_of(SCALES),
+    "max_iter": (
+        lambda value: isinstance(value, Integral) and not isinstance(value, bool) and value > 0,
+        "a positive integer",
+    ),
+    "scale": one_of(SCALES),
     "fit_intercept": BOOLEAN,
-    "averaging": _one_of(AVERAGING),
-    "gradient_at": _one_of(GRADIENT_AT),
-    "conditioning": _one_of(("shared", "split")),
-    "missing_side": _one_of(("error", "mean")),
+    "averaging": one_of(AVERAGING),
+    "gradient_at": one_of(GRADIENT_AT),
+    "conditioning": one_of(("shared", "split")),
+    "missing_side": one_of(("error", "mean")),
     "keep_tasks": BOOLEAN,
     "n_jobs": (
         lambda value: value is None or (isinstance(value, Integral) and value != 0),

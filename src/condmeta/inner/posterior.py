@@ -26,14 +26,15 @@ BLOCK = 1 << 21  # numbers in the largest temporary of the NumPy engine
 
 @twin
 def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs):
-    """Return the posteriors of T tasks: m (T, d), sum of A^-1 (d, d), rss (T,), loglik (T,).
+    """Return the posteriors of T tasks: z (T, d), sum of A^-1 (d, d), rss (T,), loglik (T,).
 
     gram, moment, square, count: see `SquaredState`; theta (T, d); factor L (d, d), lower
-    triangular; s2 (T,). rss is the expected ||y - X w||^2, loglik the log density of y, both given
-    H and s2. Tasks are independent: the compiled twin runs chunks of them on `n_jobs` threads.
+    triangular; s2 (T,). m = theta + L z; rss is the expected ||y - X w||^2, loglik the log density
+    of y, both given H and s2. Tasks are independent: the compiled twin runs chunks of them on
+    `n_jobs` threads.
     """
     T, d = theta.shape
-    mean, inverses = np.empty((T, d)), np.zeros((d, d))
+    whitened, inverses = np.empty((T, d)), np.zeros((d, d))
     rss, loglik = np.empty(T), np.empty(T)
     for lo in range(0, T, max(BLOCK // (d * d), 1)):
         part = slice(lo, lo + max(BLOCK // (d * d), 1))
@@ -44,18 +45,18 @@ def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs):
         fitted = np.einsum("tij,tj->ti", S, at)
         e = moment[part] - fitted  # X^T (y - X theta)
         u = e @ factor
-        v = np.einsum("tij,tj->ti", inverse, u)
-        move = v @ factor.T / noise[:, None]
+        z = np.einsum("tij,tj->ti", inverse, u) / noise[:, None]
+        move = z @ factor.T
         residual = square[part] + np.einsum("ti,ti->t", at, fitted - 2 * moment[part])
         residual = np.maximum(residual, 0.0)  # ||y - X theta||^2
         after = residual + np.einsum("ti,ti->t", move, np.einsum("tij,tj->ti", S, move) - 2 * e)
-        mean[part] = at + move
+        whitened[part] = z
         inverses += inverse.sum(axis=0)
         # tr(S P) = s2 tr(I - A^-1)
         rss[part] = np.maximum(after, 0.0) + noise * (d - np.einsum("tii->t", inverse))
-        surprise = (residual - np.einsum("ti,ti->t", u, v) / noise) / noise
+        surprise = (residual - np.einsum("ti,ti->t", u, z)) / noise
         loglik[part] = -0.5 * (count[part] * np.log(2 * np.pi * noise) + logdet + surprise)
-    return mean, inverses, rss, loglik
+    return whitened, inverses, rss, loglik
 
 
 def precision(S, factor, s2) -> np.ndarray:
@@ -67,7 +68,7 @@ def precision(S, factor, s2) -> np.ndarray:
 
 
 class Posterior(NamedTuple):
-    """Posteriors of T tasks: mean (T, d), s2 (T,), and for each the rss that its noise is from."""
+    """Posteriors of T tasks: mean (T, d), and the noise s2 (T,) that they were found with."""
 
     mean: np.ndarray
     s2: np.ndarray
@@ -93,12 +94,12 @@ class Gaussian:
         self.factor, self.s2, self.own_noise = factor, float(s2), bool(own_noise)
 
     def solve(self, theta, X, y):
-        """Return m, the gradient -S2/n H^-1 (m - theta) = X^T (X m - y) / n, and no gap."""
+        """Return m, the gradient of the mean squared loss there, X^T (X m - y) / n, and no gap."""
         m = self.solve_tasks(theta[None], X, y, np.array([0, len(y)])).coef[0]
         return m, X.T @ (X @ m - y) / len(y), 0.0
 
     def solve_tasks(self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True) -> Solved:
-        """Return the posterior mean of every task, from its points or with `state` also from those."""
+        """Return the posterior mean of every task; with `state`, of its earlier points as well."""
         before = SquaredState.start(*theta.shape) if state is None else state
         state = before.extend(X, y, offsets)
         mean = self.posterior(state, theta, n_jobs).mean
@@ -109,14 +110,28 @@ class Gaussian:
         count = state.count.astype(float)
         statistics = *state[:3], count
         s2 = np.full(len(theta), self.s2)
-        mean, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs)
+        z, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs)
         for _ in range(ROUNDS if self.own_noise else 0):
             s2 = (rss + PRIOR_POINTS * self.s2) / (count + PRIOR_POINTS)
-            mean, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs)
-        return Posterior(mean, s2)
+            z, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs)
+        return Posterior(theta + z @ self.factor.T, s2)
 
-    def roots(self, state: SquaredState, s2) -> np.ndarray:
-        """Return B (T, d, d) with P_t = B_t B_t^T, the covariances of the weights."""
-        lower = np.linalg.cholesky(precision(state.gram, self.factor, s2))
-        inverse = np.linalg.inv(lower)  # A^-1 = inverse^T inverse
-        return self.factor @ np.swapaxes(inverse, 1, 2)
+    def spread(self, state: SquaredState, theta, rows, codes) -> np.ndarray:
+        """Return the standard deviation of a new label at rows (N, d): root of x^T P x + s2.
+
+        `codes` (N,) are positions of the rows' tasks among those of `state` and `theta`.
+        """
+        std = np.empty(len(rows))
+        order = np.argsort(codes, kind="stable")
+        block = max(BLOCK // theta.shape[1] ** 2, 1)
+        for lo in range(0, len(theta), block):
+            part = state.take(slice(lo, lo + block))
+            s2 = self.posterior(part, theta[lo : lo + block]).s2
+            lower = np.linalg.cholesky(precision(part.gram, self.factor, s2))
+            ends = np.searchsorted(codes[order], [lo, lo + block])
+            for at in np.array_split(order[slice(*ends)], 1 + (ends[1] - ends[0]) // block):
+                task = codes[at] - lo
+                # x^T P x = ||C^-1 L^T x||^2 with A = C C^T
+                z = np.linalg.solve(lower[task], (rows[at] @ self.factor)[:, :, None])[:, :, 0]
+                std[at] = np.sqrt(np.einsum("ij,ij->i", z, z) + s2[task])
+        return std

@@ -1,20 +1,23 @@
-r"""A learned prior over task weights: mean W phi, covariance H, noise s2, by EM.
+r"""A learned prior over task weights: mean W phi, covariance H, noise s2.
 
 With phi_t = (Phi(s_t), 1) and W = (M, b),
 
     w_t ~ N(W phi_t, H),   y_ti ~ N(<x_ti, w_t>, s2),
 
-and a ridge on the map, the fit climbs
+and a ridge on the map, the fit maximises
 
     J = sum_t log N(y_t; X_t W phi_t, s2 I + X_t H X_t^T) - (kappa/2) tr(M^T H^-1 M).
 
-A pass reads each task's statistics X^T X, X^T y, y^T y and n, whatever n is. Its E step is the
-posterior of every task (`condmeta.inner.posterior`), its M step
+One evaluation reads each task's statistics X^T X, X^T y, y^T y and n, whatever n is. The posterior
+of every task (`condmeta.inner.posterior`: H = L L^T, m_t = W phi_t + L z_t, P_t = L A_t^-1 L^T)
+gives J and, by Fisher's identity, its gradient:
 
-    W = (sum_t m_t phi_t^T) (sum_t phi_t phi_t^T + kappa diag(1, .., 1, 0))^-1,
-    H = (1/T) (sum_t P_t + r_t r_t^T + kappa M M^T),   r_t = m_t - W phi_t,   s2 = sum rss / sum n,
+    dJ/dW = H^-1 (sum_t L z_t phi_t^T - kappa M),   dJ/dlog s2 = (sum_t rss_t / s2 - sum_t n_t) / 2,
+    dJ/dL = L^-T (sum_t (A_t^-1 + z_t z_t^T) + kappa L^-1 M M^T L^-T - T I), lower triangle.
 
-H projected to the metric. J never falls. The code holds W^T (k+1, d), as the learners do.
+Quasi-Newton steps follow, in coordinates in which the information of a complete observation of
+all w_t is the identity; plain EM is then a gradient step of length one. J never falls. The code
+holds W^T (k+1, d), as the learners do.
 """
 
 from __future__ import annotations
@@ -22,10 +25,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import minimize
 
 from condmeta.inner.posterior import posterior_pass
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.squarem import climb
 
 METRICS = {
     "identity": lambda H: np.trace(H) / len(H) * np.eye(len(H)),
@@ -33,7 +37,8 @@ METRICS = {
     "full": lambda H: H,
 }
 SMALLEST = 1e-300  # of a variance: its logarithm stays finite
-LARGEST_START = 1500  # unknowns of the pooled ridge that EM starts from
+LARGEST_START = 1500  # unknowns of the pooled ridge that a fit starts from
+MEMORY = 20  # steps that the quasi-Newton method remembers
 
 
 class Prior(NamedTuple):
@@ -55,7 +60,7 @@ class Prior(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A prior, J there, and the passes that it took."""
+    """A prior, J there, and the evaluations that it took."""
 
     prior: Prior
     objective: float
@@ -64,7 +69,7 @@ class Learned(NamedTuple):
 
 def learn_prior(
     stats: SquaredState, Phi, metric: str, kappa: float, start: Prior | None = None, *,
-    tol=1e-8, most=500, n_jobs=1,
+    tol=1e-3, most=300, n_jobs=1, trace=None,
 ) -> Learned:  # fmt: skip
     """Fit the prior to the tasks.
 
@@ -78,51 +83,61 @@ def learn_prior(
         Infinity leaves the side information out: M = 0.
     start : Prior, optional
         Where to begin, e.g. the fit of a neighbouring kappa.
-    tol, most
-        J changes by less than tol |J|, or so many passes were made.
+    tol : float
+        The end: a plain EM step would move no parameter by more than tol standard errors.
+    most : int
+        The most evaluations.
+    trace : list, optional
+        Receives J after every step.
     """
     model = Model(stats, Phi, metric, kappa, n_jobs)
     start = model.start() if start is None else model.adopt(start)
-    found, objective, passes = climb(model.step, start, _to_vector, model.from_vector, tol, most)
-    return Learned(model.widen(found), objective, passes)
+    frame = Frame(model, start)
+    record = None if trace is None else (lambda step: trace.append(-step.fun))
+
+    def descent(x):
+        value, gradient = model.evaluate(*frame.parts(x))
+        return -value, -frame.pull(x, gradient)
+
+    options = {"maxiter": most, "maxfun": most, "maxcor": MEMORY, "gtol": tol, "ftol": 0.0}
+    found = minimize(
+        descent, frame.origin, jac=True, method="L-BFGS-B", callback=record, options=options
+    )
+    W, L, s2 = frame.parts(found.x)
+    return Learned(model.widen(Prior(W, L @ L.T, s2)), float(-found.fun), int(found.nfev))
 
 
 class Model:
-    """One EM problem: what its passes share."""
+    """J and its gradient, for one metric and kappa."""
 
     def __init__(self, stats: SquaredState, Phi, metric: str, kappa: float, n_jobs: int):
         self.stats, self.metric, self.n_jobs = stats, metric, n_jobs
         self.width = Phi.shape[1]  # of Phi as it was given
         if np.isinf(kappa):
             Phi, kappa = Phi[:, :0], 0.0
-        self.kappa, self.k = kappa, Phi.shape[1]
+        self.k = Phi.shape[1]
+        self.ridge = np.append(np.full(self.k, kappa), 0.0)[:, None]
         self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
         self.count = stats.count.astype(float)
-        system = self.Phi1.T @ self.Phi1
-        system[np.arange(self.k), np.arange(self.k)] += kappa
-        system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
-        self.gain = np.linalg.inv(system)
 
-    def step(self, prior: Prior) -> tuple[float, Prior]:
-        """Return J at a prior, and the prior after one EM pass."""
-        L = prior.factor
-        mean, inverses, rss, loglik = posterior_pass(
-            *self.stats[:3], self.count, self.Phi1 @ prior.W, L,
-            np.full(len(self.count), prior.s2), self.n_jobs,
-        )  # fmt: skip
-        penalty = 0.0
-        if self.kappa:
-            penalty = self.kappa / 2 * np.sum(np.linalg.solve(L, prior.W[:-1].T) ** 2)
-        W = self.gain @ (self.Phi1.T @ mean)
-        r, M = mean - self.Phi1 @ W, W[:-1]
-        H = (L @ inverses @ L.T + r.T @ r + self.kappa * M.T @ M) / len(mean)
-        s2 = max(rss.sum() / self.count.sum(), SMALLEST)
-        return float(loglik.sum() - penalty), Prior(W, METRICS[self.metric](H), float(s2))
+    def evaluate(self, W, L, s2: float):
+        """Return J, and its derivatives by W (k+1, d), by L (d, d) and by log s2."""
+        T, d = self.stats.moment.shape
+        z, inverses, rss, loglik = posterior_pass(
+            *self.stats[:3], self.count, self.Phi1 @ W, L, np.full(T, s2), self.n_jobs
+        )
+        V = solve_triangular(L, W.T, lower=True).T  # L^-1 W, so that W H^-1 = V L^-1
+        value = float(loglik.sum() - 0.5 * np.sum(self.ridge * V**2))
+        by_V = self.Phi1.T @ z - self.ridge * V
+        by_W = solve_triangular(L, by_V.T, lower=True, trans="T").T
+        inside = inverses + z.T @ z + (self.ridge * V).T @ V - T * np.eye(d)
+        by_L = np.tril(solve_triangular(L, inside, lower=True, trans="T"))
+        return value, (by_W, by_L, 0.5 * (rss.sum() / s2 - self.count.sum()))
 
     def start(self) -> Prior:
         """Return the pooled ridge of y on x (x) phi, half its noise, and a small H."""
         S, moment, square, _ = self.stats
-        d = moment.shape[1]
+        d, n = moment.shape[1], self.count.sum()
         Phi1 = self.Phi1 if d * (self.k + 1) <= LARGEST_START else self.Phi1[:, -1:]
         size = d * Phi1.shape[1]
         system = np.einsum("ta,tb,tij->aibj", Phi1, Phi1, S, optimize=True).reshape(size, size)
@@ -131,15 +146,13 @@ class Model:
         W = np.zeros((self.k + 1, d))
         W[-Phi1.shape[1] :] = np.linalg.solve(system, right).reshape(-1, d)
         errors = self.stats.squared_errors(self.Phi1 @ W).sum()
-        s2 = max(0.5 * errors / self.count.sum(), 1e-12 * square.sum() / self.count.sum(), SMALLEST)
-        per_point = np.einsum("tii->", S) / self.count.sum()  # the mean of ||x||^2
+        s2 = max(0.5 * errors / n, 1e-12 * square.sum() / n, SMALLEST)
+        per_point = np.einsum("tii->", S) / n  # the mean of ||x||^2
         return Prior(W, s2 / max(per_point, SMALLEST) * np.eye(d), s2)
 
     def adopt(self, prior: Prior) -> Prior:
         """Return a prior of another metric or kappa as a start."""
-        W = prior.W
-        if len(W) > self.k + 1:
-            W = W[-1:]
+        W = prior.W[-1:] if len(prior.W) > self.k + 1 else prior.W
         return Prior(W, METRICS[self.metric](prior.H), prior.s2)
 
     def widen(self, prior: Prior) -> Prior:
@@ -148,17 +161,53 @@ class Model:
         W[-len(prior.W) :] = prior.W
         return prior._replace(W=W)
 
-    def from_vector(self, x) -> Prior:
-        """Return the prior of coordinates that `_to_vector` gave."""
-        d = self.stats.moment.shape[1]
-        W, diagonal, lower, s2 = np.split(x, np.cumsum([(self.k + 1) * d, d, d * (d - 1) // 2]))
-        L = np.diag(np.exp(diagonal))
-        L[np.tril_indices(d, -1)] = lower
-        return Prior(W.reshape(-1, d), L @ L.T, float(np.exp(s2[0])))
 
+class Frame:
+    """Coordinates around a start: one unit is about a standard error.
 
-def _to_vector(prior: Prior) -> np.ndarray:
-    """Return W, the logarithms of the diagonal of L, the rest of L, and log s2."""
-    L = prior.factor
-    lower = L[np.tril_indices(len(L), -1)]
-    return np.concatenate([prior.W.ravel(), np.log(np.diag(L)), lower, [np.log(prior.s2)]])
+    W = W0 + C V L0^T with C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1; the logarithms of
+    the diagonal of L, times sqrt(2 T); the rest of L by the rows of L0, times sqrt(T); log s2,
+    times sqrt(N / 2). The metric says which of L are free.
+    """
+
+    def __init__(self, model: Model, start: Prior):
+        T, d = model.stats.moment.shape
+        system = model.Phi1.T @ model.Phi1 + np.diag(model.ridge[:, 0])
+        system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
+        self.C = np.linalg.inv(np.linalg.cholesky(system)).T
+        self.W0, self.L0, self.metric = start.W, start.factor, model.metric
+        self.log_diagonal = np.log(np.diag(self.L0))
+        self.lower = np.tril_indices(d, -1)
+        self.units = np.sqrt([2.0 * T, T, model.count.sum() / 2])
+        n_diagonal = 1 if self.metric == "identity" else d
+        n_lower = len(self.lower[0]) if self.metric == "full" else 0
+        self.cuts = np.cumsum([start.W.size, n_diagonal, n_lower])
+        self.log_s2 = np.log(start.s2)
+        below = (self.L0[self.lower] * self.units[1] / self._rows())[:n_lower]
+        self.origin = np.concatenate([np.zeros(start.W.size + n_diagonal), below, [0.0]])
+
+    def _rows(self) -> np.ndarray:
+        return np.exp(self.log_diagonal)[self.lower[0]]
+
+    def parts(self, x) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return W, L and s2 at coordinates x."""
+        V, diagonal, below, noise = np.split(x, self.cuts)
+        W = self.W0 + self.C @ V.reshape(self.W0.shape) @ self.L0.T
+        L = np.diag(np.exp(np.clip(self.log_diagonal + diagonal / self.units[0], -300, 300)))
+        if self.metric == "full":
+            L[self.lower] = below * self._rows() / self.units[1]
+        s2 = np.exp(np.clip(self.log_s2 + noise[0] / self.units[2], -600, 600))
+        return W, L, float(s2)
+
+    def pull(self, x, gradient) -> np.ndarray:
+        """Return the gradient by coordinates from those by W, L and log s2."""
+        by_W, by_L, by_s2 = gradient
+        L = self.parts(x)[1]
+        diagonal = np.diag(by_L) * np.diag(L) / self.units[0]
+        if self.metric == "identity":
+            diagonal = [diagonal.sum()]
+        below = []
+        if self.metric == "full":
+            below = by_L[self.lower] * self._rows() / self.units[1]
+        by_V = self.C.T @ by_W @ self.L0
+        return np.concatenate([by_V.ravel(), diagonal, below, [by_s2 / self.units[2]]])

@@ -113,9 +113,9 @@ struct PosteriorTasks {
 };
 
 struct PosteriorArrays {
-    double* mean;    // (T, d)
-    double* rss;     // (T,)
-    double* loglik;  // (T,)
+    double* whitened;  // (T, d)
+    double* rss;       // (T,)
+    double* loglik;    // (T,)
 };
 
 struct Kernels {

@@ -161,10 +161,11 @@ static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& ou
             for (int64_t j = 0; j <= i; ++j) sums[j] += weighted * row[j];
         }
     }
-    for (int64_t i = 0; i < d; ++i) {  // the move L v / s2, in u
+    for (int64_t i = 0; i < d; ++i) at.v[i] = at.v[i] / s2;  // z
+    for (int64_t i = 0; i < d; ++i) {                        // the move L z, in u
         vec move = {};
         for (int64_t j = diagonal ? i : 0; j <= i; ++j) move += at.v[j] * run.factor[i * d + j];
-        at.u[i] = move / s2;
+        at.u[i] = move;
     }
     symmetric_times(at.S, at.u, d, at.fitted);
     vec after = residual;
@@ -173,7 +174,7 @@ static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& ou
     const vec surprise = (residual - explained / s2) / s2;
     for (int lane = 0; lane < live; ++lane) {
         const int64_t t = task[lane];
-        for (int64_t i = 0; i < d; ++i) out.mean[t * d + i] = at.theta[i][lane] + at.u[i][lane];
+        for (int64_t i = 0; i < d; ++i) out.whitened[t * d + i] = at.v[i][lane];
         out.rss[t] = rss[lane];
         const double normal = count[lane] * __builtin_log(6.283185307179586477 * s2[lane]);
         out.loglik[t] = -0.5 * (normal + logdet[lane] + surprise[lane]);

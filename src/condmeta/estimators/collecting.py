@@ -1,0 +1,119 @@
+"""Learning from statistics: chunks of tasks add up, and the prior is learned when it is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condmeta import engine
+from condmeta.estimators.base import TaskLearner
+from condmeta.estimators.collected import Collected
+from condmeta.estimators.serving import atomic
+from condmeta.feature_maps import ComposedMap
+from condmeta.tasks import TaskSet
+
+
+class Collecting(TaskLearner):
+    """A learner whose `_conclude()` learns from `_state`, the statistics of all its tasks."""
+
+    def _fit_tasks(self, tasks: TaskSet, points: TaskSet | None) -> None:
+        engine.warn_if_slow(tasks.X.size)
+        self._freeze(tasks, points)
+        self._state = self._collect(tasks, points)
+        self._conclude()
+
+    @atomic
+    def partial_fit(self, X, y=None, *, task=None, side_info=None):
+        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+
+        Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
+        of points read the scale of the first call. A task that is known already is an error that
+        names `update`.
+
+        Returns
+        -------
+        self
+        """
+        first = self.__dict__.get("_state") is None
+        if first:
+            self._start()
+        elif self._is_nameless(X, task):
+            task = np.full(len(X), self._free_number())
+        tasks, points = self._read(X, y, task, side_info, reset=first)
+        if first:
+            self._freeze(tasks, points)
+        else:
+            self._state.refuse(tasks.ids, "Use update to add points to tasks that are known.")
+        collected = self._collect(tasks, points)
+        self._state = collected if first else self._state.join(collected)
+        self._stale = True
+        return self
+
+    def _free_number(self) -> int:
+        """Return an id for one more nameless task."""
+        taken = set(self._state.ids.tolist())
+        return next(i for i in range(len(taken), 2 * len(taken) + 1) if i not in taken)
+
+    def _collect(self, tasks: TaskSet, points: TaskSet | None) -> Collected:
+        """Return the statistics of tasks, and their side rows or features."""
+        if not self._map.reads_points:
+            prep, table = self._head.preparation, tasks.side
+            if table is not None:
+                table = table.take(tasks.ids[table.has(tasks.ids)])
+            rows = prep.rows(tasks.X), prep.target(tasks.y), tasks.offsets
+            return Collected.of(tasks.ids, *rows, table)
+        data = self._prepare(tasks, points)
+        rows, d = (data.X, data.y, data.offsets), self.n_features_in_
+        features = None
+        if points is None and self.conditioning == "shared":
+
+            def features(at, X, y, offsets):
+                return self._features(data.ids[at], tasks.side, (X[:, :d], y, offsets))
+
+        return Collected.of(data.ids, *rows, None, data.Phi, features)
+
+    def _ready(self) -> None:
+        super()._ready()
+        if self.__dict__.get("_stale"):
+            if not self._map.reads_points:
+                self._refit_map()
+            self._conclude()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_state" in self.__dict__ or super().__sklearn_is_fitted__()
+
+    def _refit_map(self) -> None:
+        """Fit the map of side tables to all tasks that have rows."""
+        state, fmap = self._state, ComposedMap(self.feature_map)
+        table = state.table
+        if table is not None and fmap.reads_table:
+            present = state.ids[state.whole.count > 0]
+            table = table.take(present[table.has(present)])
+        self._map = fmap.fit(table if fmap.reads_table else None)
+        self.side_features_ = list(fmap.names_out_)
+
+    def _collected_features(self) -> np.ndarray:
+        """Return Phi of the collected tasks; those without rows do not count for the mean."""
+        state = self._state
+        if state.Phi is not None:
+            return state.Phi
+        trained, self._phi_mean = state.whole.count > 0, None
+        Phi = np.empty((len(state.ids), self._map.n_features_out))
+        Phi[trained] = self._features(state.ids[trained], state.table, None)
+        self._phi_mean = Phi[trained].mean(axis=0)
+        if not trained.all():
+            Phi[~trained] = self._features(state.ids[~trained], state.table, None)
+        return Phi
+
+    def _absorb(self, tasks: TaskSet, new, points) -> None:
+        """Keep what `update` was given, so that learning again knows of it."""
+        if self.__dict__.get("_state") is None:
+            return
+        known = np.setdiff1d(np.arange(len(tasks)), new)
+        prep, state = self._head.preparation, self._state
+        if len(known):
+            part = tasks.subset(known)
+            at = self._store.positions(part.ids.tolist())
+            state = state.extend(at, prep.rows(part.X), prep.target(part.y), part.offsets)
+        if len(new):
+            state = state.join(self._collect(tasks.subset(new), points))
+        self._state = state

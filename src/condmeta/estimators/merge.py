@@ -1,0 +1,76 @@
+"""One learner from several that saw different tasks."""
+
+from __future__ import annotations
+
+import copy
+
+from condmeta.errors import DataError
+from condmeta.estimators.collecting import Collecting
+from condmeta.estimators.units import Units
+
+
+def merge(*learners):
+    """Return one learner as if it had seen the tasks of all, which must differ.
+
+    For learners that keep statistics of their tasks (`ConditionalRidge`), with the same parameters
+    and features. The map is learned again, at its first use.
+
+    Parameters
+    ----------
+    *learners : two or more fitted learners
+        Models from a file need `save(..., resume=True)`.
+
+    Returns
+    -------
+    A new learner; those given are left as they are.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> X, y, task = [[1.0], [2.0], [3.0], [4.0]], [1.0, 2.1, 2.9, 4.2], ["a", "a", "b", "b"]
+    >>> north = cm.ConditionalRidge().fit(X[:2], y[:2], task=task[:2])
+    >>> south = cm.ConditionalRidge().fit(X[2:], y[2:], task=task[2:])
+    >>> both, one = cm.merge(north, south), cm.ConditionalRidge().fit(X, y, task=task)
+    >>> bool(abs(both.predict([[5.0]], task=["a"]) - one.predict([[5.0]], task=["a"])) < 1e-8)
+    True
+    """
+    if len(learners) < 2:
+        raise DataError(f"merge takes two or more learners. Got {len(learners)}.")
+    first, *others = learners
+    _check(first, learners)
+    merged = copy.copy(first)
+    for other in others:
+        merged._state.refuse(other._state.ids, "merge joins learners of different tasks.")
+        units = Units.between(other._head.preparation, first._head.preparation)
+        if first._map.reads_points and not units.is_none:
+            raise DataError(
+                "Feature maps of points read the scale of the first call, and the learners have "
+                "different scales. Use scale='none' or 'rows', or fit one learner."
+            )
+        merged._state = merged._state.join(other._state.restated(units))
+    merged._stale = True
+    return merged
+
+
+def _check(first, learners) -> None:
+    """Say what keeps the learners apart."""
+    for learner in learners:
+        kind = type(learner).__name__
+        if not isinstance(learner, Collecting):
+            raise DataError(f"merge needs learners by statistics, ConditionalRidge. Got a {kind}.")
+        if learner.__dict__.get("_state") is None:
+            raise DataError(
+                f"A {kind} has no statistics to merge: it is not fitted, or its file was saved "
+                "without resume=True."
+            )
+        if type(learner) is not type(first):
+            raise DataError(
+                f"merge takes learners of one kind. Got {type(first).__name__}, {kind}."
+            )
+        ours, theirs = (x.get_params(deep=False) for x in (first, learner))
+        unlike = [name for name in ours if repr(ours[name]) != repr(theirs[name])]
+        if unlike:
+            raise DataError(f"The learners differ in their parameters {unlike}.")
+        names = [list(getattr(x, "feature_names_in_", [])) for x in (first, learner)]
+        if learner.n_features_in_ != first.n_features_in_ or names[0] != names[1]:
+            raise DataError("The learners differ in their features.")

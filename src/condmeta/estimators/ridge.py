@@ -1,0 +1,221 @@
+"""The learned prior over task weights, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condmeta.estimators.base import Prepared
+from condmeta.estimators.collecting import Collecting
+from condmeta.estimators.inputs import METADATA
+from condmeta.estimators.parameters import NON_NEGATIVE, jobs_of, one_of, or_auto
+from condmeta.estimators.rotation import Rotation
+from condmeta.estimators.targets import RealTarget
+from condmeta.estimators.task_model import require_resumable
+from condmeta.estimators.task_store import TaskStore
+from condmeta.inner.posterior import Gaussian
+from condmeta.inner.squared import SquaredState
+from condmeta.meta.ridge import METRICS, Learned, Prior, learn_prior
+from condmeta.meta.ridge_choice import KAPPAS, LOOSE, NOISES, Choice, Halves, choose
+
+
+class ConditionalRidge(RealTarget, Collecting):
+    r"""Learn the prior of a task's weights from its side information; nothing to tune.
+
+    With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
+
+        w_t ~ N(W phi_t, H),   y_ti ~ N(<x_ti, w_t>, s2_t),
+
+    and W, H and the noise are learned from all tasks by EM. A task's model is the mean of w given
+    its points; with none it is W phi = tau(s). The paper's biased regularisation is the case
+    H = s2/(n lam) I.
+
+    Parameters
+    ----------
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi. "auto" encodes a raw side table; without side information there is none.
+    metric : "auto", "identity", "diagonal" or "full"
+        The shape of H.
+    noise : "auto", "shared" or "per_task"
+        Whether s2 is one number, or is settled with each task's own weights.
+    kappa : "auto" or float in [0, inf]
+        Ridge on the map, which is kappa tasks worth; infinity leaves the side information out.
+    conditioning, missing_side, task_column, side_columns, side_key, keep_tasks, n_jobs
+        As for `ConditionalSGDRegressor`.
+    scale : "none", "standard" or "rows"
+    fit_intercept : bool
+    tol : float
+        EM ends when its objective changes by less than tol times its size.
+    max_iter : int
+        The most passes over the tasks.
+
+    Attributes
+    ----------
+    metric_, noise_, kappa_ : what was chosen
+        On held-out tasks, each judged by half of its points; by the evidence if fewer than 20 tasks
+        have two points or more.
+    choice_ : list of dict
+        The candidates that were compared to the end, with their scores; the best stands first.
+    H_ : (width, width) array
+        Covariance of task weights around tau, in the learner's units.
+    s2_ : float
+        Variance of the noise.
+    n_iter_ : int
+    objective_ : float
+    M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_, y_offset_
+        As for `ConditionalSGDRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, condmeta as cm
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.normal(size=60)
+    >>> X = rng.normal(size=(60, 5, 1))
+    >>> y = (3 * s[:, None] + 0.1 * rng.normal(size=(60, 5))) * X[:, :, 0]
+    >>> model = cm.ConditionalRidge().fit(
+    ...     X.reshape(-1, 1), y.ravel(), task=np.repeat(np.arange(60), 5),
+    ...     side_info=cm.TaskTable(s[:, None], ids=range(60)),
+    ... )
+    >>> bool(abs(model.adapt(side_info=[1.0]).coef_[0] - 3) < 0.1)  # no points: tau(s)
+    True
+    """
+
+    __metadata_request__predict = METADATA
+
+    _special_rules = {
+        "metric": or_auto(one_of(METRICS)),
+        "noise": or_auto(one_of(NOISES)),
+        "kappa": or_auto(NON_NEGATIVE),
+    }
+
+    def __init__(
+        self,
+        feature_map="auto",
+        *,
+        metric="auto",
+        noise="auto",
+        kappa="auto",
+        conditioning="shared",
+        scale="standard",
+        fit_intercept=True,
+        missing_side="error",
+        task_column=None,
+        side_columns=None,
+        side_key=None,
+        keep_tasks=True,
+        tol=1e-3,
+        max_iter=300,
+        n_jobs=None,
+    ):
+        self.feature_map = feature_map
+        self.metric = metric
+        self.noise = noise
+        self.kappa = kappa
+        self.conditioning = conditioning
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.missing_side = missing_side
+        self.task_column = task_column
+        self.side_columns = side_columns
+        self.side_key = side_key
+        self.keep_tasks = keep_tasks
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    def _make_inner(self):
+        return None  # known once the prior is learned
+
+    def _conclude(self) -> None:
+        """Learn the prior from what was collected, and every task's model from it."""
+        state, Phi = self._state, self._collected_features()
+        order = state.order()
+        rotation = Rotation.learn(Phi[order])
+        units = state.overall_units(self.scale, self.fit_intercept)
+        choice, learned = self._learn_prior(order, rotation, units, Phi)
+        self.metric_, self.noise_, self.kappa_ = choice.chosen
+        self.choice_ = [
+            candidate._asdict() | {"score": score}
+            for candidate, score in sorted(choice.scores.items(), key=lambda item: item[1])
+        ]
+        self.n_iter_, self.objective_ = learned.passes, learned.objective
+        self.n_tasks_ = len(order)
+        self.H_ = units.old_covariance(learned.prior.H)
+        self.s2_ = learned.prior.s2
+        self._weights = units.old_weights(rotation.undo(learned.prior.W))
+        self._phi_mean = Phi[order].mean(axis=0)
+        self._inner = self._restore_inner()
+        self._head = self._head._replace(inner=self._inner, resumable=not self._map.reads_points)
+        self._store = None
+        if self.keep_tasks:
+            self._store = self._stored(state.ids, state.whole, self._theta(Phi))
+        self._stale = False
+
+    def _learn_prior(self, order, rotation, units, Phi) -> tuple[Choice, Learned]:
+        """Choose on the sample, then fit to all tasks."""
+        state, jobs = self._state, jobs_of(self)
+        m = len(state.sample)  # the first tasks of `order`
+        whole, Z = units.change(state.whole.take(order)), rotation.apply(Phi[order])
+        halves = Halves(
+            whole.take(slice(m)), units.change(state.support), units.change(state.query)
+        )
+        shown = Z[:m] if state.Phi is None else rotation.apply(state.Phi_support)
+        choice = choose(
+            halves, Z[:m], shown, state.folds(),
+            tuple(METRICS) if self.metric == "auto" else (self.metric,),
+            NOISES if self.noise == "auto" else (self.noise,),
+            KAPPAS if self.kappa == "auto" else (float(self.kappa),),
+            jobs,
+        )  # fmt: skip
+        metric, _, kappa = choice.chosen
+        start = choice.start
+        if m < len(order):
+            start = learn_prior(
+                halves.whole, Z[:m], metric, kappa, start, n_jobs=jobs, **LOOSE
+            ).prior
+        learned = learn_prior(
+            whole, Z, metric, kappa, start, tol=self.tol, most=self.max_iter, n_jobs=jobs
+        )
+        return choice, learned
+
+    def _restore_inner(self) -> Gaussian:
+        factor = Prior(self._weights, self.H_, self.s2_).factor
+        return Gaussian(factor, self.s2_, self.noise_ == "per_task")
+
+    def _solve(self, data: Prepared) -> TaskStore:
+        stats = SquaredState.of(data.X, data.y, data.offsets)
+        return self._stored(data.ids, stats, self._theta(data.Phi))
+
+    def _stored(self, ids, stats: SquaredState, theta) -> TaskStore:
+        """Return the models of tasks, from their statistics."""
+        jobs = jobs_of(self)
+        coef = self._inner.posterior(stats, theta, jobs).mean
+        own = self._inner.posterior(stats, np.zeros_like(theta), jobs).mean
+        return TaskStore(ids, stats.count, theta, coef, own, None, stats)
+
+    def predict(self, X, *, task=None, side_info=None, return_std=False):
+        """Predict rows, each by the model of its task (see `ConditionalSGDRegressor.predict`).
+
+        Parameters
+        ----------
+        return_std : bool
+            Whether to return also the standard deviation (N,) of a new label: of the noise, and of
+            what the task's points, or their absence, leave open about its weights. It holds as far
+            as the model does; `conditioning="shared"` with maps of points makes it too small.
+        """
+        predicted = super().predict(X, task=task, side_info=side_info)
+        if not return_std:
+            return predicted
+        call = self._call_rows(X, task, side_info)
+        rows, store = self._head.preparation.rows(call.X), self._store
+        ids, codes = call.ids, call.codes
+        if codes is None:
+            single = call.side_info is None and store is not None
+            ids, codes = store.ids if single else np.array([None]), np.zeros(len(rows), np.int64)
+        stats = SquaredState.start(len(ids), rows.shape[1])
+        theta = np.zeros((len(ids), rows.shape[1]))
+        if store is not None:
+            require_resumable(self._head, store.state)
+            at = store.positions(ids.tolist())
+            for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
+                mine[at >= 0] = theirs[at[at >= 0]]
+        return predicted, call.restore(self._inner.spread(stats, theta, rows, codes))
