@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from condmeta.estimators.base import Prepared
 from condmeta.estimators.collecting import Collecting
@@ -10,7 +11,6 @@ from condmeta.estimators.inputs import METADATA
 from condmeta.estimators.parameters import NON_NEGATIVE, jobs_of, one_of, or_auto
 from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import RealTarget
-from condmeta.estimators.task_model import require_resumable
 from condmeta.estimators.task_store import TaskStore
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
@@ -131,7 +131,8 @@ class ConditionalRidge(RealTarget, Collecting):
         order = state.order()
         rotation = Rotation.learn(Phi[order])
         units = state.overall_units(self.scale, self.fit_intercept)
-        choice, learned = self._learn_prior(order, rotation, units, Phi)
+        with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
+            choice, learned = self._learn_prior(order, rotation, units, Phi)
         self.metric_, self.noise_, self.kappa_ = choice.chosen
         self.choice_ = [
             candidate._asdict() | {"score": score}
@@ -206,16 +207,16 @@ class ConditionalRidge(RealTarget, Collecting):
         if not return_std:
             return predicted
         call = self._call_rows(X, task, side_info)
-        rows, store = self._head.preparation.rows(call.X), self._store
-        ids, codes = call.ids, call.codes
+        ids, codes, store = call.ids, call.codes, self._store
         if codes is None:
             single = call.side_info is None and store is not None
-            ids, codes = store.ids if single else np.array([None]), np.zeros(len(rows), np.int64)
-        stats = SquaredState.start(len(ids), rows.shape[1])
-        theta = np.zeros((len(ids), rows.shape[1]))
-        if store is not None:
-            require_resumable(self._head, store.state)
-            at = store.positions(ids.tolist())
+            ids, codes = store.ids if single else np.array([None]), np.zeros(len(call.X), np.int64)
+        stats = SquaredState.start(len(ids), self._weights.shape[1])
+        theta = np.zeros((len(ids), self._weights.shape[1]))
+        at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
+        if (at >= 0).any() and store.state is None:
+            stats = None
+        elif store is not None:
             for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
                 mine[at >= 0] = theirs[at[at >= 0]]
-        return predicted, call.restore(self._inner.spread(stats, theta, rows, codes))
+        return predicted, call.restore(self._head.spread(call.X, codes, theta, stats))

@@ -58,6 +58,18 @@ class Head(NamedTuple):
             return rows @ W + self.preparation.y_offset
         return row_scores(rows, W, codes, n_jobs) + self.preparation.y_offset
 
+    def spread(self, X, codes, theta, state) -> np.ndarray:
+        """Return the standard deviation of a new label at rows X, of tasks with a posterior."""
+        if not hasattr(self.inner, "spread"):
+            raise DataError("return_std=True is for ConditionalRidge: other learners have none.")
+        if state is None:
+            raise DataError(
+                "Standard deviations need the statistics of the tasks, which this model was saved "
+                "without. Save it with resume=True."
+            )
+        rows = self.preparation.rows(self.read(X))
+        return self.inner.spread(state, theta, rows, codes)
+
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
         return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
@@ -122,9 +134,16 @@ class TaskModel:
         check_finite(X, None, feature_names=self._head.feature_names)
         return self._head.scores(X, self._coef)
 
-    def predict(self, X) -> np.ndarray:
-        """Return the predictions for rows X (N, d)."""
-        return self._head.decide(self.decision_function(X))
+    def predict(self, X, return_std=False):
+        """Return the predictions for rows X (N, d), and their standard deviations if asked for.
+
+        Standard deviations are those of `ConditionalRidge`; other learners have none.
+        """
+        predicted = self._head.decide(self.decision_function(X))
+        if not return_std:
+            return predicted
+        codes = np.zeros(len(predicted), np.int64)
+        return predicted, self._head.spread(X, codes, self._theta[None], self._state)
 
     def predict_proba(self, X) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""
@@ -232,9 +251,23 @@ class TaskModels(Mapping):
         check_finite(X, None, lambda row: ids[codes[row]], feature_names=self._head.feature_names)
         return self._head.scores(X, self._coef, found[codes])
 
-    def predict(self, X, *, task=None) -> np.ndarray:
-        """Return the predictions for rows X (N, d), each by the model of its task."""
-        return self._head.decide(self.decision_function(X, task=task))
+    def predict(self, X, *, task=None, return_std=False):
+        """Return the predictions for rows X (N, d), each by the model of its task.
+
+        `return_std` as for `TaskModel.predict`.
+        """
+        predicted = self._head.decide(self.decision_function(X, task=task))
+        if not return_std:
+            return predicted
+        if isinstance(X, TaskSet):
+            codes = positions(self.ids, np.repeat(X.ids, X.sizes))
+            return predicted, X.restore_order(self._spread(X.X, codes))
+        codes, ids = factorize(task)
+        return predicted, self._spread(X, positions(self.ids, ids)[codes])
+
+    def _spread(self, X, codes) -> np.ndarray:
+        solved = self._head.inner.solve_tasks(self._theta, *self._rows)
+        return self._head.spread(X, codes, self._theta, solved.state)
 
     def predict_proba(self, X, *, task=None) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""

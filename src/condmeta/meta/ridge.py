@@ -25,7 +25,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from condmeta.inner.posterior import posterior_pass
@@ -37,7 +36,6 @@ METRICS = {
     "full": lambda H: H,
 }
 SMALLEST = 1e-300  # of a variance: its logarithm stays finite
-LARGEST_START = 1500  # unknowns of the pooled ridge that a fit starts from
 MEMORY = 20  # steps that the quasi-Newton method remembers
 
 
@@ -93,7 +91,10 @@ def learn_prior(
     model = Model(stats, Phi, metric, kappa, n_jobs)
     start = model.start() if start is None else model.adopt(start)
     frame = Frame(model, start)
-    record = None if trace is None else (lambda step: trace.append(-step.fun))
+
+    def record(intermediate_result):
+        if trace is not None:
+            trace.append(-intermediate_result.fun)
 
     def descent(x):
         value, gradient = model.evaluate(*frame.parts(x))
@@ -126,25 +127,23 @@ class Model:
         z, inverses, rss, loglik = posterior_pass(
             *self.stats[:3], self.count, self.Phi1 @ W, L, np.full(T, s2), self.n_jobs
         )
-        V = solve_triangular(L, W.T, lower=True).T  # L^-1 W, so that W H^-1 = V L^-1
+        inverse = np.linalg.inv(L)
+        V = W @ inverse.T  # W L^-T, so that W H^-1 = V L^-1
         value = float(loglik.sum() - 0.5 * np.sum(self.ridge * V**2))
         by_V = self.Phi1.T @ z - self.ridge * V
-        by_W = solve_triangular(L, by_V.T, lower=True, trans="T").T
+        by_W = by_V @ inverse
         inside = inverses + z.T @ z + (self.ridge * V).T @ V - T * np.eye(d)
-        by_L = np.tril(solve_triangular(L, inside, lower=True, trans="T"))
+        by_L = np.tril(inverse.T @ inside)
         return value, (by_W, by_L, 0.5 * (rss.sum() / s2 - self.count.sum()))
 
     def start(self) -> Prior:
-        """Return the pooled ridge of y on x (x) phi, half its noise, and a small H."""
+        """Return one pooled ridge for all tasks as b, M = 0, half its noise, and a small H."""
         S, moment, square, _ = self.stats
         d, n = moment.shape[1], self.count.sum()
-        Phi1 = self.Phi1 if d * (self.k + 1) <= LARGEST_START else self.Phi1[:, -1:]
-        size = d * Phi1.shape[1]
-        system = np.einsum("ta,tb,tij->aibj", Phi1, Phi1, S, optimize=True).reshape(size, size)
-        right = np.einsum("ta,ti->ai", Phi1, moment).ravel()
-        system[np.arange(size), np.arange(size)] += max(1e-3 * np.trace(system) / size, SMALLEST)
+        system = S.sum(axis=0)
+        system[np.arange(d), np.arange(d)] += max(1e-3 * np.trace(system) / d, SMALLEST)
         W = np.zeros((self.k + 1, d))
-        W[-Phi1.shape[1] :] = np.linalg.solve(system, right).reshape(-1, d)
+        W[-1] = np.linalg.solve(system, moment.sum(axis=0))
         errors = self.stats.squared_errors(self.Phi1 @ W).sum()
         s2 = max(0.5 * errors / n, 1e-12 * square.sum() / n, SMALLEST)
         per_point = np.einsum("tii->", S) / n  # the mean of ||x||^2

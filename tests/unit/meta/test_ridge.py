@@ -1,0 +1,168 @@
+"""The learned prior: its objective, gradient and optimum, and the choice of its settings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+from condmeta.inner.squared import SquaredState
+from condmeta.meta.ridge import METRICS, Frame, Model, Prior, learn_prior
+from condmeta.meta.ridge_choice import KAPPAS, NOISES, Halves, choose, evidence
+
+
+def draw(n_tasks=30, n=5, d=2, k=2, seed=0, effect=1.0, noise=0.5):
+    """Return rows of tasks whose weights are linear in Phi, and Phi standardised."""
+    rng = np.random.default_rng(seed)
+    Phi = rng.normal(size=(n_tasks, k))
+    Phi = (Phi - Phi.mean(axis=0)) / Phi.std(axis=0)
+    W = effect * Phi @ rng.normal(size=(k, d)) + [1.0] * d + 0.3 * rng.normal(size=(n_tasks, d))
+    X = rng.normal(size=(n_tasks, n, d))
+    y = np.einsum("tnd,td->tn", X, W) + noise * rng.normal(size=(n_tasks, n))
+    return X, y, Phi
+
+
+def flat(X, y):
+    return X.reshape(-1, X.shape[2]), y.ravel(), np.arange(len(X) + 1) * X.shape[1]
+
+
+def dense_objective(X, y, Phi, prior: Prior, kappa):
+    """J by the definition: dense normal densities, and the ridge."""
+    theta = prior.theta(Phi)
+    total = 0.0
+    for rows, label, mean in zip(X, y, theta, strict=True):
+        cov = prior.s2 * np.eye(len(label)) + rows @ prior.H @ rows.T
+        total += multivariate_normal.logpdf(label, rows @ mean, cov)
+    M = prior.W[:-1].T
+    return total - kappa / 2 * np.trace(M.T @ np.linalg.inv(prior.H) @ M)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kappa", [0.0, 3.0, np.inf])
+def test_gradient_is_that_of_the_objective(engine, metric, kappa):
+    X, y, Phi = draw(9, 4, 3)
+    model = Model(SquaredState.of(*flat(X, y)), Phi, metric, kappa, 1)
+    frame = Frame(model, model.start())
+    x = frame.origin + 0.5 * np.random.default_rng(1).normal(size=len(frame.origin))
+    gradient = frame.pull(x, model.evaluate(*frame.parts(x))[1])
+    values = [
+        [model.evaluate(*frame.parts(x + sign * h))[0] for sign in (1, -1)]
+        for h in 1e-5 * np.eye(len(x))
+    ]
+    np.testing.assert_allclose(gradient, [(up - down) / 2e-5 for up, down in values], atol=1e-7)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kappa", [0.5, 10.0])
+def test_objective_is_the_definition(metric, kappa):
+    X, y, Phi = draw(8, 4, 3)
+    found = learn_prior(SquaredState.of(*flat(X, y)), Phi, metric, kappa)
+    expected = dense_objective(X, y, Phi, found.prior, kappa)
+    assert found.objective == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kappa", [0.1, 10.0, np.inf])
+def test_objective_never_falls(metric, kappa):
+    X, y, Phi = draw(20, 3, 4)
+    trace: list[float] = []
+    learn_prior(SquaredState.of(*flat(X, y)), Phi, metric, kappa, tol=1e-6, trace=trace)
+    assert len(trace) > 3
+    assert np.diff(trace).min() >= -1e-9 * abs(trace[-1])
+
+
+def test_optimum_is_that_of_a_general_optimiser():
+    X, y, Phi = draw(25, 4, 2, 1)
+    kappa = 2.0
+
+    def loss(x):
+        H = np.diag(np.exp(x[4:6]))
+        prior = Prior(x[:4].reshape(2, 2), H, np.exp(x[6]))
+        return -dense_objective(X, y, Phi, prior, kappa)
+
+    start = np.concatenate([np.ones(4), [-2.0, -2.0, -1.0]])
+    theirs = minimize(loss, start, method="BFGS", options={"gtol": 1e-4})
+    ours = learn_prior(SquaredState.of(*flat(X, y)), Phi, "diagonal", kappa, tol=1e-6)
+    assert ours.objective == pytest.approx(-theirs.fun, abs=1e-6)
+    np.testing.assert_allclose(ours.prior.W.ravel(), theirs.x[:4], atol=1e-4)
+    np.testing.assert_allclose(np.diag(ours.prior.H), np.exp(theirs.x[4:6]), atol=1e-4)
+
+
+def test_engines_find_the_same_prior(monkeypatch):
+    X, y, Phi = draw(40, 5, 3)
+    stats, found = SquaredState.of(*flat(X, y)), []
+    for engine in ("numpy", ""):
+        monkeypatch.setenv("CONDMETA_ENGINE", engine)
+        found.append(learn_prior(stats, Phi, "full", 1.0).prior)
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+
+
+def test_infinite_kappa_leaves_side_information_out():
+    X, y, Phi = draw()
+    stats = SquaredState.of(*flat(X, y))
+    with_phi = learn_prior(stats, Phi, "diagonal", np.inf)
+    without = learn_prior(stats, Phi[:, :0], "diagonal", 1.0)
+    assert not with_phi.prior.W[:-1].any()
+    assert np.array_equal(with_phi.prior.W[-1], without.prior.W[-1])
+    tiny = learn_prior(stats, Phi, "diagonal", 1e9)
+    np.testing.assert_allclose(tiny.prior.W[-1], with_phi.prior.W[-1], atol=1e-4)
+
+
+def test_known_truth_is_found():
+    X, y, Phi = draw(3000, 8, 2, 2, noise=0.5)
+    prior = learn_prior(SquaredState.of(*flat(X, y)), Phi, "full", 0.1).prior
+    assert prior.s2 == pytest.approx(0.25, rel=0.03)
+    np.testing.assert_allclose(prior.H, 0.09 * np.eye(2), atol=0.01)
+
+
+def halves_of(X, y) -> Halves:
+    parts = slice(None), slice(1, None, 2), slice(0, None, 2)
+    return Halves(*(SquaredState.of(*flat(X[:, at], y[:, at])) for at in parts))
+
+
+def pick(X, y, Phi):
+    fold = np.arange(len(X)) % 5
+    return choose(halves_of(X, y), Phi, Phi, fold, tuple(METRICS), NOISES, KAPPAS)
+
+
+def test_side_information_that_pays_is_used():
+    choice = pick(*draw(60, 6, 2, 2))
+    assert choice.method == "held-out tasks"
+    assert choice.chosen.kappa <= 10
+
+
+def test_noise_is_left_out():
+    X, y, Phi = draw(60, 6, 3, 10, effect=0.0)
+    assert pick(X, y, Phi).chosen.kappa >= 100
+
+
+def test_few_tasks_are_chosen_by_the_evidence():
+    choice = pick(*draw(12, 6, 2, 1))
+    assert choice.method == "evidence"
+    assert choice.chosen.noise == "shared"
+    assert choice.chosen.kappa <= 10
+    assert pick(*draw(12, 6, 2, 1, effect=0.0)).chosen.kappa >= 10
+
+
+def test_evidence_is_the_density_with_the_map_integrated_out():
+    """Differences of the evidence, against one joint normal with a wide prior on b."""
+    X, y, Phi = draw(6, 3, 2, 2)
+    stats, wide = SquaredState.of(*flat(X, y)), 1e7
+    ours, theirs = [], []
+    for kappa in (0.5, 20.0):
+        learned = learn_prior(stats, Phi, "diagonal", kappa, tol=1e-5)
+        ours.append(evidence(stats, Phi, "diagonal", kappa, learned))
+        _, H, s2 = learned.prior
+        rows = [
+            np.einsum("nd,a->nad", x, phi).reshape(3, -1) for x, phi in zip(X, Phi, strict=True)
+        ]
+        design = np.vstack(rows)
+        cov = design @ np.kron(np.eye(2), H / kappa) @ design.T
+        flat_X = X.reshape(-1, 2)
+        cov += wide * flat_X @ flat_X.T + s2 * np.eye(18)
+        same = np.repeat(np.arange(6), 3)[:, None] == np.repeat(np.arange(6), 3)
+        cov += same * (flat_X @ H @ flat_X.T)
+        theirs.append(multivariate_normal.logpdf(y.ravel(), cov=cov))
+    assert np.diff(ours) == pytest.approx(np.diff(theirs), abs=1e-3)
