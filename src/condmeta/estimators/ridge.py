@@ -12,9 +12,9 @@ from condmeta.estimators.parameters import NON_NEGATIVE, jobs_of, one_of, or_aut
 from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import RealTarget
 from condmeta.estimators.task_store import TaskStore
-from condmeta.inner.posterior import Gaussian
+from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ridge import METRICS, Learned, Prior, learn_prior
+from condmeta.meta.ridge import METRICS, Learned, learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, LOOSE, NOISES, Choice, Halves, choose
 
 
@@ -179,8 +179,7 @@ class ConditionalRidge(RealTarget, Collecting):
         return choice, learned
 
     def _restore_inner(self) -> Gaussian:
-        factor = Prior(self._weights, self.H_, self.s2_).factor
-        return Gaussian(factor, self.s2_, self.noise_ == "per_task")
+        return Gaussian(lower_root(self.H_), self.s2_, self.noise_ == "per_task")
 
     def _solve(self, data: Prepared) -> TaskStore:
         stats = SquaredState.of(data.X, data.y, data.offsets)

@@ -26,16 +26,18 @@ BLOCK = 1 << 21  # numbers in the largest temporary of the NumPy engine
 
 @twin
 def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs):
-    """Return the posteriors of T tasks: z (T, d), sum of A^-1 (d, d), rss (T,), loglik (T,).
+    """Return what points say of T tasks: g (T, d), Q (d, d), rss (T,), loglik (T,).
 
     gram, moment, square, count: see `SquaredState`; theta (T, d); factor L (d, d), lower
-    triangular; s2 (T,). m = theta + L z; rss is the expected ||y - X w||^2, loglik the log density
-    of y, both given H and s2. Tasks are independent: the compiled twin runs chunks of them on
-    `n_jobs` threads.
+    triangular; s2 (T,). g = X^T (y - X m) / s2 is the gradient of loglik by theta, so that
+    m = theta + H g; loglik is the log density of y, rss the expected ||y - X w||^2 given y.
+    Q is the lower triangle of sum_t S_t L A_t^-1 / s2_t, or its diagonal if L is diagonal. Tasks
+    are independent: the compiled twin runs chunks of them on `n_jobs` threads.
     """
     T, d = theta.shape
-    whitened, inverses = np.empty((T, d)), np.zeros((d, d))
+    g, Q = np.empty((T, d)), np.zeros((d, d))
     rss, loglik = np.empty(T), np.empty(T)
+    diagonal = np.array_equal(factor, np.diag(np.diag(factor)))
     for lo in range(0, T, max(BLOCK // (d * d), 1)):
         part = slice(lo, lo + max(BLOCK // (d * d), 1))
         S, at, noise = gram[part], theta[part], s2[part]
@@ -44,19 +46,23 @@ def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs):
         logdet = 2 * np.log(np.einsum("tii->ti", np.linalg.cholesky(A))).sum(axis=1)
         fitted = np.einsum("tij,tj->ti", S, at)
         e = moment[part] - fitted  # X^T (y - X theta)
-        u = e @ factor
-        z = np.einsum("tij,tj->ti", inverse, u) / noise[:, None]
+        z = np.einsum("tij,tj->ti", inverse, e @ factor) / noise[:, None]
         move = z @ factor.T
+        moved = np.einsum("tij,tj->ti", S, move)
         residual = square[part] + np.einsum("ti,ti->t", at, fitted - 2 * moment[part])
         residual = np.maximum(residual, 0.0)  # ||y - X theta||^2
-        after = residual + np.einsum("ti,ti->t", move, np.einsum("tij,tj->ti", S, move) - 2 * e)
-        whitened[part] = z
-        inverses += inverse.sum(axis=0)
+        after = residual + np.einsum("ti,ti->t", move, moved - 2 * e)
+        g[part] = (e - moved) / noise[:, None]
+        if diagonal:
+            by_row = np.einsum("tij,tij->tj", S * np.diag(factor)[:, None], inverse)
+            Q += np.diag((by_row / noise[:, None]).sum(axis=0))
+        else:
+            Q += np.tril(((S @ factor) @ inverse / noise[:, None, None]).sum(axis=0))
         # tr(S P) = s2 tr(I - A^-1)
         rss[part] = np.maximum(after, 0.0) + noise * (d - np.einsum("tii->t", inverse))
-        surprise = (residual - np.einsum("ti,ti->t", u, z)) / noise
+        surprise = (residual - np.einsum("ti,ti->t", e, move)) / noise
         loglik[part] = -0.5 * (count[part] * np.log(2 * np.pi * noise) + logdet + surprise)
-    return whitened, inverses, rss, loglik
+    return g, Q, rss, loglik
 
 
 def precision(S, factor, s2) -> np.ndarray:
@@ -65,6 +71,15 @@ def precision(S, factor, s2) -> np.ndarray:
     A /= s2[:, None, None]
     A[:, np.arange(len(factor)), np.arange(len(factor))] += 1.0
     return A
+
+
+def lower_root(H) -> np.ndarray:
+    """Return L (d, d), lower triangular, with H = L L^T; H may be singular."""
+    # H = R R^T for its symmetric root R, and R = (Q T)^T = T^T Q^T with T^T lower triangular.
+    values, vectors = np.linalg.eigh(H)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    L = np.linalg.qr(root.T, mode="r").T
+    return np.ascontiguousarray(L * np.where(np.diag(L) < 0, -1.0, 1.0))
 
 
 class Posterior(NamedTuple):
@@ -110,11 +125,11 @@ class Gaussian:
         count = state.count.astype(float)
         statistics = *state[:3], count
         s2 = np.full(len(theta), self.s2)
-        z, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs)
+        g, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs)
         for _ in range(ROUNDS if self.own_noise else 0):
             s2 = (rss + PRIOR_POINTS * self.s2) / (count + PRIOR_POINTS)
-            z, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs)
-        return Posterior(theta + z @ self.factor.T, s2)
+            g, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs)
+        return Posterior(theta + g @ self.factor @ self.factor.T, s2)
 
     def spread(self, state: SquaredState, theta, rows, codes) -> np.ndarray:
         """Return the standard deviation of a new label at rows (N, d): root of x^T P x + s2.

@@ -93,7 +93,7 @@ def _held_out(halves: Halves, Phi, Phi_held, fold, candidates, n_jobs) -> dict[C
             theta = learned.prior.theta(Phi_held[held])
             for candidate in [c for c in total if (c.metric, c.kappa) == (metric, kappa)]:
                 own_noise = candidate.noise == "per_task"
-                inner = Gaussian(learned.prior.factor, learned.prior.s2, own_noise)
+                inner = Gaussian(learned.prior.L, learned.prior.s2, own_noise)
                 w = inner.posterior(support, theta, n_jobs).mean
                 errors = np.sqrt(query.squared_errors(w) / query.count)
                 total[candidate] += float(errors @ query.count)
@@ -132,7 +132,9 @@ def evidence(stats: SquaredState, Phi, metric: str, kappa: float, learned: Learn
     d = stats.moment.shape[1]
     k = 0 if np.isinf(kappa) else Phi.shape[1]
     phi = np.column_stack([Phi[:, :k], np.ones(len(Phi))])
-    L = learned.prior.factor
+    # The limit of a singular H exists, but not its terms one by one.
+    H = learned.prior.H
+    L = np.linalg.cholesky(H + max(1e-10 * np.trace(H) / d, SMALLEST) * np.eye(d))
     A = precision(stats.gram, L, np.full(len(phi), learned.prior.s2))
     pull = np.eye(d) - np.linalg.inv(A)
     Lambda = np.einsum("ta,tb,tij->aibj", phi, phi, pull, optimize=True).reshape(-1, (k + 1) * d)

@@ -254,20 +254,20 @@ nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta,
     need(factor, "factor", d, d);
     need(s2, "s2", T);
     const int64_t chunk = 256, chunks = pieces(int64_t(T), chunk), square_size = int64_t(d * d);
-    auto whitened = new_array<2>({T, d}), inverses = new_array<2>({d, d});
+    auto g = new_array<2>({T, d}), Q = new_array<2>({d, d});
     auto rss = new_array<1>({T}), loglik = new_array<1>({T});
     auto partial = new_array<2>({size_t(chunks), d * d});
     const PosteriorTasks run{gram.data(),  moment.data(), square.data(), count.data(),
                              theta.data(), factor.data(), s2.data(),     int64_t(d)};
-    const PosteriorArrays out{whitened.data(), rss.data(), loglik.data()};
+    const PosteriorArrays out{g.data(), rss.data(), loglik.data()};
     for_cells(chunks, 1, n_jobs, kernels().posterior_space(run.d), [&](int64_t begin, int64_t end, double* space) {
         for (int64_t at = begin; at < end; ++at)
             kernels().posterior(run, out, at * chunk, std::min((at + 1) * chunk, int64_t(T)),
                                 partial.data() + at * square_size, space);
     });
     for (int64_t at = 0; at < chunks; ++at)  // in order, whatever the threads
-        for (int64_t i = 0; i < square_size; ++i) inverses.data()[i] += partial.data()[at * square_size + i];
-    return nb::make_tuple(whitened, inverses, rss, loglik);
+        for (int64_t i = 0; i < square_size; ++i) Q.data()[i] += partial.data()[at * square_size + i];
+    return nb::make_tuple(g, Q, rss, loglik);
 }
 
 }  // namespace

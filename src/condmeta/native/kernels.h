@@ -113,9 +113,9 @@ struct PosteriorTasks {
 };
 
 struct PosteriorArrays {
-    double* whitened;  // (T, d)
-    double* rss;       // (T,)
-    double* loglik;    // (T,)
+    double* g;       // (T, d)
+    double* rss;     // (T,)
+    double* loglik;  // (T,)
 };
 
 struct Kernels {
@@ -140,8 +140,8 @@ struct Kernels {
     void (*grid_curves)(const Tasks&, const Tasks&, const GridCurves&, int64_t begin, int64_t end, double* space);
     int64_t (*grid_curves_space)(int64_t n_max, int64_t m_max, int64_t d);
     void (*row_scores)(const RowScores&, int64_t begin, int64_t end);
-    // Tasks [begin, end); the sum of their A^-1 goes to `inverses` (d, d).
-    void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* inverses,
+    // Tasks [begin, end); their part of Q goes to `Q` (d, d).
+    void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* Q,
                       double* space);
     int64_t (*posterior_space)(int64_t d);
 };

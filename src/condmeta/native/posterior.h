@@ -11,14 +11,16 @@ namespace CONDMETA_ISA {
 INLINE int64_t packed(int64_t i) { return i * (i + 1) / 2; }
 
 struct PosteriorSpace {
-    vec *S, *A, *inverses;                          // packed
-    vec *whole;                                     // (d, d), S L
+    vec *S, *A, *inverse;                           // packed
+    vec *whole, *dense, *Q;                         // (d, d): S L, A^-1, and the sum of S L A^-1 / s2
     vec *theta, *moment, *e, *u, *t, *v, *fitted;  // (d,)
 
     PosteriorSpace(Space& space, int64_t d) {
-        vec **matrices[] = {&S, &A, &inverses}, **vectors[] = {&theta, &moment, &e, &u, &t, &v, &fitted};
+        vec **matrices[] = {&S, &A, &inverse}, **vectors[] = {&theta, &moment, &e, &u, &t, &v, &fitted};
         for (vec** matrix : matrices) *matrix = (vec*)space.take(W * packed(d));
         whole = (vec*)space.take(W * d * d);
+        dense = (vec*)space.take(W * d * d);
+        Q = (vec*)space.take(W * d * d);
         for (vec** vector : vectors) *vector = (vec*)space.take(W * d);
     }
 };
@@ -108,6 +110,30 @@ INLINE void invert_lower(vec* C, vec* sums, int64_t d) {
     }
 }
 
+// Q += weight S L A^-1, its lower triangle; of a diagonal L the diagonal alone.
+INLINE void add_to_Q(const PosteriorSpace& at, const double* L, bool diagonal, vec weight, int64_t d) {
+    if (diagonal) {
+        for (int64_t i = 0; i < d; ++i) {  // sum_j S_ij l_j (A^-1)_ij, for both places of a pair
+            vec total = {};
+            for (int64_t j = 0; j < i; ++j) {
+                const vec both = at.S[packed(i) + j] * at.inverse[packed(i) + j];
+                total += both * L[j * d + j];
+                at.Q[j * d + j] += weight * both * L[i * d + i];
+            }
+            at.Q[i * d + i] += weight * (total + at.S[packed(i) + i] * at.inverse[packed(i) + i] * L[i * d + i]);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < d; ++i)
+        for (int64_t j = 0; j <= i; ++j) at.dense[i * d + j] = at.dense[j * d + i] = at.inverse[packed(i) + j];
+    for (int64_t i = 0; i < d; ++i)
+        for (int64_t k = 0; k < d; ++k) {
+            const vec left = weight * at.whole[i * d + k];
+            const vec* row = at.dense + k * d;
+            for (int64_t j = 0; j <= i; ++j) at.Q[i * d + j] += left * row[j];
+        }
+}
+
 // The W tasks from `first` on, of which `live` are real: lanes beyond repeat the last and count for nothing.
 static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& out, bool diagonal, int64_t first,
                             int64_t live, const PosteriorSpace& at) {
@@ -144,58 +170,60 @@ static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& ou
     precision(at, run.factor, diagonal, s2, d);
     const vec logdet = cholesky(at.A, d);
     invert_lower(at.A, at.t, d);
-    vec explained = {}, trace = {};
+    vec trace = {};
     for (int64_t i = 0; i < d; ++i) at.v[i] = vec{};
-    for (int64_t k = 0; k < d; ++k) {  // t = D u, v = D^T t, and D^T D adds to the sum of A^-1
+    for (int64_t i = 0; i < packed(d); ++i) at.inverse[i] = vec{};
+    for (int64_t k = 0; k < d; ++k) {  // t = D u, v = D^T t, A^-1 = D^T D
         const vec* row = at.A + packed(k);
         vec t = {};
-        for (int64_t j = 0; j <= k; ++j) {
-            t += row[j] * at.u[j];
-            trace += row[j] * row[j];
-        }
-        explained += t * t;
+        for (int64_t j = 0; j <= k; ++j) t += row[j] * at.u[j];
         for (int64_t i = 0; i <= k; ++i) {
             at.v[i] += row[i] * t;
-            const vec weighted = row[i] * weight;
-            vec* sums = at.inverses + packed(i);
-            for (int64_t j = 0; j <= i; ++j) sums[j] += weighted * row[j];
+            vec* inverse = at.inverse + packed(i);
+            for (int64_t j = 0; j <= i; ++j) inverse[j] += row[i] * row[j];
         }
     }
-    for (int64_t i = 0; i < d; ++i) at.v[i] = at.v[i] / s2;  // z
-    for (int64_t i = 0; i < d; ++i) {                        // the move L z, in u
+    for (int64_t i = 0; i < d; ++i) {
+        trace += at.inverse[packed(i) + i];
+        at.v[i] = at.v[i] / s2;  // z
+    }
+    add_to_Q(at, run.factor, diagonal, weight / s2, d);
+    for (int64_t i = 0; i < d; ++i) {  // the move L z, in u
         vec move = {};
         for (int64_t j = diagonal ? i : 0; j <= i; ++j) move += at.v[j] * run.factor[i * d + j];
         at.u[i] = move;
     }
     symmetric_times(at.S, at.u, d, at.fitted);
-    vec after = residual;
-    for (int64_t i = 0; i < d; ++i) after += at.u[i] * (at.fitted[i] - 2.0 * at.e[i]);
+    vec after = residual, explained = {};
+    for (int64_t i = 0; i < d; ++i) {
+        after += at.u[i] * (at.fitted[i] - 2.0 * at.e[i]);
+        explained += at.u[i] * at.e[i];
+        at.v[i] = (at.e[i] - at.fitted[i]) / s2;  // g
+    }
     const vec rss = at_least_zero(after) + s2 * (double(d) - trace);
-    const vec surprise = (residual - explained / s2) / s2;
+    const vec surprise = (residual - explained) / s2;
     for (int lane = 0; lane < live; ++lane) {
         const int64_t t = task[lane];
-        for (int64_t i = 0; i < d; ++i) out.whitened[t * d + i] = at.v[i][lane];
+        for (int64_t i = 0; i < d; ++i) out.g[t * d + i] = at.v[i][lane];
         out.rss[t] = rss[lane];
         const double normal = count[lane] * __builtin_log(6.283185307179586477 * s2[lane]);
         out.loglik[t] = -0.5 * (normal + logdet[lane] + surprise[lane]);
     }
 }
 
-// Tasks [begin, end); the sum of their A^-1 goes to `inverses` (d, d).
+// Tasks [begin, end); their part of Q goes to `Q` (d, d).
 static void posterior_range(const PosteriorTasks& run, const PosteriorArrays& out, int64_t begin, int64_t end,
-                            double* inverses, double* memory) {
+                            double* Q, double* memory) {
     Space space{memory};
     const int64_t d = run.d;
     const PosteriorSpace at(space, d);
     bool diagonal = true;
     for (int64_t i = 0; i < d; ++i)
         for (int64_t j = 0; j < i; ++j) diagonal = diagonal && run.factor[i * d + j] == 0.0;
-    for (int64_t i = 0; i < packed(d); ++i) at.inverses[i] = vec{};
+    for (int64_t i = 0; i < d * d; ++i) at.Q[i] = vec{};
     for (int64_t first = begin; first < end; first += W)
         posterior_lanes(run, out, diagonal, first, end - first < W ? end - first : W, at);
-    for (int64_t i = 0; i < d; ++i)
-        for (int64_t j = 0; j <= i; ++j)
-            inverses[i * d + j] = inverses[j * d + i] = sum(at.inverses[packed(i) + j]);
+    for (int64_t i = 0; i < d * d; ++i) Q[i] = sum(at.Q[i]);
 }
 
 static int64_t posterior_space(int64_t d) {

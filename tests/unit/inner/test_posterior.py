@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from condmeta.engine import compiled_core
-from condmeta.inner.posterior import Gaussian, posterior_pass
+from condmeta.inner.posterior import Gaussian, lower_root, posterior_pass
 from condmeta.inner.squared import SquaredState
 
 native = pytest.mark.skipif(compiled_core() is None, reason="the compiled core was not built")
@@ -36,7 +36,7 @@ def run(function, X, y, offsets, theta, L, s2, n_jobs=1):
 def test_dense_formulas(engine, shape):
     sizes = [4, 1, 0, 9, 2]
     X, y, offsets, theta, L, s2 = draw(sizes, 3, shape=shape)
-    z, inverses, rss, loglik = run(posterior_pass, X, y, offsets, theta, L, s2)
+    g, Q, rss, loglik = run(posterior_pass, X, y, offsets, theta, L, s2)
     H, total = L @ L.T, np.zeros((3, 3))
     for t, n in enumerate(sizes):
         at = slice(offsets[t], offsets[t + 1])
@@ -44,13 +44,16 @@ def test_dense_formulas(engine, shape):
         gain = H @ X[at].T @ np.linalg.inv(cov)
         m = theta[t] + gain @ (y[at] - X[at] @ theta[t])
         P = H - gain @ X[at] @ H
-        np.testing.assert_allclose(theta[t] + L @ z[t], m, atol=1e-12)
+        np.testing.assert_allclose(theta[t] + H @ g[t], m, atol=1e-12)
+        np.testing.assert_allclose(g[t], X[at].T @ (y[at] - X[at] @ m) / s2[t], atol=1e-11)
         expected = np.sum((y[at] - X[at] @ m) ** 2) + np.trace(X[at] @ P @ X[at].T)
         np.testing.assert_allclose(rss[t], expected, atol=1e-11)
         density = multivariate_normal.logpdf(y[at], X[at] @ theta[t], cov) if n else 0.0
         np.testing.assert_allclose(loglik[t], density, atol=1e-11)
-        total += np.linalg.inv(np.eye(3) + L.T @ X[at].T @ X[at] @ L / s2[t])
-    np.testing.assert_allclose(inverses, total, atol=1e-11)
+        S = X[at].T @ X[at]
+        total += S @ L @ np.linalg.inv(np.eye(3) + L.T @ S @ L / s2[t]) / s2[t]
+    expected = np.tril(total) if shape == "full" else np.diag(np.diag(total))
+    np.testing.assert_allclose(Q, expected, atol=1e-11)
 
 
 @native
@@ -108,6 +111,14 @@ def test_no_points_give_theta_and_the_prior_spread(engine):
     rows = np.eye(3)
     std = inner.spread(stats, theta, rows, np.zeros(3, np.int64))
     np.testing.assert_allclose(std**2, np.diag(L @ L.T) + 0.5)
+
+
+def test_lower_root_of_a_singular_matrix():
+    B = np.random.default_rng(0).normal(size=(4, 2))
+    L = lower_root(B @ B.T)
+    np.testing.assert_allclose(L @ L.T, B @ B.T, atol=1e-12)
+    assert np.array_equal(L, np.tril(L))
+    assert np.array_equal(lower_root(np.diag([4.0, 0.0])), np.diag([2.0, 0.0]))
 
 
 def test_spread_is_that_of_the_posterior(engine):

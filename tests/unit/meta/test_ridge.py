@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ridge import METRICS, Frame, Model, Prior, learn_prior
+from condmeta.meta.ridge import METRICS, Frame, Model, learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, NOISES, Halves, choose, evidence
 
 
@@ -27,28 +27,27 @@ def flat(X, y):
     return X.reshape(-1, X.shape[2]), y.ravel(), np.arange(len(X) + 1) * X.shape[1]
 
 
-def dense_objective(X, y, Phi, prior: Prior, kappa):
+def dense_objective(X, y, Phi, W, H, s2, kappa):
     """J by the definition: dense normal densities, and the ridge."""
-    theta = prior.theta(Phi)
     total = 0.0
-    for rows, label, mean in zip(X, y, theta, strict=True):
-        cov = prior.s2 * np.eye(len(label)) + rows @ prior.H @ rows.T
+    for rows, label, mean in zip(X, y, Phi @ W[:-1] + W[-1], strict=True):
+        cov = s2 * np.eye(len(label)) + rows @ H @ rows.T
         total += multivariate_normal.logpdf(label, rows @ mean, cov)
-    M = prior.W[:-1].T
-    return total - kappa / 2 * np.trace(M.T @ np.linalg.inv(prior.H) @ M)
+    M = W[:-1].T
+    return total - kappa / 2 * np.trace(M.T @ np.linalg.inv(H) @ M)
 
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kappa", [0.0, 3.0, np.inf])
 def test_gradient_is_that_of_the_objective(engine, metric, kappa):
     X, y, Phi = draw(9, 4, 3)
-    model = Model(SquaredState.of(*flat(X, y)), Phi, metric, kappa, 1)
-    frame = Frame(model, model.start())
-    x = frame.origin + 0.5 * np.random.default_rng(1).normal(size=len(frame.origin))
-    gradient = frame.pull(x, model.evaluate(*frame.parts(x))[1])
+    model = Model(SquaredState.of(*flat(X, y)), Phi, kappa, 1)
+    frame = Frame(model, model.adopt(model.start(), metric), metric)
+    x = 0.5 * np.random.default_rng(1).normal(size=frame.size)
+    gradient = frame.pull(model.evaluate(frame.prior(x))[1])
     values = [
-        [model.evaluate(*frame.parts(x + sign * h))[0] for sign in (1, -1)]
-        for h in 1e-5 * np.eye(len(x))
+        [model.evaluate(frame.prior(x + sign * h))[0] for sign in (1, -1)]
+        for h in 1e-5 * np.eye(frame.size)
     ]
     np.testing.assert_allclose(gradient, [(up - down) / 2e-5 for up, down in values], atol=1e-7)
 
@@ -58,7 +57,8 @@ def test_gradient_is_that_of_the_objective(engine, metric, kappa):
 def test_objective_is_the_definition(metric, kappa):
     X, y, Phi = draw(8, 4, 3)
     found = learn_prior(SquaredState.of(*flat(X, y)), Phi, metric, kappa)
-    expected = dense_objective(X, y, Phi, found.prior, kappa)
+    prior = found.prior
+    expected = dense_objective(X, y, Phi, prior.W, prior.H, prior.s2, kappa)
     assert found.objective == pytest.approx(expected, abs=1e-8)
 
 
@@ -78,8 +78,7 @@ def test_optimum_is_that_of_a_general_optimiser():
 
     def loss(x):
         H = np.diag(np.exp(x[4:6]))
-        prior = Prior(x[:4].reshape(2, 2), H, np.exp(x[6]))
-        return -dense_objective(X, y, Phi, prior, kappa)
+        return -dense_objective(X, y, Phi, x[:4].reshape(2, 2), H, np.exp(x[6]), kappa)
 
     start = np.concatenate([np.ones(4), [-2.0, -2.0, -1.0]])
     theirs = minimize(loss, start, method="BFGS", options={"gtol": 1e-4})
@@ -95,8 +94,9 @@ def test_engines_find_the_same_prior(monkeypatch):
     for engine in ("numpy", ""):
         monkeypatch.setenv("CONDMETA_ENGINE", engine)
         found.append(learn_prior(stats, Phi, "full", 1.0).prior)
-    for a, b in zip(*found, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+    for name in ("W", "H", "s2"):
+        ours, theirs = (getattr(prior, name) for prior in found)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
 
 
 def test_infinite_kappa_leaves_side_information_out():
@@ -108,6 +108,19 @@ def test_infinite_kappa_leaves_side_information_out():
     assert np.array_equal(with_phi.prior.W[-1], without.prior.W[-1])
     tiny = learn_prior(stats, Phi, "diagonal", 1e9)
     np.testing.assert_allclose(tiny.prior.W[-1], with_phi.prior.W[-1], atol=1e-4)
+
+
+def test_singular_metric_is_no_obstacle():
+    """Tasks that differ in one direction only: H has rank one."""
+    rng = np.random.default_rng(0)
+    w = 1.0 + rng.normal(size=(200, 1)) * [1.0, 1.0, 0.0]
+    X = rng.normal(size=(200, 5, 3))
+    y = np.einsum("tnd,td->tn", X, w) + 0.3 * rng.normal(size=(200, 5))
+    stats, Phi = SquaredState.of(*flat(X, y)), np.empty((200, 0))
+    found = learn_prior(stats, Phi, "full", np.inf, tol=1e-5)
+    assert found.passes < 150
+    np.testing.assert_allclose(found.prior.H, np.outer([1, 1, 0], [1, 1, 0]), atol=0.25)
+    assert np.linalg.eigvalsh(found.prior.H)[:2].max() < 0.02
 
 
 def test_known_truth_is_found():
@@ -154,7 +167,7 @@ def test_evidence_is_the_density_with_the_map_integrated_out():
     for kappa in (0.5, 20.0):
         learned = learn_prior(stats, Phi, "diagonal", kappa, tol=1e-5)
         ours.append(evidence(stats, Phi, "diagonal", kappa, learned))
-        _, H, s2 = learned.prior
+        H, s2 = learned.prior.H, learned.prior.s2
         rows = [
             np.einsum("nd,a->nad", x, phi).reshape(3, -1) for x, phi in zip(X, Phi, strict=True)
         ]
