@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.estimators.units import Units
-from condmeta.inner.squared import SquaredState
+from condmeta.inner.scatter import Scatter
 from condmeta.meta.ridge_choice import FOLDS
 from condmeta.tasks import TaskTable
 from condmeta.tasks.ids import show_ids
@@ -18,43 +17,39 @@ SAMPLE = 1000  # tasks whose halves are kept apart, to choose by
 
 
 class Collected(NamedTuple):
-    """Statistics of T tasks, in the units that the first call froze.
+    """Statistics of T tasks, which do not depend on how or with which others they came.
 
     Attributes
     ----------
     ids : (T,) object array
-    whole : SquaredState of all tasks
-    x_sum : (width,) array
-        Sum of the rows over all tasks.
+    whole : Scatter of all tasks
     table : TaskTable or None
         Raw side rows of the tasks that have one, where the map reads these alone.
     Phi : (T, k) array or None
         Features, where the map reads points, which are not kept.
     keys : (T,) uint64 array
-        Hashes of the ids: the tasks with the smallest are the sample, whatever the order in which
-        tasks came.
+        Hashes of the ids: the tasks with the smallest are the sample.
     sample : (m,) int array
         Positions of the sampled tasks, by rising key.
-    support, query : SquaredState of the sampled tasks
+    support, query : Scatter of the sampled tasks
         Every second point, from the second on, and the others.
     Phi_support : (m, k) array or None
         Features of the sampled tasks from their support alone, where Phi is kept.
     """
 
     ids: np.ndarray
-    whole: SquaredState
-    x_sum: np.ndarray
+    whole: Scatter
     table: TaskTable | None
     Phi: np.ndarray | None
     keys: np.ndarray
     sample: np.ndarray
-    support: SquaredState
-    query: SquaredState
+    support: Scatter
+    query: Scatter
     Phi_support: np.ndarray | None
 
     @classmethod
     def of(cls, ids, X, y, offsets, table=None, Phi=None, features=None) -> Collected:
-        """Collect the tasks of one call: rows X (N, width), y (N,), offsets (T+1,).
+        """Collect the tasks of one call: points X (N, d), y (N,), offsets (T+1,).
 
         `features(tasks, X, y, offsets)` gives Phi of the tasks at some positions from these points
         of theirs, for a map that reads the points themselves.
@@ -66,10 +61,9 @@ class Collected(NamedTuple):
         Phi_support = None if Phi is None else Phi[sample]
         if features is not None:
             Phi_support = features(sample, *first)
-        return cls(
-            ids, SquaredState.of(X, y, offsets), X.sum(axis=0), table, Phi, keys, sample,
-            SquaredState.of(*first), SquaredState.of(*second), Phi_support,
-        )  # fmt: skip
+        whole = Scatter.of(X, y, offsets)
+        halves = Scatter.of(*first), Scatter.of(*second)
+        return cls(ids, whole, table, Phi, keys, sample, *halves, Phi_support)
 
     def refuse(self, ids, remedy: str) -> None:
         """Say so when some ids are known already."""
@@ -89,14 +83,13 @@ class Collected(NamedTuple):
             table = self.table.concat(other.table)
         return Collected(
             np.concatenate([self.ids, other.ids]),
-            _stack(self.whole, other.whole),
-            self.x_sum + other.x_sum,
+            self.whole.join(other.whole),
             table,
             _both(self.Phi, other.Phi),
             keys,
             at[order],
-            _stack(self.support, other.support).take(order),
-            _stack(self.query, other.query).take(order),
+            self.support.join(other.support).take(order),
+            self.query.join(other.query).take(order),
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
         )
 
@@ -104,23 +97,15 @@ class Collected(NamedTuple):
         """Return it with further points of the tasks at positions `at`."""
         sizes = np.zeros(len(self.ids), np.int64)
         sizes[at] = np.diff(offsets)
-        before = self.whole.count.astype(np.int64)
         rows = np.argsort(np.repeat(at, np.diff(offsets)), kind="stable")
         X, y, offsets = X[rows], y[rows], np.concatenate([[0], np.cumsum(sizes)])
+        before = self.whole.count
         support, query = (
-            part.extend(*_chosen(X, y, offsets, self.sample, half, before))
+            part.extend(Scatter.of(*_chosen(X, y, offsets, self.sample, half, before)))
             for part, half in ((self.support, True), (self.query, False))
         )
-        whole = self.whole.extend(X, y, offsets)
-        return self._replace(
-            whole=whole, x_sum=self.x_sum + X.sum(axis=0), support=support, query=query
-        )
-
-    def restated(self, units: Units) -> Collected:
-        """Return the statistics in other units."""
-        whole, support, query = map(units.change, (self.whole, self.support, self.query))
-        x_sum = self.x_sum @ units.B
-        return self._replace(whole=whole, support=support, query=query, x_sum=x_sum)
+        whole = self.whole.extend(Scatter.of(X, y, offsets))
+        return self._replace(whole=whole, support=support, query=query)
 
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points: the sample, then the rest by their keys.
@@ -133,23 +118,6 @@ class Collected(NamedTuple):
     def folds(self) -> np.ndarray:
         """Return when each task of the sample is left out."""
         return np.arange(len(self.sample)) % FOLDS
-
-    def overall_units(self, scale: str, fit_intercept: bool) -> Units:
-        """Return the units in which all rows, not those of the first call alone, are scaled."""
-        width = len(self.x_sum)
-        B, shift, n = np.eye(width), 0.0, self.whole.count.sum()
-        if scale == "standard":
-            d = width - fit_intercept
-            mean = self.x_sum[:d] / n
-            square = np.einsum("tii->i", self.whole.gram)[:d] / n
-            spread = np.sqrt(np.maximum(square - mean**2, 0.0))
-            varies = np.flatnonzero(spread > 1e-12 * np.sqrt(square))
-            B[varies, varies] = 1 / spread[varies]
-            if fit_intercept:
-                B[d, varies] = -mean[varies] / spread[varies]
-        if fit_intercept:
-            shift = -self.whole.moment[:, -1].sum() / n
-        return Units(B, float(shift))
 
 
 def _key(task) -> int:
@@ -173,7 +141,3 @@ def _chosen(X, y, offsets, tasks, half: bool, before=None):
 
 def _both(a, b):
     return None if a is None else np.concatenate([a, b])
-
-
-def _stack(a: SquaredState, b: SquaredState) -> SquaredState:
-    return SquaredState(*map(np.concatenate, zip(a, b, strict=True)))

@@ -7,6 +7,8 @@ import numpy as np
 from condmeta import engine
 from condmeta.estimators.base import TaskLearner
 from condmeta.estimators.collected import Collected
+from condmeta.estimators.conditioning import halves
+from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.serving import atomic
 from condmeta.feature_maps import ComposedMap
 from condmeta.tasks import TaskSet
@@ -19,7 +21,7 @@ class Collecting(TaskLearner):
         engine.warn_if_slow(tasks.X.size)
         self._freeze(tasks, points)
         self._state = self._collect(tasks, points)
-        self._conclude()
+        self._learn_again()
 
     @atomic
     def partial_fit(self, X, y=None, *, task=None, side_info=None):
@@ -56,27 +58,53 @@ class Collecting(TaskLearner):
     def _collect(self, tasks: TaskSet, points: TaskSet | None) -> Collected:
         """Return the statistics of tasks, and their side rows or features."""
         if not self._map.reads_points:
-            prep, table = self._head.preparation, tasks.side
+            table = tasks.side
             if table is not None:
                 table = table.take(tasks.ids[table.has(tasks.ids)])
-            rows = prep.rows(tasks.X), prep.target(tasks.y), tasks.offsets
-            return Collected.of(tasks.ids, *rows, table)
-        data = self._prepare(tasks, points)
-        rows, d = (data.X, data.y, data.offsets), self.n_features_in_
-        features = None
+            return Collected.of(tasks.ids, *self._raw(tasks), table)
+        Phi, features, prep = self._prepare(tasks, points).Phi, None, self._head.preparation
         if points is None and self.conditioning == "shared":
 
             def features(at, X, y, offsets):
-                return self._features(data.ids[at], tasks.side, (X[:, :d], y, offsets))
+                own = prep.scaled(X), prep.target(y), offsets
+                return self._features(tasks.ids[at], tasks.side, own)
 
-        return Collected.of(data.ids, *rows, None, data.Phi, features)
+        elif points is None:  # the first half of a task's points only conditions
+            mask, _, offsets = halves(tasks.offsets)
+            X, y, _ = self._raw(tasks)
+            return Collected.of(tasks.ids, X[~mask], y[~mask], offsets, None, Phi)
+        return Collected.of(tasks.ids, *self._raw(tasks), None, Phi, features)
+
+    def _raw(self, tasks: TaskSet):
+        """Return X, y and offsets in units that no other task has a say in."""
+        by_row = self.scale == "rows"
+        X = self._head.preparation.scaled(tasks.X) if by_row else tasks.X
+        return X, tasks.y, tasks.offsets
+
+    def _overall(self, order) -> Preparation:
+        """Return the scales of all rows, whatever the first call froze."""
+        mean, spread = self._state.whole.take(order).overall()
+        d = self.n_features_in_
+        x_mean, x_scale = np.zeros(d), np.ones(d)
+        if self.scale == "standard":
+            reach = np.abs(mean[:d]) + spread[:d]
+            varies = spread[:d] > 1e-12 * reach
+            x_scale[varies] = spread[:d][varies]
+            x_mean[varies] = mean[:d][varies] * self.fit_intercept
+        y_offset = float(mean[d]) if self.fit_intercept else 0.0
+        return Preparation(self.scale, self.fit_intercept, x_mean, x_scale, y_offset)
 
     def _ready(self) -> None:
         super()._ready()
         if self.__dict__.get("_stale"):
-            if not self._map.reads_points:
-                self._refit_map()
-            self._conclude()
+            self._learn_again()
+            self._stale = False
+
+    def _learn_again(self) -> None:
+        """Learn from all that was collected."""
+        if not self._map.reads_points:
+            self._refit_map()
+        self._conclude()
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in self.__dict__ or super().__sklearn_is_fitted__()
@@ -86,7 +114,7 @@ class Collecting(TaskLearner):
         state, fmap = self._state, ComposedMap(self.feature_map)
         table = state.table
         if table is not None and fmap.reads_table:
-            present = state.ids[state.whole.count > 0]
+            present = state.ids[state.order()]
             table = table.take(present[table.has(present)])
         self._map = fmap.fit(table if fmap.reads_table else None)
         self.side_features_ = list(fmap.names_out_)
@@ -99,7 +127,7 @@ class Collecting(TaskLearner):
         trained, self._phi_mean = state.whole.count > 0, None
         Phi = np.empty((len(state.ids), self._map.n_features_out))
         Phi[trained] = self._features(state.ids[trained], state.table, None)
-        self._phi_mean = Phi[trained].mean(axis=0)
+        self._phi_mean = Phi[state.order()].mean(axis=0)
         if not trained.all():
             Phi[~trained] = self._features(state.ids[~trained], state.table, None)
         return Phi
@@ -109,11 +137,11 @@ class Collecting(TaskLearner):
         if self.__dict__.get("_state") is None:
             return
         known = np.setdiff1d(np.arange(len(tasks)), new)
-        prep, state = self._head.preparation, self._state
+        state = self._state
         if len(known):
             part = tasks.subset(known)
             at = self._store.positions(part.ids.tolist())
-            state = state.extend(at, prep.rows(part.X), prep.target(part.y), part.offsets)
+            state = state.extend(at, *self._raw(part))
         if len(new):
             state = state.join(self._collect(tasks.subset(new), points))
         self._state = state

@@ -9,10 +9,13 @@ from condmeta.estimators.base import Prepared
 from condmeta.estimators.collecting import Collecting
 from condmeta.estimators.inputs import METADATA
 from condmeta.estimators.parameters import NON_NEGATIVE, jobs_of, one_of, or_auto
+from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import RealTarget
 from condmeta.estimators.task_store import TaskStore
+from condmeta.estimators.units import Exchange
 from condmeta.inner.posterior import Gaussian, lower_root
+from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ridge import METRICS, Learned, learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, LOOSE, NOISES, Choice, Halves, choose
@@ -130,9 +133,9 @@ class ConditionalRidge(RealTarget, Collecting):
         state, Phi = self._state, self._collected_features()
         order = state.order()
         rotation = Rotation.learn(Phi[order])
-        units = state.overall_units(self.scale, self.fit_intercept)
+        overall, frozen = self._overall(order), self._head.preparation
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
-            choice, learned = self._learn_prior(order, rotation, units, Phi)
+            choice, learned = self._learn_prior(order, rotation, overall, Phi)
         self.metric_, self.noise_, self.kappa_ = choice.chosen
         self.choice_ = [
             candidate._asdict() | {"score": score}
@@ -140,24 +143,24 @@ class ConditionalRidge(RealTarget, Collecting):
         ]
         self.n_iter_, self.objective_ = learned.passes, learned.objective
         self.n_tasks_ = len(order)
-        self.H_ = units.old_covariance(learned.prior.H)
+        exchange = Exchange.between(overall, frozen)
+        self.H_ = exchange.covariance(learned.prior.H)
         self.s2_ = learned.prior.s2
-        self._weights = units.old_weights(rotation.undo(learned.prior.W))
+        self._weights = exchange.map(rotation.undo(learned.prior.W))
         self._phi_mean = Phi[order].mean(axis=0)
         self._inner = self._restore_inner()
         self._head = self._head._replace(inner=self._inner, resumable=not self._map.reads_points)
         self._store = None
         if self.keep_tasks:
-            self._store = self._stored(state.ids, state.whole, self._theta(Phi))
-        self._stale = False
+            self._store = self._stored(state.ids, _in(frozen, state.whole), self._theta(Phi))
 
-    def _learn_prior(self, order, rotation, units, Phi) -> tuple[Choice, Learned]:
+    def _learn_prior(self, order, rotation, overall, Phi) -> tuple[Choice, Learned]:
         """Choose on the sample, then fit to all tasks."""
         state, jobs = self._state, jobs_of(self)
         m = len(state.sample)  # the first tasks of `order`
-        whole, Z = units.change(state.whole.take(order)), rotation.apply(Phi[order])
+        whole, Z = _in(overall, state.whole.take(order)), rotation.apply(Phi[order])
         halves = Halves(
-            whole.take(slice(m)), units.change(state.support), units.change(state.query)
+            whole.take(slice(m)), _in(overall, state.support), _in(overall, state.query)
         )
         shown = Z[:m] if state.Phi is None else rotation.apply(state.Phi_support)
         choice = choose(
@@ -219,3 +222,9 @@ class ConditionalRidge(RealTarget, Collecting):
             for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
                 mine[at >= 0] = theirs[at[at >= 0]]
         return predicted, call.restore(self._head.spread(call.X, codes, theta, stats))
+
+
+def _in(preparation: Preparation, part: Scatter) -> SquaredState:
+    """Return the statistics of prepared rows."""
+    mean = np.append(preparation.x_mean, preparation.y_offset)
+    return part.statistics(mean, preparation.x_scale, preparation.fit_intercept)

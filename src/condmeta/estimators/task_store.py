@@ -96,7 +96,7 @@ class TaskStore:
             alone, own_state = go_on(zeros, own_state)
             own = _put_rows(own, at, alone.coef)
         elif own is not None:
-            own = _put_rows(own, at, part.state.coef(zeros, inner.lam))
+            own = _put_rows(own, at, inner.coef(part.state, zeros))
         sizes = _put_rows(self.sizes, at, self.sizes[at] + np.diff(offsets))
         gap = None if self.gap is None else _put_rows(self.gap, at, part.gap)
         return TaskStore(self.ids, sizes, self.theta, coef, own, gap, state, own_state)

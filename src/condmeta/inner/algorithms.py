@@ -69,6 +69,10 @@ class Batch:
         """Whether further points can be added exactly: for the squared loss alone."""
         return getattr(self.loss, "name", None) == "squared"
 
+    def coef(self, state: SquaredState, theta) -> np.ndarray:
+        """Return the minimisers (T, d) of tasks from their statistics."""
+        return state.coef(theta, self.lam)
+
     def solve(self, theta, X, y):
         """Return the minimiser, the meta-gradient and the duality gap."""
         offsets = np.array([0, len(y)])
@@ -81,7 +85,7 @@ class Batch:
         """Solve each task around its theta; with `state`, on its earlier points as well."""
         if state is not None:
             state = state.extend(X, y, offsets)
-            return Solved(state.coef(theta, self.lam), np.zeros(len(theta)), state)
+            return Solved(self.coef(state, theta), np.zeros(len(theta)), state)
         coef, _, gap, _ = batch_tasks(theta, X, y, offsets, self.lam, self.loss, self.tol, n_jobs)
         if self.resumable:
             kept = SquaredState.start(*theta.shape).extend(X, y, offsets) if keep_state else None

@@ -120,6 +120,10 @@ class Gaussian:
         mean = self.posterior(state, theta, n_jobs).mean
         return Solved(mean, np.zeros(len(mean)), state if keep_state else None)
 
+    def coef(self, state: SquaredState, theta) -> np.ndarray:
+        """Return the posterior means (T, d) of tasks from their statistics."""
+        return self.posterior(state, theta).mean
+
     def posterior(self, state: SquaredState, theta, n_jobs=1) -> Posterior:
         """Return the posterior means and the noise of tasks."""
         count = state.count.astype(float)
