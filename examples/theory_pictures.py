@@ -112,7 +112,13 @@ def draw_bounds(learned: dict, tasks, fixed: dict, points):
     figure = new_figure(8.4, 4.2)
     left, right = figure.subplots(1, 2, sharey=True)
     panels = [
-        (left, learned, tasks, "training tasks T, of n = 8 points each", "Theorem 2: bias learned from T tasks"),
+        (
+            left,
+            learned,
+            tasks,
+            "training tasks T (n = 8)",
+            "Theorem 2: bias learned from T tasks",
+        ),
         (right, fixed, points, "points of a task n", "Theorem 1: bias given"),
     ]
     for ax, curves, x, label, title in panels:

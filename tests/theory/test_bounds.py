@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from condmeta.environments import Circle, Clusters
 from condmeta.errors import DataError
 from condmeta.inner import batch
+from condmeta.losses import get_loss
 from condmeta.tasks import TaskSet
 from condmeta.theory import (
     bound_fixed,
@@ -111,6 +112,40 @@ def test_stability_is_within_a_factor_of_two_of_the_truth():
         gaps.append(9.0 - np.abs(X @ w - y).mean())
     ratio = np.mean(gaps) / stability(lam, n)
     assert 0.49 <= ratio <= 1
+
+
+@pytest.mark.parametrize("loss", ["absolute", "huber", "pinball"])
+def test_gradient_bound_holds_and_is_reached(loss):
+    rng, L = np.random.default_rng(0), get_loss(loss).lipschitz
+    for n in (1, 5, 20):
+        X, Phi = rng.normal(size=(n, 3)), rng.normal(size=2)
+        y = 100 + rng.normal(size=n)
+        R, K = np.linalg.norm(X, axis=1).max(), np.linalg.norm(Phi)
+        gradient = batch(rng.normal(size=3), X, y, 50.0, loss).gradient
+        norm = np.linalg.norm(np.outer(gradient, np.append(Phi, 1)))
+        limit = gradient_bound(L=L, R=R, K=K)
+        assert norm <= limit * (1 + 1e-12)
+        # one point far from its prediction has the largest slope (the lower one of the pinball)
+        assert n > 1 or norm == pytest.approx(limit)
+
+
+@pytest.mark.parametrize("meta_step", [0.01, 0.1, 1.0])
+def test_learning_bounds_the_regret_on_every_sequence_of_tasks(meta_step):
+    """Proposition 3 before its expectation: it holds for any tasks and any competitor (M, b)."""
+    rng, T, lam = np.random.default_rng(1), 40, 0.5
+    X, y = rng.normal(size=(T, 5, 3)), 3 * rng.normal(size=(T, 5))
+    Phi1 = np.column_stack([rng.normal(size=(T, 2)), np.ones(T)])
+    R = np.linalg.norm(X, axis=2).max()
+    K = np.linalg.norm(Phi1[:, :2], axis=1).max()
+    other, M = rng.normal(size=(3, 3)), np.zeros((3, 3))
+    regret = 0.0
+    for t in range(T):
+        here = batch(M @ Phi1[t], X[t], y[t], lam, tol=1e-12)
+        regret += here.primal - batch(other @ Phi1[t], X[t], y[t], lam, tol=1e-12).primal
+        M = M - meta_step * np.outer(here.gradient, Phi1[t])
+    norm = np.linalg.norm(other)
+    bound = bound_learned(1.0, norm, 5, T, R=R, K=K, lam=lam, meta_step=meta_step)
+    assert regret / T <= bound.learning
 
 
 @pytest.mark.parametrize(

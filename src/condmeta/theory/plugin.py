@@ -170,7 +170,8 @@ def residual_variance(tasks: TaskSet, residuals: np.ndarray) -> Estimate:
     variances = noise * (1 + ratio * e)
     vv, vn, nn = ((count * e**power / variances**2).sum() / 2 for power in (2, 1, 0))
     d = tasks.n_features
-    return Estimate(d * ratio * noise, d / np.sqrt(max(vv - vn**2 / nn, 1e-300)))
+    error = d / np.sqrt(max(vv - vn**2 / nn, 1e-300))
+    return Estimate(float(d * ratio * noise), float(error))
 
 
 def _spectra(tasks: TaskSet, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
