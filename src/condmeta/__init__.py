@@ -44,6 +44,7 @@ _MODULES = (
     "persistence",
     "plots",
     "testing",
+    "theory",
 )
 
 __all__ = ["__version__", *_HOME, *_MODULES]
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
         persistence,
         plots,
         testing,
+        theory,
     )
     from condmeta.estimators import (
         ConditionalRidge,

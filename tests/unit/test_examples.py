@@ -1,7 +1,8 @@
-"""The worked example behind `make demo` runs, and its report stands alone."""
+"""The examples run: the worked one, whose report stands alone, and the pictures of the theory."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "stores.py"
+PICTURES = EXAMPLE.with_name("theory_pictures.py")
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +87,22 @@ def test_the_report_is_well_formed_and_its_chart_has_a_text(run):
         assert re.search(rf'id="{label}">[^<]{{20,}}<', page)
     assert "prefers-color-scheme: dark" in page
     assert any(meta.get("name") == "viewport" for meta in outline.seen["meta"])
+
+
+def test_the_pictures_of_the_theory_are_drawn(tmp_path):
+    command = [sys.executable, "-W", "error", str(PICTURES), "--quick", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)
+    assert done.returncode == 0, done.stderr
+    for name, words in (("cluster-gap", "printed lower bound (wrong)"), ("bounds", "Theorem 2")):
+        assert words in (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+
+
+def test_the_picture_of_the_gap_has_its_curves_in_order():
+    spec = importlib.util.spec_from_file_location("theory_pictures", PICTURES)
+    pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    curves = pictures.draw_cluster_gap().axes[0].lines
+    exact = next(line for line in curves if line.get_label() == "exact gap")
+    for line in curves:
+        above = (line.get_ydata() >= exact.get_ydata() - 1e-12).all()
+        assert above == (line.get_label().split()[0] in ("printed", "upper", "exact"))

@@ -1,0 +1,90 @@
+"""The bounds of an environment: each way of learning beside the others."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from condmeta.losses import get_loss
+from condmeta.theory.bounds import Bound, bound_learned
+from condmeta.theory.oracle import best_linear
+from condmeta.theory.radii import radii
+from condmeta.theory.sources import N_TASKS, draw
+
+
+class Guarantees(NamedTuple):
+    """Hold what Theorem 2 promises to three ways of learning, at their best lam and meta_step.
+
+    Attributes
+    ----------
+    independent, unconditional, conditional : Bound
+        tau = 0, tau = w_rho, and the best linear function of the features.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> env = cm.environments.Circle(radius=8.0, center=1.0, d=20)
+    >>> bounds = cm.theory.guarantees(env, cm.feature_maps.CircleMap(), T=1000)
+    >>> [round(bound.value, 1) for bound in bounds]
+    [20.9, 19.4, 11.7]
+    """
+
+    independent: Bound
+    unconditional: Bound
+    conditional: Bound
+
+
+def guarantees(
+    environment: Any,
+    feature_map: Any,
+    T: int,
+    *,
+    n: Any = None,
+    loss: Any = "absolute",
+    inner: str = "batch",
+    how: str = "rms",
+    n_tasks: int = N_TASKS,
+    random_state: Any = 0,
+) -> Guarantees:
+    """Return the bounds of independent, unconditional and conditional learning.
+
+    Parameters
+    ----------
+    environment : environment
+        Its tasks have the points that a feature map of points reads; the n training points come on
+        top of them.
+    feature_map : map, list of maps, "auto" or None
+    T : int
+        Training tasks.
+    n : int or array, optional
+        Training points of a task; by default those of the environment.
+    loss : loss by name or object, for L
+    inner : {"batch", "online"}
+    how : {"rms", "max"}
+        R and K as in `radii`, from drawn tasks; "max" is for bounded inputs.
+    n_tasks, random_state
+        Tasks drawn for R and K, and for the variances where there is no closed form.
+
+    Returns
+    -------
+    Guarantees
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> env = cm.environments.paper_environment("two-clusters-mean-0")
+    >>> bounds = cm.theory.guarantees(env, cm.feature_maps.MeanInput(), T=300, n=10)
+    >>> bounds.conditional.value < bounds.unconditional.value == bounds.independent.value
+    True
+    """
+    tasks = draw(environment, n_tasks, random_state)
+    drawn = {"n_tasks": n_tasks, "random_state": random_state}
+    best = best_linear(environment, feature_map, **drawn)
+    R, K = radii(tasks, feature_map, how=how)
+    w_rho, L = best.moments.w_rho, get_loss(loss).lipschitz
+    norm2 = float(w_rho @ w_rho)
+    common = {"n": environment.n if n is None else n, "T": T, "L": L, "R": R, "inner": inner}
+    return Guarantees(
+        bound_learned((best.mean + norm2) ** 0.5, 0.0, **common),
+        bound_learned(best.mean**0.5, norm2**0.5, **common),
+        bound_learned(best.variance**0.5, best.min_norm.norm, K=K, **common),
+    )

@@ -1,0 +1,68 @@
+"""R and K of the bounds: how large inputs and features are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.tasks import TaskSet
+from condmeta.theory.sources import features_of
+
+
+class Radii(NamedTuple):
+    """Hold the sizes of inputs, R, and of features, K.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> tasks = cm.TaskSet.from_arrays([[3.0, 4.0], [0.0, 1.0]], [0, 0], task=["a", "b"])
+    >>> cm.theory.radii(tasks, how="max")
+    Radii(R=5.0, K=0.0)
+    """
+
+    R: float
+    K: float
+
+
+def radii(tasks: TaskSet, Phi: Any = None, *, how: str = "rms") -> Radii:
+    """Return R and K of some tasks.
+
+    Parameters
+    ----------
+    tasks : TaskSet
+        Tasks without points are passed over.
+    Phi : array (T, k), feature map or None
+        As in `best_linear`.
+    how : {"rms", "max"}
+        The largest norms are those of the paper's assumptions. The bounds are on expectations, and
+        hold as well for root mean squares, which Gaussian inputs have too: R^2 = E||x||^2 and
+        R^2 (K^2 + 1) = E[||x||^2 (||Phi||^2 + 1)], means over tasks of means over their points.
+
+    Returns
+    -------
+    Radii
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> tasks = cm.TaskSet.from_arrays([[3.0, 4.0], [0.0, 1.0]], [0, 0], task=["a", "b"])
+    >>> [round(float(radius), 6) for radius in cm.theory.radii(tasks, [[1.0], [0.0]])]
+    [3.605551, 0.980581]
+    """
+    if how not in ("rms", "max"):
+        raise DataError(f"how must be 'rms' or 'max'. Got {how!r} instead.")
+    features = features_of(tasks, Phi, len(tasks))
+    busy = tasks.sizes > 0
+    if not busy.any():
+        raise DataError("There are no tasks with points.")
+    squares = np.einsum("ij,ij->i", tasks.X, tasks.X)
+    of_phi = np.einsum("tk,tk->t", features, features)[busy]
+    if how == "max":
+        return Radii(float(np.sqrt(squares.max())), float(np.sqrt(of_phi.max())))
+    means = np.add.reduceat(squares, tasks.offsets[:-1][busy]) / tasks.sizes[busy]
+    R2 = float(means.mean())
+    if R2 == 0:
+        return Radii(0.0, float(np.sqrt(of_phi.max())))
+    return Radii(float(np.sqrt(R2)), float(np.sqrt((means * of_phi).mean() / R2)))
