@@ -110,9 +110,9 @@ class ConditionalCoinRegressor(RealTarget, Streamed):
     def _start_state(self, data: Prepared) -> CoinState:
         if len(data.ids) < ENOUGH_TASKS:
             warnings.warn(
-                f"ConditionalCoinRegressor takes its scales from {len(data.ids)} tasks, and is weak "
-                f"below {ENOUGH_TASKS}. Give fit, or the first call of partial_fit, more tasks, or "
-                "use another learner.",
+                f"ConditionalCoinRegressor takes its scales from {len(data.ids)} tasks, and is "
+                f"weak below {ENOUGH_TASKS}. Give fit, or the first call of partial_fit, more "
+                "tasks, or use ConditionalSGDRegressorCV.",
                 FewTasksWarning,
                 stacklevel=4,
             )
@@ -126,8 +126,8 @@ class ConditionalCoinRegressor(RealTarget, Streamed):
             weights = state.map()
         if not (np.isfinite(weights).all() and np.isfinite(state.scales).all()):
             raise DivergenceError(
-                "The bets leave the range of floating-point numbers. Divide X and y by their sizes, "
-                "or use scale='standard'."
+                "The bets leave the range of floating-point numbers. Divide X and y by their "
+                "sizes, or use scale='standard'."
             )
         self.n_cut_rows_ += state.count_longer(data.X)
         self._state, self._weights, self._phi_mean = state, weights, state.phi_mean

@@ -55,7 +55,7 @@ class CoinState(NamedTuple):
 
     @classmethod
     def start(cls, X, y, Phi) -> CoinState:
-        """Return the state before the first task, with the scales of rows X (N, d) and Phi (T, k)."""
+        """Return the state before the first task, with the scales of X (N, d) and Phi (T, k)."""
         R = row_norms(X).max(initial=0.0)
         X1, P1 = np.abs(X).sum(axis=1).max(initial=0.0), 1 + np.abs(Phi).sum(axis=1).max(initial=0)
         scales = np.array([R, np.abs(y).mean() if len(y) else 0.0, X1, P1])

@@ -6,7 +6,6 @@
 //     W = tanh(C / (G + L)) (eps + Q / L)       entry by entry, (k+1, d)
 #pragma once
 
-#include "columns.h"
 #include "rows.h"
 #include "sgd.h"
 
@@ -124,18 +123,16 @@ INLINE void coin_theta(const CoinSpace& at, int64_t k1, int64_t dp, double t, do
     }
 }
 
-INLINE vec size_of_vec(vec a) { return (vec)((vec_bits)a & ALL_BUT_SIGN); }
-
 // Every entry of the map settles its bet on q = phi_r g_j and makes the next one.
 INLINE void coin_bets(const CoinSpace& at, int64_t k1, int64_t dp, const double* g, double eps) {
     for (int64_t r = 0; r < k1; ++r) {
         const double phi = at.phi[r];
         for (int64_t j = 0; j < dp; j += W) {
             const int64_t here = r * dp + j;
-            const vec q = phi * load(g + j), length = size_of_vec(q), w = load(at.maps[4] + here);
-            const vec old = load(at.maps[0] + here), most = old > length ? old : length;
+            const vec q = phi * load(g + j), length = size_of(q), w = load(at.maps[4] + here);
+            const vec most = larger(load(at.maps[0] + here), length);
             const vec size = load(at.maps[1] + here) + length, drift = load(at.maps[2] + here) - q;
-            const vec won = load(at.maps[3] + here) - q * w, reward = won > 0.0 ? won : vec{};
+            const vec reward = larger(load(at.maps[3] + here) - q * w, vec{});
             store(at.maps[0] + here, most);
             store(at.maps[1] + here, size);
             store(at.maps[2] + here, drift);

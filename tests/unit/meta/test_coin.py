@@ -34,7 +34,7 @@ def by_the_book(X, y, offsets, Phi):
     X1 = max(sum(abs(v) for v in x) for x in X)
     P1 = max(1 + sum(abs(v) for v in phi) for phi in Phi)
     eps, cells = S / (X1 * P1), [(c, j) for c in range(d) for j in range(k + 1)]
-    L, G, C, Q, W, mean = ({cell: start for cell in cells} for start in (1e-12, 0, 0, 0, 0, 0))
+    L, G, C, Q, W, mean = (dict.fromkeys(cells, start) for start in (1e-12, 0, 0, 0, 0, 0))
     r, t = 0.0, 0
     for task in range(T):
         points = range(offsets[task], offsets[task + 1])
