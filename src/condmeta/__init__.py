@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOME = {
+    "ConditionalCoinRegressor": "condmeta.estimators",
     "ConditionalRidge": "condmeta.estimators",
     "ConditionalSGDClassifier": "condmeta.estimators",
     "ConditionalSGDRegressor": "condmeta.estimators",
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
         theory,
     )
     from condmeta.estimators import (
+        ConditionalCoinRegressor,
         ConditionalRidge,
         ConditionalSGDClassifier,
         ConditionalSGDRegressor,

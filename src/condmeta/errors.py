@@ -20,5 +20,9 @@ class ConvergenceWarning(UserWarning):
     """A batch solve stopped before its duality gap reached the tolerance."""
 
 
+class FewTasksWarning(UserWarning):
+    """A learner without anything to tune was given fewer tasks than it needs for its scales."""
+
+
 class EngineWarning(UserWarning):
     """Large work runs on the NumPy engine because the compiled one is absent."""

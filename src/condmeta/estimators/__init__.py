@@ -8,6 +8,7 @@ from condmeta.estimators.baselines import (
     PooledClassifier,
     PooledRegressor,
 )
+from condmeta.estimators.coin import ConditionalCoinRegressor
 from condmeta.estimators.merge import merge
 from condmeta.estimators.ridge import ConditionalRidge
 from condmeta.estimators.sgd import ConditionalSGDClassifier, ConditionalSGDRegressor
@@ -17,6 +18,7 @@ from condmeta.estimators.task_model import TaskModel, TaskModels
 from condmeta.persistence import read_model
 
 __all__ = [
+    "ConditionalCoinRegressor",
     "ConditionalRidge",
     "ConditionalSGDClassifier",
     "ConditionalSGDRegressor",
@@ -38,6 +40,7 @@ LEARNERS = (
     ConditionalSGDRegressor,
     ConditionalSGDRegressorCV,
     ConditionalSGDClassifier,
+    ConditionalCoinRegressor,
     IndependentRegressor,
     IndependentClassifier,
     PooledRegressor,

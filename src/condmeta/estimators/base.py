@@ -154,19 +154,24 @@ class TaskLearner(Serving, BaseEstimator):
 
     def _freeze(self, tasks: TaskSet, points: TaskSet | None) -> None:
         """Learn scales and encodings from the tasks that have rows."""
-        prep = Preparation.learn(tasks.X, tasks.y, self.scale, self.fit_intercept, self._centre())
+        prep = self._learn_preparation(tasks)
         self.y_offset_ = prep.y_offset
         fmap = ComposedMap(self.feature_map)
         table = None
         if tasks.side is not None and fmap.reads_table:
             present = tasks.ids[tasks.sizes > 0]
             table = tasks.side.take(present[tasks.side.has(present)])
-        own = {"X": prep.scaled(tasks.X), "y": prep.target(tasks.y), "offsets": tasks.offsets}
+        rows, y = prep.for_maps(prep.scaled(tasks.X), prep.target(tasks.y))
+        own = {"X": rows, "y": y, "offsets": tasks.offsets}
         fmap.fit(table, SimpleNamespace(**own, feature_names=tasks.feature_names))
         self._map = fmap
         self.side_features_ = list(fmap.names_out_)
         self._head = self._make_head(prep, tasks.feature_names)
         self._phi_mean = None
+
+    def _learn_preparation(self, tasks: TaskSet) -> Preparation:
+        rule = self.scale, self.fit_intercept, self._centre()
+        return Preparation.learn(tasks.X, tasks.y, *rule)
 
     def _make_head(self, preparation: Preparation, feature_names) -> Head:
         inner = self._inner
@@ -197,10 +202,10 @@ class TaskLearner(Serving, BaseEstimator):
                 given = conditioning.align_points(points, ids, self._head)
             elif self.conditioning == "split":
                 mask, first, rest = conditioning.halves(offsets)
-                given = scaled[mask], y[mask], first
+                given = *prep.for_maps(scaled[mask], y[mask]), first
                 scaled, y, offsets = scaled[~mask], y[~mask], rest
             else:
-                given = scaled, y, offsets
+                given = *prep.for_maps(scaled, y), offsets
         Phi = self._features(ids, table, given)
         return Prepared(ids, prep.with_ones(scaled), y, offsets, Phi)
 

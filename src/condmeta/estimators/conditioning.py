@@ -56,7 +56,8 @@ def align_points(points: TaskSet, ids, head: Head):
     y = chosen.y
     if y is not None:
         y = preparation.target(y if head.classes is None else encode_labels(y, head.classes))
-    return preparation.scaled(chosen.X), y, np.concatenate([[0], np.cumsum(sizes)])
+    rows = preparation.for_maps(preparation.scaled(chosen.X), y)
+    return *rows, np.concatenate([[0], np.cumsum(sizes)])
 
 
 def no_points(n_tasks: int, n_features: int):

@@ -25,14 +25,17 @@ class Preparation:
     fit_intercept : bool
     x_mean, x_scale : (d,) arrays
     y_offset : float
+    x_unit, y_unit : float
+        What maps of points read is divided by these; 1 unless the learner must not depend on units.
     """
 
-    def __init__(self, scale, fit_intercept, x_mean, x_scale, y_offset):
+    def __init__(self, scale, fit_intercept, x_mean, x_scale, y_offset, x_unit=1.0, y_unit=1.0):
         self.scale = scale
         self.fit_intercept = fit_intercept
         self.x_mean = x_mean
         self.x_scale = x_scale
         self.y_offset = y_offset
+        self.x_unit, self.y_unit = x_unit, y_unit
 
     @classmethod
     def learn(cls, X, y, scale: str, fit_intercept: bool, centre) -> Preparation:
@@ -76,6 +79,11 @@ class Preparation:
     def target(self, y: np.ndarray) -> np.ndarray:
         """Return y without its offset."""
         return y - self.y_offset if self.y_offset else y
+
+    def for_maps(self, scaled, y):
+        """Return scaled rows and targets (or None) as maps of points read them."""
+        scaled = scaled if self.x_unit == 1.0 else scaled / self.x_unit
+        return scaled, y if y is None or self.y_unit == 1.0 else y / self.y_unit
 
     def to_user(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (..., d) and intercepts (...) of weight vectors (..., width)."""

@@ -5,20 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from condmeta.errors import DataError, DivergenceError
-from condmeta.estimators.base import Prepared, TaskLearner
+from condmeta.estimators.base import Prepared
 from condmeta.estimators.defaults import with_defaults
-from condmeta.estimators.serving import atomic
+from condmeta.estimators.streaming import Incremental, Streamed
 from condmeta.estimators.targets import RealTarget, TwoClasses
 from condmeta.estimators.task_store import naming_task
 from condmeta.inner.algorithms import Batch, Online, diverged
 from condmeta.inner.online import HUGE, loss_is_unbounded
 from condmeta.inner.scores import row_scores
 from condmeta.meta.sgd import SGDState, sgd_pass, sgd_steps
-from condmeta.tasks.ids import show_id
 
 
-class ConditionalSGD(TaskLearner):
+class ConditionalSGD(Incremental):
     """Algorithm 1: shared by the regressor and the classifier."""
+
+    _state_type = SGDState
 
     def __init__(
         self,
@@ -85,10 +86,8 @@ class ConditionalSGD(TaskLearner):
                 reach.append(np.abs(z).max(initial=0.0))
         return not reach[1] <= HUGE * max(np.abs(data.y).max(initial=0.0), reach[0])
 
-    def _learn(self, data: Prepared) -> None:
-        self._advance(SGDState.start(data.Phi.shape[1], data.X.shape[1]), data)
-        if not self.keep_tasks:
-            self._seen = set(data.ids.tolist())
+    def _start_state(self, data: Prepared) -> SGDState:
+        return SGDState.start(data.Phi.shape[1], data.X.shape[1])
 
     def _advance(self, state: SGDState, data: Prepared) -> None:
         """Run the tasks through Algorithm 1, in place on `state`, and set the map."""
@@ -129,64 +128,8 @@ class ConditionalSGD(TaskLearner):
         return tags
 
 
-class StreamedSGD(ConditionalSGD):
+class StreamedSGD(Streamed, ConditionalSGD):
     """Algorithm 1 task by task."""
-
-    @atomic
-    def partial_fit(self, X, y=None, *, task=None, side_info=None, classes=None):
-        """Go on learning the map with further tasks, each seen once and whole.
-
-        The first call freezes scales and encodings. Only the map is learned: models of tasks that
-        an earlier `fit` kept stay as they are, and the new tasks get none (see `update`).
-        `task=None` is one more nameless task. Equal to one `fit` on all tasks, bit for bit in `M_`,
-        `b_` and `theta_for`, for scale "none" or "rows" and maps without fitted state.
-
-        Parameters
-        ----------
-        X, y, task, side_info : as in `fit`
-        classes : (2,) array, optional
-            For classifiers, both classes, if the first call may not hold them.
-
-        Returns
-        -------
-        self
-        """
-        first = not self.__sklearn_is_fitted__()
-        if first:
-            self._start()
-            self._classes_given(classes)
-        tasks, points = self._read(X, y, task, side_info, reset=first)
-        named = [] if self._is_nameless(X, task) else tasks.ids[tasks.sizes > 0].tolist()
-        seen = self._seen if "_seen" in self.__dict__ else self._seen_in_fit()
-        again = [known for known in named if known in seen]
-        if again:
-            raise DataError(
-                f"Task {show_id(again[0])} was seen before ({len(again)} such tasks in this call). "
-                "partial_fit takes each task once and whole; to add points to a known task use "
-                "update."
-            )
-        if first:
-            self._freeze(tasks, points)
-            self._store, self.n_tasks_ = None, 0
-        tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
-        data = self._prepare(tasks, points)
-        width = data.X.shape[1]
-        state = SGDState.start(data.Phi.shape[1], width) if first else self._state.copy()
-        self._advance(state, data)
-        self.n_tasks_ += len(tasks)
-        # Last, and in place: a copy for each call would make a stream quadratic.
-        seen.update(named)
-        self._seen = seen
-        return self
-
-    def _seen_in_fit(self) -> set:
-        store = self.__dict__.get("_store")
-        return set() if store is None else set(store.ids[store.sizes > 0].tolist())
-
-    def _classes_given(self, classes) -> None:
-        """Regressors have no classes."""
-        if classes is not None:
-            raise DataError(f"{type(self).__name__} has no classes: leave 'classes' out.")
 
 
 class ConditionalSGDRegressor(RealTarget, StreamedSGD):

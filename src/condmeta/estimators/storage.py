@@ -9,14 +9,16 @@ from condmeta.engine import active_engine, instruction_set
 from condmeta.errors import ModelFileError
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.task_store import TaskStore
+from condmeta.inner.coin import CoinTasks
 from condmeta.inner.keep import Counted
 from condmeta.inner.online import OnlineState
 from condmeta.inner.squared import SquaredState
 from condmeta.losses import LogisticLoss, Loss
-from condmeta.meta.sgd import SGDState
 from condmeta.tasks.encode import TableEncoder
 
-STATES = {"online": OnlineState, "squared": SquaredState, "counted": Counted}
+STATES = {
+    "online": OnlineState, "squared": SquaredState, "counted": Counted, "coin": CoinTasks,
+}  # fmt: skip
 
 
 def save_learner(learner, path, tasks: bool, resume: bool) -> None:
@@ -86,7 +88,7 @@ def restore_learner(cls, state: dict):
         learner._map, learner._store = state["map"], state["store"]
         learner._weights, learner._phi_mean = state["weights"], state["phi_mean"]
         if state["state"] is not None:
-            learner._state = SGDState(**state["state"])
+            learner._state = cls._state_type(**state["state"])
         if state["seen"] is not None:
             learner._seen = set(state["seen"])
         _check_shapes(learner, state["preparation"])

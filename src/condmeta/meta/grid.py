@@ -24,7 +24,7 @@ import numpy as np
 from condmeta.engine import twin
 from condmeta.inner.online import HUGE, TIE, loss_is_unbounded
 
-BLOCK = 1 << 18  # numbers in the largest temporary of the NumPy engine
+BLOCK = 1 << 19  # numbers in the largest temporary of the NumPy engine
 STEPS = 8  # steps of a curve that it judges at once
 
 
@@ -59,7 +59,8 @@ def grid_train(
                 theta /= step - 1
             rows = X[lo:hi]
             support = Support.of(rows[None], y[None, lo:hi], np.array([hi - lo]))
-            g = rows.T @ support.slopes(theta[None], rows @ theta[None], lam, loss)[0] / (hi - lo)
+            z, size = rows @ theta[None], _norms(theta[None])
+            g = rows.T @ support.slopes(z, size, lam, loss)[0] / (hi - lo)
             if len(gradients):
                 gradients[t] = g
             update = phi1[:, None, None] * g
@@ -79,7 +80,10 @@ def grid_score(theta, X, y, offsets, Xq, yq, offsets_q, lam, loss, n_jobs):
     errors = np.empty((len(theta), len(lam)))
     support, query = Points(X, y, offsets), Points(Xq, yq, offsets_q)
     for tasks in _blocks(support, query, len(lam)):
-        errors[tasks] = Padded.of(support, query, tasks).losses(theta[tasks], lam, loss)
+        padded, start = Padded.of(support, query, tasks), theta[tasks]
+        with np.errstate(over="ignore", invalid="ignore"):
+            z, size = padded.X @ start, _norms(start)
+        errors[tasks] = padded.losses(z, size, lam, loss)
     return errors
 
 
@@ -98,24 +102,28 @@ def grid_curves(
     curves = np.zeros((n_groups, T, L))
     support, query = Points(X, y, offsets), Points(Xq, yq, offsets_q)
     with np.errstate(over="ignore", invalid="ignore"):
-        moves = np.moveaxis(-meta_step * gradients, 0, 1)  # (d, T, L)
-    dead = np.logical_or.accumulate(~np.isfinite(moves).all(axis=0), axis=0)
-    moves = np.where(dead, 0.0, moves)  # a product with 0 would carry nan to the steps before
+        moves = -meta_step * gradients
+    dead = np.logical_or.accumulate(~np.isfinite(moves).all(axis=1), axis=0)
+    moves.swapaxes(1, 2)[dead] = 0.0  # a product with 0 would carry nan to the steps before
+    # Kept for all steps: new arrays of their size would cost more than the arithmetic.
+    flat = np.empty((2, 2 + STEPS, d * L))
+    known, after = flat.reshape(2, 2 + STEPS, d, L)
     for tasks in _blocks(support, query, STEPS * L):
-        padded = Padded.of(support, query, tasks)
-        # Kept for all steps: new arrays of their size would cost more than the arithmetic.
-        known, room = np.zeros((len(tasks), d, 2 + STEPS, L)), np.empty((len(tasks), d, STEPS, L))
+        padded, sums = Padded.of(support, query, tasks), np.zeros((len(tasks), 2, d, L))
         rooms = padded.rooms(STEPS * L)
         for lo in range(0, T, STEPS):
-            kept = moves[:, lo : lo + STEPS]
-            n = kept.shape[1]
-            known[:, :, 2 : 2 + n] = kept
-            to_theta, to_sums = _step_matrices(kk[lo : lo + n, tasks], lo, linear, at_average)
+            n = min(STEPS, T - lo)
+            known[2 : 2 + n] = moves[lo : lo + n]
+            matrices = _step_matrices(kk[lo : lo + n, tasks], lo, linear, at_average)
+            z, size, slopes = (room[..., : n * L] for room in rooms)
             with np.errstate(over="ignore", invalid="ignore"):
-                theta = np.matmul(to_theta[:, None], known[:, :, : 2 + n], out=room[:, :, :n])
-                known[:, :, :2] = to_sums[:, None] @ known[:, :, : 2 + n]
-            theta = theta.reshape(len(tasks), d, n * L)
-            errors = padded.losses(theta, np.tile(lam, n), loss, rooms)
+                for v, matrix in enumerate(matrices):  # one by one: small arrays stay in the cache
+                    known[:2] = sums[v]
+                    np.matmul(matrix, flat[0, : 2 + n], out=flat[1, : 2 + n])
+                    theta, sums[v] = after[:n], after[n : 2 + n]
+                    np.matmul(padded.X[v], theta, out=z[v].reshape(-1, n, L).swapaxes(0, 1))
+                    size[v] = _norms(theta).ravel()
+            errors = padded.losses(z, size, np.tile(lam, n), loss, slopes)
             for error, c in zip(errors.reshape(-1, n, L), group[tasks], strict=True):
                 curves[c, lo : lo + n] += error
     curves /= np.maximum(np.bincount(group, minlength=n_groups), 1)[:, None, None]
@@ -123,8 +131,8 @@ def grid_curves(
     return curves
 
 
-def _step_matrices(kk, before: int, linear, at_average) -> tuple[np.ndarray, np.ndarray]:
-    """Return n steps of V tasks as matrices on (A, B, moves): theta (V, n, 2+n), sums (V, 2, 2+n).
+def _step_matrices(kk, before: int, linear, at_average) -> np.ndarray:
+    """Return n steps of V tasks as matrices (V, n+2, 2+n) from (A, B, moves) to (thetas, A, B).
 
     A = sum kk move and B = sum q kk move are the sums of `meta.sgd`, here before the first step and
     after the last; kk (n, V). A step predicts by theta = a A - b B.
@@ -136,7 +144,12 @@ def _step_matrices(kk, before: int, linear, at_average) -> tuple[np.ndarray, np.
     sums = np.vstack([np.column_stack([a, -b]), np.eye(2)])
     both = np.empty((kk.shape[1], len(t) + 2, len(t) + 2))
     both[:, :, :2], both[:, :, 2:] = sums, rows * kk.T[:, None, :]
-    return both[:, :-2], both[:, -2:]
+    return both
+
+
+def _norms(theta) -> np.ndarray:
+    """Return ||theta|| (..., L) of theta (..., d, L)."""
+    return np.sqrt(np.einsum("...dl,...dl->...l", theta, theta))
 
 
 class Support(NamedTuple):
@@ -162,23 +175,22 @@ class Support(NamedTuple):
         ties = TIE * np.stack([np.abs(y), norms, norms * reach / before], axis=2)
         return cls(X, y, count, gram / before[:, None], ties)
 
-    def slopes(self, theta, z, lam, loss, out=None) -> np.ndarray:
-        """Return the slopes s (V, n, L) of the online passes from theta (V, d, L), z = X theta.
+    def slopes(self, z, size, lam, loss, out=None) -> np.ndarray:
+        """Return the slopes s (V, n, L) of the online passes from theta: z = X theta (V, n, L).
 
-        nan from where a pass diverges on.
+        size (V, L) = ||theta||. nan from where a pass diverges on.
         """
         y, by_lam, padding = self.y[:, :, None], 1 / lam, self.count.min() < self.X.shape[1]
         limit = None
         if loss_is_unbounded(loss):
             limit = HUGE * (np.abs(y) + np.abs(z)).max(axis=1, initial=0.0)
         has_ties = hasattr(loss, "native")
-        size = np.sqrt(np.einsum("vdl,vdl->vl", theta, theta))
         scales = np.stack([np.ones_like(size), size, np.broadcast_to(by_lam, size.shape)], axis=1)
         slopes = np.empty(z.shape) if out is None else out
         for i in range(self.X.shape[1]):
-            past = np.matmul(self.past[:, i : i + 1, :i], slopes[:, :i])[:, 0]
-            past *= by_lam
-            at = z[:, i] - past, y[:, i]
+            moved = np.matmul(self.past[:, i : i + 1, :i], slopes[:, :i])[:, 0]
+            moved *= by_lam
+            at = np.subtract(z[:, i], moved, out=moved), y[:, i]
             if has_ties:
                 s = loss.slope(*at, np.matmul(self.ties[:, i : i + 1], scales)[:, 0])
             else:
@@ -220,22 +232,20 @@ class Padded(NamedTuple):
         both = np.concatenate([X, Xq], axis=1)
         return cls(Support.of(X, y, count), both, yq, gram_q, weight)
 
-    def rooms(self, lanes: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return arrays for z and for the slopes, which `losses` may use again and again."""
+    def rooms(self, lanes: int) -> tuple[np.ndarray, ...]:
+        """Return arrays for z, ||theta|| and the slopes, to be used again and again."""
         (V, n), m = self.support.y.shape, self.yq.shape[1]
-        return np.empty((V, n + m, lanes)), np.empty((V, n, lanes))
+        return np.empty((V, n + m, lanes)), np.empty((V, lanes)), np.empty((V, n, lanes))
 
-    def losses(self, theta, lam, loss, rooms=None) -> np.ndarray:
-        """Return the mean query loss (V, L) from theta (V, d, L)."""
-        L, n = theta.shape[2], self.support.y.shape[1]
-        z, slopes = (room[..., :L] for room in rooms or self.rooms(L))
-        mean = np.empty((len(theta), L))
+    def losses(self, z, size, lam, loss, slopes=None) -> np.ndarray:
+        """Return the mean query loss (V, L) of passes from theta: z = X theta, size = ||theta||."""
+        n = self.support.y.shape[1]
+        mean, by_lam = np.empty_like(size), 1 / lam
         with np.errstate(over="ignore", invalid="ignore"):
-            np.matmul(self.X, theta, out=z)
-            self.support.slopes(theta, z[:, :n], lam, loss, out=slopes)
+            slopes = self.support.slopes(z[:, :n], size, lam, loss, out=slopes)
             for v, gram in enumerate(self.gram_q):  # one by one: small arrays stay in the cache
                 moved = gram @ slopes[v]
-                moved /= lam
+                moved *= by_lam
                 mean[v] = self.weight[v] @ loss.value(z[v, n:] - moved, self.yq[v][:, None])
         return np.where(np.isfinite(mean), mean, np.inf)
 

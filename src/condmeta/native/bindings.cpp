@@ -270,6 +270,45 @@ nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta,
     return nb::make_tuple(g, Q, rss, loglik);
 }
 
+// Betting is on the absolute loss: the kernels know it, and need neither lam nor a row of numbers.
+Tasks check_bets(const In2& X, const In1& y, const InOffsets& offsets) { return check_tasks(X, y, offsets, 0.0, {}); }
+
+void coin_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double radius, Out2 slope_sum, Out2 path_sum, Out1 wealth,
+                OutCounts count, int64_t n_jobs) {
+    const Tasks tasks = check_bets(X, y, offsets);
+    const size_t T = size_t(tasks.count), d = size_t(tasks.d);
+    need(theta, "theta", T, d);
+    need(slope_sum, "slope_sum", T, d);
+    need(path_sum, "path_sum", T, d);
+    need(wealth, "wealth", T);
+    need(count, "count", T);
+    const CoinTasks state{theta.data(), radius, slope_sum.data(), path_sum.data(), wealth.data(), count.data()};
+    nb::gil_scoped_release unlocked;
+    for_tasks(tasks.count, n_jobs, kernels().coin_space(tasks.n_max, tasks.d),
+              [&](int64_t begin, int64_t end, double* space) { kernels().coin(tasks, state, begin, end, space); });
+}
+
+void coin_pass(Out2 most, Out2 size, Out2 drift, Out2 reward, Out2 W, Out2 weighted_sum, Out1 phi_sum, Out1 residual,
+               In1 scales, In2 X, In1 y, InOffsets offsets, In2 Phi) {
+    const Tasks tasks = check_bets(X, y, offsets);
+    const size_t d = size_t(tasks.d), k = Phi.shape(1);
+    need(Phi, "Phi", size_t(tasks.count), k);
+    need(most, "most", k + 1, d);
+    need(size, "size", k + 1, d);
+    need(drift, "drift", k + 1, d);
+    need(reward, "reward", k + 1, d);
+    need(W, "W", k + 1, d);
+    need(weighted_sum, "weighted_sum", k + 1, d);
+    need(phi_sum, "phi_sum", k + 1);
+    need(residual, "residual", 1);
+    need(scales, "scales", 4);
+    const CoinMap state{{most.data(), size.data(), drift.data(), reward.data(), W.data(), weighted_sum.data()},
+                        phi_sum.data(), residual.data(), scales.data(), Phi.data(), int64_t(k)};
+    nb::gil_scoped_release unlocked;
+    const Workspaces space(1, kernels().coin_pass_space(tasks.n_max, tasks.d, state.k));
+    kernels().coin_pass(tasks, state, space[0]);
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -304,5 +343,14 @@ NB_MODULE(_core, m) {
     m.def("posterior_pass", &posterior_pass, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
           nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("theta").noconvert(),
           nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"));
+    m.def("coin_tasks", &coin_tasks, nb::arg("theta").noconvert(), nb::arg("X").noconvert(), nb::arg("y").noconvert(),
+          nb::arg("offsets").noconvert(), nb::arg("radius"), nb::arg("slope_sum").noconvert(),
+          nb::arg("path_sum").noconvert(), nb::arg("wealth").noconvert(), nb::arg("count").noconvert(),
+          nb::arg("n_jobs"));
+    m.def("coin_pass", &coin_pass, nb::arg("most").noconvert(), nb::arg("size").noconvert(),
+          nb::arg("drift").noconvert(), nb::arg("reward").noconvert(), nb::arg("W").noconvert(),
+          nb::arg("weighted_sum").noconvert(), nb::arg("phi_sum").noconvert(), nb::arg("residual").noconvert(),
+          nb::arg("scales").noconvert(), nb::arg("X").noconvert(), nb::arg("y").noconvert(),
+          nb::arg("offsets").noconvert(), nb::arg("Phi").noconvert());
     m.def("instruction_set", &instruction_set, "Return the instruction set chosen for this machine.");
 }

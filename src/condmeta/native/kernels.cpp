@@ -5,6 +5,7 @@
 // library is included, so nothing compiled here for a newer machine shares a name with code that must
 // run on an older one. The only symbol with a use outside is the table.
 
+#include "coin.h"
 #include "dual.h"
 #include "grid_eval.h"
 #include "grid_train.h"
@@ -118,6 +119,10 @@ const Kernels table = {
     row_scores,
     posterior_range,
     posterior_space,
+    coin_range,
+    coin_range_space,
+    coin_pass,
+    coin_pass_space,
 };
 
 }  // namespace CONDMETA_ISA

@@ -92,6 +92,24 @@ struct GridCurves {
     double* partial;  // (vectors of lanes, chunks, groups, T, lanes of a vector), zeros
 };
 
+struct CoinTasks {
+    const double* theta;  // (T, d)
+    double radius;
+    double* slope_sum;  // (T, d)
+    double* path_sum;   // (T, d)
+    double* wealth;     // (T,)
+    int64_t* count;     // (T,)
+};
+
+struct CoinMap {
+    double* maps[6];       // (k+1, d): most, size, drift, reward, W, weighted_sum
+    double* phi_sum;       // (k+1,)
+    double* residual;      // (1,)
+    const double* scales;  // R, S, X1, P1
+    const double* Phi;     // (T, k)
+    int64_t k;
+};
+
 struct RowScores {
     const double* X;        // (N, d)
     const double* weights;  // (T, d)
@@ -144,4 +162,9 @@ struct Kernels {
     void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* Q,
                       double* space);
     int64_t (*posterior_space)(int64_t d);
+    void (*coin)(const Tasks&, const CoinTasks&, int64_t begin, int64_t end, double* space);
+    int64_t (*coin_space)(int64_t n_max, int64_t d);
+    // All tasks in turn.
+    void (*coin_pass)(const Tasks&, const CoinMap&, double* space);
+    int64_t (*coin_pass_space)(int64_t n_max, int64_t d, int64_t k);
 };

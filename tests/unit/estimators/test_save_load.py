@@ -18,6 +18,9 @@ from condmeta import feature_maps, losses
 from condmeta.errors import DataError, ModelFileError
 from condmeta.persistence import read_card
 
+# The tasks of these tests are few.
+pytestmark = pytest.mark.filterwarnings("ignore::condmeta.errors.FewTasksWarning")
+
 X, Y, TASK, SIDE = draw_problem()
 ROW = [0.5, -1.0]
 RAW = cm.TaskTable(

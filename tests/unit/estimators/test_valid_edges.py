@@ -19,6 +19,9 @@ from condmeta import (
 )
 from condmeta.feature_maps import Identity, MeanInput
 
+# The tasks of these tests are few.
+pytestmark = pytest.mark.filterwarnings("ignore::condmeta.errors.FewTasksWarning")
+
 X, Y, TASK, SIDE = draw_problem()
 REGRESSORS = [cls for cls in public_learners() if not is_classifier(cls())]
 CLASSIFIERS = [cls for cls in public_learners() if is_classifier(cls())]
