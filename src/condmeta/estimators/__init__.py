@@ -8,6 +8,7 @@ from condmeta.estimators.baselines import (
     PooledClassifier,
     PooledRegressor,
 )
+from condmeta.estimators.kernel_sgd import KernelConditionalSGDRegressor
 from condmeta.estimators.merge import merge
 from condmeta.estimators.ridge import ConditionalRidge
 from condmeta.estimators.sgd import ConditionalSGDClassifier, ConditionalSGDRegressor
@@ -25,6 +26,7 @@ __all__ = [
     "FixedBiasRegressor",
     "IndependentClassifier",
     "IndependentRegressor",
+    "KernelConditionalSGDRegressor",
     "PooledClassifier",
     "PooledRegressor",
     "TaskModel",
@@ -38,6 +40,7 @@ LEARNERS = (
     ConditionalSGDRegressor,
     ConditionalSGDRegressorCV,
     ConditionalSGDClassifier,
+    KernelConditionalSGDRegressor,
     IndependentRegressor,
     IndependentClassifier,
     PooledRegressor,

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from condmeta.errors import DataError, DivergenceError
+from condmeta.errors import DataError
 from condmeta.estimators.base import Prepared, TaskLearner
 from condmeta.estimators.defaults import with_defaults
-from condmeta.estimators.serving import atomic
+from condmeta.estimators.meta_steps import MetaSteps, Streamed
 from condmeta.estimators.targets import RealTarget, TwoClasses
-from condmeta.estimators.task_store import naming_task
-from condmeta.inner.algorithms import Batch, Online, diverged
-from condmeta.inner.online import HUGE, loss_is_unbounded
-from condmeta.inner.scores import row_scores
+from condmeta.inner.algorithms import Batch, Online
 from condmeta.meta.sgd import SGDState, sgd_pass, sgd_steps
-from condmeta.tasks.ids import show_id
 
 
-class ConditionalSGD(TaskLearner):
+class ConditionalSGD(MetaSteps, TaskLearner):
     """Algorithm 1: shared by the regressor and the classifier."""
 
     def __init__(
@@ -67,129 +63,33 @@ class ConditionalSGD(TaskLearner):
                 f"Got averaging={self.averaging!r} instead."
             )
 
-    def _meta_step(self) -> float:
-        return float(self.meta_step)
-
-    def _is_huge(self, before, after, data: Prepared) -> bool:
-        """Tell whether the map left the scale of the targets, which bounded slopes cannot do.
-
-        The scale is also that of the map before: the tasks of one call may have targets of zero.
-        """
-        if not loss_is_unbounded(getattr(self._inner, "loss", None)):
-            return False
-        task = np.repeat(np.arange(len(data.ids)), np.diff(data.offsets))
-        reach = []
-        with np.errstate(over="ignore", invalid="ignore"):
-            for last in (before, after):
-                z = row_scores(data.X, data.Phi @ last[:-1] + last[-1], task, 1)
-                reach.append(np.abs(z).max(initial=0.0))
-        return not reach[1] <= HUGE * max(np.abs(data.y).max(initial=0.0), reach[0])
-
-    def _learn(self, data: Prepared) -> None:
-        self._advance(SGDState.start(data.Phi.shape[1], data.X.shape[1]), data)
-        if not self.keep_tasks:
-            self._seen = set(data.ids.tolist())
-
-    def _advance(self, state: SGDState, data: Prepared) -> None:
-        """Run the tasks through Algorithm 1, in place on `state`, and set the map."""
-        inner, linear = self._inner, self.averaging == "linear"
-        at_average = self.gradient_at == "average"
-        rows = data.X, data.y, data.offsets, data.Phi
-        before = state.map(self._meta_step(), "last")
+    def _advance(self, state: SGDState | None, data: Prepared) -> None:
+        """Run the tasks through Algorithm 1, from a copy of `state`, and set the map."""
+        Phi, inner, step = data.Phi, self._inner, self._meta_step()
+        state = SGDState.start(Phi.shape[1], data.X.shape[1]) if state is None else state.copy()
+        linear, at_average = self.averaging == "linear", self.gradient_at == "average"
+        rows = data.X, data.y, data.offsets, Phi
+        before = state.map(step, "last")
         if isinstance(inner, (Online, Batch)):
             is_batch = isinstance(inner, Batch)
             tol = inner.tol if is_batch else 0.0
             bad = sgd_pass(
-                *state, *rows, inner.lam, inner.loss, self._meta_step(), linear, at_average,
-                is_batch, tol,
-            )  # fmt: skip
+                *state, *rows, inner.lam, inner.loss, step, linear, at_average, is_batch, tol
+            )
         else:
             bad = sgd_steps(
-                state, *rows, lambda *task: inner.solve(*task)[1], self._meta_step(), linear,
-                at_average,
-            )  # fmt: skip
-        weights = state.map(self._meta_step(), self.averaging, self.gradient_at)
-        if bad >= 0 and isinstance(inner, Online):
-            with naming_task(data.ids):
-                raise diverged(bad, inner.lam)
-        if bad >= 0 or self._is_huge(before, state.map(self._meta_step(), "last"), data):
-            raise DivergenceError(
-                f"The meta-steps diverge at meta_step={self._meta_step():g}. Use a smaller "
-                "meta_step, a loss with bounded slopes, or scale='standard'."
+                state, *rows, lambda *task: inner.solve(*task)[1], step, linear, at_average
             )
-        self._state, self._weights, self._phi_mean = state, weights, state.phi_mean
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # One pass of online steps at a fixed lam learns little from one task, and says so.
-        if tags.regressor_tags is not None:
-            tags.regressor_tags.poor_score = True
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.poor_score = True
-        return tags
+        def theta(last):
+            return lambda: Phi @ last[:-1] + last[-1]
+
+        self._refuse_divergence(bad, data, theta(before), theta(state.map(step, "last")))
+        self._weights = state.map(step, self.averaging, self.gradient_at)
+        self._state, self._phi_mean = state, state.phi_mean
 
 
-class StreamedSGD(ConditionalSGD):
-    """Algorithm 1 task by task."""
-
-    @atomic
-    def partial_fit(self, X, y=None, *, task=None, side_info=None, classes=None):
-        """Go on learning the map with further tasks, each seen once and whole.
-
-        The first call freezes scales and encodings. Only the map is learned: models of tasks that
-        an earlier `fit` kept stay as they are, and the new tasks get none (see `update`).
-        `task=None` is one more nameless task. Equal to one `fit` on all tasks, bit for bit in `M_`,
-        `b_` and `theta_for`, for scale "none" or "rows" and maps without fitted state.
-
-        Parameters
-        ----------
-        X, y, task, side_info : as in `fit`
-        classes : (2,) array, optional
-            For classifiers, both classes, if the first call may not hold them.
-
-        Returns
-        -------
-        self
-        """
-        first = not self.__sklearn_is_fitted__()
-        if first:
-            self._start()
-            self._classes_given(classes)
-        tasks, points = self._read(X, y, task, side_info, reset=first)
-        named = [] if self._is_nameless(X, task) else tasks.ids[tasks.sizes > 0].tolist()
-        seen = self._seen if "_seen" in self.__dict__ else self._seen_in_fit()
-        again = [known for known in named if known in seen]
-        if again:
-            raise DataError(
-                f"Task {show_id(again[0])} was seen before ({len(again)} such tasks in this call). "
-                "partial_fit takes each task once and whole; to add points to a known task use "
-                "update."
-            )
-        if first:
-            self._freeze(tasks, points)
-            self._store, self.n_tasks_ = None, 0
-        tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
-        data = self._prepare(tasks, points)
-        width = data.X.shape[1]
-        state = SGDState.start(data.Phi.shape[1], width) if first else self._state.copy()
-        self._advance(state, data)
-        self.n_tasks_ += len(tasks)
-        # Last, and in place: a copy for each call would make a stream quadratic.
-        seen.update(named)
-        self._seen = seen
-        return self
-
-    def _seen_in_fit(self) -> set:
-        store = self.__dict__.get("_store")
-        return set() if store is None else set(store.ids[store.sizes > 0].tolist())
-
-    def _classes_given(self, classes) -> None:
-        """Regressors have no classes."""
-        if classes is not None:
-            raise DataError(f"{type(self).__name__} has no classes: leave 'classes' out.")
-
-
-class ConditionalSGDRegressor(RealTarget, StreamedSGD):
+class ConditionalSGDRegressor(RealTarget, Streamed, ConditionalSGD):
     r"""Learn where a task's linear model starts from its side information, by Algorithm 1.
 
     Over the tasks t = 1, 2, ... with points Z_t and side information s_t,
@@ -257,7 +157,7 @@ class ConditionalSGDRegressor(RealTarget, StreamedSGD):
     """
 
 
-class ConditionalSGDClassifier(TwoClasses, StreamedSGD):
+class ConditionalSGDClassifier(TwoClasses, Streamed, ConditionalSGD):
     """Learn where a task's linear classifier starts from its side information, by Algorithm 1.
 
     As `ConditionalSGDRegressor`, for two classes (coded -1 and +1 inside); a task may hold only one

@@ -145,6 +145,8 @@ class AbelKernel(SetKernel):
     0.6065
     """
 
+    one_size = True
+
     def __init__(self, sigma: float = 1.0):
         self.sigma = sigma
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,20 @@ from condmeta.engine import twin
 from condmeta.meta.sgd import inner_gradient
 
 ROWS = 32  # rows of kernel values held at a time
+
+
+class KernelState(NamedTuple):
+    """All that further tasks need of T tasks: side information, and meta-gradients (T, d)."""
+
+    sides: Any
+    gradients: np.ndarray
+
+
+class KernelMap(NamedTuple):
+    """The learned map: side information of its support, and weights (T, d) = c_j g_j."""
+
+    sides: Any
+    weights: np.ndarray
 
 
 def task_weights(n_tasks: int, meta_step: float, averaging: str = "uniform") -> np.ndarray:
