@@ -62,7 +62,7 @@ class KernelTau:
         return user_vector(self._head.preparation, self._mean())
 
     def learning_curve(self, side_info=None) -> Iterator[np.ndarray]:
-        """Yield tau(s) as it was learned from the first 1, 2, ..., T training tasks.
+        """Iterate over tau(s) as it was learned from the first 1, 2, ..., T training tasks.
 
         The whole curve costs one kernel evaluation for each pair of a training task and a task of
         `side_info`, and two vectors of memory for each of the latter.
@@ -72,18 +72,27 @@ class KernelTau:
         side_info : row or table
             As for `theta_for`.
 
-        Yields
-        ------
-        (d,) array for a row, (V, d) for a table, as `theta_for` gives them
+        Returns
+        -------
+        iterator of (d,) arrays for a row, of (V, d) arrays for a table, as `theta_for` gives them
+
+        Examples
+        --------
+        >>> import condmeta as cm
+        >>> model = cm.KernelConditionalSGDRegressor().fit(
+        ...     [[1.0], [1.0]], [1.0, 2.0], task=["a", "b"], side_info={"a": 0, "b": 9})
+        >>> [theta.round(3).tolist() for theta in model.learning_curve(4.5)]
+        [[0.0], [0.08]]
         """
         self._ready()
+        state = self._past()
         rows, is_row = self._sides_for(side_info)
         if not has_side(rows).all():
             raise DataError("A learning curve needs side information of every task.")
-        state, step = self._past(), self._meta_step()
-        for theta in learning_curve(rows, *state, self._kernel, step, self.averaging):
-            user = user_vector(self._head.preparation, theta)
-            yield user[0] if is_row else user
+        step = self._meta_step()
+        curve = learning_curve(rows, *state, self._kernel, step, self.averaging)
+        curve = (user_vector(self._head.preparation, theta) for theta in curve)
+        return (theta[0] for theta in curve) if is_row else curve
 
     def save(
         self, path, *, tasks: bool = True, resume: bool = False, include_points: bool = False
@@ -91,8 +100,8 @@ class KernelTau:
         """Write the model to a file: arrays and JSON only, nothing in it can run.
 
         The map is a sum over training tasks, so that the file holds their side information as the
-        kernel reads it (encoded, without ids), whatever `tasks` says. A kernel that is a function
-        cannot be stored.
+        kernel reads it (encoded; without ids, which "precomputed" alone needs), whatever `tasks`
+        says. A kernel that is a function cannot be stored.
 
         Parameters
         ----------
@@ -132,8 +141,8 @@ class KernelTau:
     def _mean(self) -> np.ndarray:
         """Return the mean of tau over the training tasks (width,), which costs T^2 evaluations."""
         if "_theta_mean" not in self.__dict__:
-            sides = self._past().sides
-            self._theta_mean = self._tau(sides, self._support).mean(axis=0)
+            theta = self._tau(self._past().sides, self._support)
+            self._theta_mean = theta.sum(axis=0) / max(len(theta), 1)
         return self._theta_mean
 
     def _tau(self, sides, support: KernelMap) -> np.ndarray:

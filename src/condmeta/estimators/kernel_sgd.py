@@ -140,6 +140,11 @@ class KernelConditionalSGDRegressor(RealTarget, KernelTau, Streamed, Learner):
     def _advance(self, state: KernelState | None, data: Prepared) -> None:
         """Run the tasks through Algorithm 1, after those of `state`, and set the map."""
         data = _with_sides(data)
+        if state is None and not len(data.ids) and self._map.reads_points:
+            raise DataError(
+                "No task has points to condition on, which the kernel reads. With "
+                "conditioning='split' a task needs two."
+            )
         inner, kernel, step = self._inner, self._kernel, self._meta_step()
         if state is None and getattr(kernel, "native", None) is None and len(data.ids):
             check_kernel(kernel, data.Phi, data.ids)
@@ -172,11 +177,6 @@ def _with_sides(data: Prepared) -> Prepared:
         return data
     sizes = np.diff(data.offsets)
     rows = np.repeat(here, sizes)
-    if not here.any():
-        raise DataError(
-            "No task has what the kernel reads: points to condition on, or a side row. With "
-            "conditioning='split' a task needs two points."
-        )
     return Prepared(
         data.ids[here], data.X[rows], data.y[rows],
         np.concatenate([[0], np.cumsum(sizes[here])]), data.Phi[here],

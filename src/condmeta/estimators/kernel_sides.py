@@ -81,11 +81,9 @@ class GramReader:
         known = set(map(str, tasks.side.ids.tolist()))
         unknown = [name for name in self.columns_ if name not in known]
         if absent or unknown:
-            parts = [f"{len(absent)} training tasks have no column: {show_ids(absent)}"] * bool(
-                absent
-            )
-            parts += [f"{len(unknown)} columns are no task's: {show_ids(unknown)}"] * bool(unknown)
+            parts = [f"Tasks without a column: {show_ids(absent)}."] * bool(absent)
+            parts += [f"Columns without a task: {show_ids(unknown)}."] * bool(unknown)
             raise DataError(
                 "kernel='precomputed' needs a square table on the training tasks, columns named "
-                f"like the rows. {'; '.join(parts)}."
+                f"like the rows. {' '.join(parts)}"
             )

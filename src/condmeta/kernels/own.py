@@ -27,12 +27,15 @@ class FunctionKernel(Kernel):
         """Return the values of all pairs; one that is no finite number is an error."""
         values = [self.function(a, b) for a in A for b in B]
         try:
-            out = np.array(values, dtype=float).reshape(len(A), len(B))
+            out = np.array(values, dtype=float)
         except (TypeError, ValueError):
+            out = np.empty((0, 0))
+        if out.ndim > 1:
             raise DataError(
                 f"The kernel {self._name()} must return one number for two rows. "
                 f"Got {values[0]!r} instead."
-            ) from None
+            )
+        out = out.reshape(len(A), len(B))
         if not np.isfinite(out).all():
             i, j = np.argwhere(~np.isfinite(out))[0]
             raise DataError(
