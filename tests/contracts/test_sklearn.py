@@ -46,7 +46,7 @@ def test_all_learners_are_looked_at():
     assert {cls.__name__ for cls in LEARNERS} >= {
         "ConditionalSGDRegressor", "ConditionalSGDClassifier", "IndependentRegressor",
         "IndependentClassifier", "PooledRegressor", "PooledClassifier", "FixedBiasRegressor",
-        "FixedBiasClassifier",
+        "FixedBiasClassifier", "KernelConditionalSGDRegressor",
     }  # fmt: skip
 
 
