@@ -205,10 +205,14 @@ class KernelTau:
             self._support = KernelMap(sides, parts["weights"])
         else:
             self._set_state(KernelState(sides, gradients))
-        k, weights = len(self._map.names_out_), self._support.weights
-        fits = weights.shape == (len(sides), width) and self._theta_mean.shape == (width,)
-        if not fits or (isinstance(sides, np.ndarray) and sides.shape[1:] != (k,)):
+        first = self._tau(sides[:1], self._support)  # fails where sides and kernel do not fit
+        fits = len(sides) == len(self._support.weights) and first.shape[1:] == (width,)
+        if isinstance(sides, np.ndarray):
+            fits = fits and sides.shape[1] == len(self._map.names_out_)
+        if not fits:
             raise ValueError("the support has other sizes than the rest")
+        if self._theta_mean.shape != (width,):
+            raise ValueError(f"theta_mean has shape {self._theta_mean.shape}")
 
     def _set_state(self, state: KernelState) -> None:
         c = task_weights(len(state.sides), self._meta_step(), self.averaging)

@@ -290,6 +290,26 @@ def _row_of(side):
     return cm.TaskTable(side.take(["t0"]).numeric(), ["n"], columns=side.columns)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weights": np.zeros((3, 3))},
+        {"weights": np.zeros((11, 2))},
+        {"theta_mean": np.zeros(2)},
+        {"sides": np.zeros((11, 5))},
+        {"sides": [1, 2]},
+    ],
+)
+def test_a_file_whose_parts_do_not_fit(tmp_path, monkeypatch, change):
+    path = tmp_path / "model.condmeta"
+    model = kernel().fit(P.X, P.y, **CALL)
+    export = type(model)._export_tau
+    monkeypatch.setattr(type(model), "_export_tau", lambda self: export(self) | change)
+    model.save(path)
+    with pytest.raises(ModelFileError, match="KernelConditionalSGDRegressor do not fit"):
+        cm.load(path)
+
+
 def test_what_save_refuses(tmp_path):
     model = kernel(MeanEmbedding()).fit(P.X, P.y, task=P.task)
     with pytest.raises(DataError, match=r"Say save\(..., include_points=True\) to agree"):
