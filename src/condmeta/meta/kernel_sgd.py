@@ -47,7 +47,7 @@ def task_weights(n_tasks: int, meta_step: float, averaging: str = "uniform") -> 
     if averaging == "last":
         return np.full(n_tasks, -meta_step)
     share = j / T if averaging == "uniform" else j * (j + 1) / (T * (T + 1))
-    return -meta_step * (1.0 - share)
+    return meta_step * (share - 1.0)
 
 
 @twin
@@ -116,4 +116,4 @@ def learning_curve(
             step = np.outer(column, gradients[T - 1])
             A += step
             B += q * step
-            yield -meta_step * (A if averaging == "last" else A - B / q)
+            yield meta_step * ((0.0 if averaging == "last" else B / q) - A)
