@@ -92,7 +92,7 @@ def assert_same(a, b, where="object"):
         assert len(a) == len(b), f"{where}: the length changed"
         for i, parts in enumerate(zip(a, b, strict=True)):
             assert_same(*parts, f"{where}[{i}]")
-    elif hasattr(a, "__dict__") and not isinstance(a, type) and not callable(a):
+    elif hasattr(a, "__dict__") and not isinstance(a, type) and not inspect.isroutine(a):
         assert_same(vars(a), vars(b), where)
     else:
         assert a == b or (a != a and b != b), f"{where}: {a!r} became {b!r}"

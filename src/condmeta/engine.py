@@ -62,15 +62,18 @@ def instruction_set() -> str:
 def twin(function: Callable) -> Callable:
     """Send calls of a function to its compiled twin where there is one.
 
-    Losses are handed to the twin as their `native` row of numbers; a loss without one (a Python
-    object of the user's) runs on the NumPy definition.
+    Losses and kernels are handed to the twin as their `native` row of numbers; one without (a
+    Python object of the user's) runs on the NumPy definition.
     """
+
+    def is_object(arg) -> bool:
+        return hasattr(arg, "slope") or hasattr(arg, "gram")
 
     @functools.wraps(function)
     def dispatch(*args):
         if active_engine() == "numpy":
             return function(*args)
-        rows = [getattr(arg, "native", None) if hasattr(arg, "slope") else arg for arg in args]
+        rows = [getattr(arg, "native", None) if is_object(arg) else arg for arg in args]
         if any(row is None and arg is not None for row, arg in zip(rows, args, strict=True)):
             return function(*args)
         return getattr(compiled_core(), function.__name__)(*rows)

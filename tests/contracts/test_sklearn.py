@@ -50,7 +50,7 @@ def test_all_learners_are_looked_at():
         "ConditionalSGDRegressor", "ConditionalSGDClassifier", "ConditionalCoinRegressor",
         "IndependentRegressor",
         "IndependentClassifier", "PooledRegressor", "PooledClassifier", "FixedBiasRegressor",
-        "FixedBiasClassifier",
+        "FixedBiasClassifier", "KernelConditionalSGDRegressor",
     }  # fmt: skip
 
 

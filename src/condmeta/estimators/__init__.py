@@ -9,6 +9,7 @@ from condmeta.estimators.baselines import (
     PooledRegressor,
 )
 from condmeta.estimators.coin import ConditionalCoinRegressor
+from condmeta.estimators.kernel_sgd import KernelConditionalSGDRegressor
 from condmeta.estimators.merge import merge
 from condmeta.estimators.ridge import ConditionalRidge
 from condmeta.estimators.sgd import ConditionalSGDClassifier, ConditionalSGDRegressor
@@ -27,6 +28,7 @@ __all__ = [
     "FixedBiasRegressor",
     "IndependentClassifier",
     "IndependentRegressor",
+    "KernelConditionalSGDRegressor",
     "PooledClassifier",
     "PooledRegressor",
     "TaskModel",
@@ -41,6 +43,7 @@ LEARNERS = (
     ConditionalSGDRegressorCV,
     ConditionalSGDClassifier,
     ConditionalCoinRegressor,
+    KernelConditionalSGDRegressor,
     IndependentRegressor,
     IndependentClassifier,
     PooledRegressor,

@@ -1,13 +1,14 @@
 """What all learners share: reading data, keeping task models, adapting, updating, predicting.
 
-A learner adds one thing, how the map is learned: `_learn(data)` sets `_weights` (k+1, width), the
-map with b in its last row, and `_phi_mean` (k,), the mean training Phi.
+A learner adds one thing, how the map is learned: `_learn(data)`. What a map can be asked for stands
+apart from it: `TaskLearner` has a `LinearMap`, set by `_learn` as `_weights` and `_phi_mean`; a
+`Learner` with a map of another kind brings `_features`, `_theta`, `_export_tau`, `_restore_tau`.
 """
 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,6 +23,7 @@ from condmeta.estimators.inputs import (
     read_rows,
     read_target,
 )
+from condmeta.estimators.linear_map import LinearMap
 from condmeta.estimators.parameters import check_parameters, jobs_of
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.serving import Serving, atomic
@@ -34,22 +36,25 @@ from condmeta.tasks.read import require_rows
 
 # What a fit leaves behind beside its public attributes, which end in an underscore.
 FITTED = (
-    "_backend", "_head", "_inner", "_map", "_phi_mean", "_seen", "_stale", "_state", "_store",
-    "_task_name", "_weights",
+    "_backend", "_head", "_inner", "_kernel", "_map", "_phi_mean", "_seen", "_stale", "_state",
+    "_store", "_support", "_task_name", "_theta_mean", "_weights",
 )  # fmt: skip
 
 
 class Prepared(NamedTuple):
-    """Tasks as the meta-learner reads them: rows (N, width), offsets (T+1,), Phi (T, k)."""
+    """Tasks as the meta-learner reads them: rows (N, width), offsets (T+1,), Phi (T, k).
+
+    For a kernel `Phi` is what it reads of T tasks: coordinates (T, p), or sets of points.
+    """
 
     ids: np.ndarray
     X: np.ndarray
     y: np.ndarray
     offsets: np.ndarray
-    Phi: np.ndarray
+    Phi: Any
 
 
-class TaskLearner(Serving, BaseEstimator):
+class Learner(Serving, BaseEstimator):
     """Base of the learners: `fit` and what it needs; `Serving` has what comes after it."""
 
     __metadata_request__fit = METADATA
@@ -118,7 +123,7 @@ class TaskLearner(Serving, BaseEstimator):
 
     def _read(self, X, y, task, side_info, *, reset: bool) -> tuple[TaskSet, TaskSet | None]:
         """Return the call's tasks with their side table, and separate conditioning points."""
-        fmap = ComposedMap(self.feature_map) if reset else self._map
+        fmap = self._make_map() if reset else self._map
         if isinstance(X, TaskSet):
             check_taskset(self, X, (y, task), reset)
             if X.y is None:
@@ -156,7 +161,7 @@ class TaskLearner(Serving, BaseEstimator):
         """Learn scales and encodings from the tasks that have rows."""
         prep = self._learn_preparation(tasks)
         self.y_offset_ = prep.y_offset
-        fmap = ComposedMap(self.feature_map)
+        fmap = self._make_map()
         table = None
         if tasks.side is not None and fmap.reads_table:
             present = tasks.ids[tasks.sizes > 0]
@@ -167,7 +172,10 @@ class TaskLearner(Serving, BaseEstimator):
         self._map = fmap
         self.side_features_ = list(fmap.names_out_)
         self._head = self._make_head(prep, tasks.feature_names)
-        self._phi_mean = None
+
+    def _make_map(self):
+        """Return what reads side tables and points, not yet fitted."""
+        return ComposedMap(self.feature_map)
 
     def _learn_preparation(self, tasks: TaskSet) -> Preparation:
         rule = self.scale, self.fit_intercept, self._centre()
@@ -209,28 +217,11 @@ class TaskLearner(Serving, BaseEstimator):
         Phi = self._features(ids, table, given)
         return Prepared(ids, prep.with_ones(scaled), y, offsets, Phi)
 
-    def _features(self, ids, table, points) -> np.ndarray:
-        fill = self._phi_mean
-        if fill is None and (self._map.reads_points or self.missing_side == "mean"):
-            fill = self._first_fill(ids, table, points)
-        return conditioning.features_of(self._map, ids, table, points, fill, self.missing_side)
-
-    def _first_fill(self, ids, table, points) -> np.ndarray:
-        """Return the mean Phi of those training tasks that have all that the maps read."""
-        complete = np.ones(len(ids), bool)
-        if self._map.reads_table:
-            complete &= table.has(ids) if table is not None else False
-        if self._map.reads_points and points is not None:
-            complete &= np.diff(points[2]) > 0
-        zeros = np.zeros(self._map.n_features_out)
-        Phi = conditioning.features_of(self._map, ids, table, points, zeros, "mean")
-        return Phi[complete].mean(axis=0) if complete.any() else zeros
-
     def _solve(self, data: Prepared) -> TaskStore:
         rows = data.X, data.y, data.offsets
         theta, jobs = self._theta(data.Phi), jobs_of(self)
         return TaskStore.solve(self._inner, data.ids, theta, *rows, jobs)
 
-    def _theta(self, Phi) -> np.ndarray:
-        """Return theta = M Phi + b of tasks (T, width), in the learner's units."""
-        return Phi @ self._weights[:-1] + self._weights[-1]
+
+class TaskLearner(LinearMap, Learner):
+    """A learner whose map has explicit weights."""

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from condmeta.errors import DivergenceError, FewTasksWarning
-from condmeta.estimators.base import Prepared
+from condmeta.estimators.base import Prepared, TaskLearner
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.streaming import Streamed
 from condmeta.estimators.targets import RealTarget
@@ -18,7 +18,7 @@ from condmeta.tasks import TaskSet
 ENOUGH_TASKS = 30
 
 
-class ConditionalCoinRegressor(RealTarget, Streamed):
+class ConditionalCoinRegressor(RealTarget, Streamed, TaskLearner):
     r"""Learn where a task's linear model starts from its side information, with nothing to tune.
 
     Every entry of the map is a gambler of its own, and so is every task (`condmeta.meta.coin`,
@@ -69,7 +69,6 @@ class ConditionalCoinRegressor(RealTarget, Streamed):
     (array([1., 2.]), array([ 1., -2.]))
     """
 
-    _state_type = CoinState
     loss = "absolute"
 
     def __init__(
@@ -119,8 +118,9 @@ class ConditionalCoinRegressor(RealTarget, Streamed):
         self.n_cut_rows_ = 0
         return CoinState.start(data.X, data.y, data.Phi)
 
-    def _advance(self, state: CoinState, data: Prepared) -> None:
-        """Run the tasks through the bets, in place on `state`, and set the map."""
+    def _advance(self, state: CoinState | None, data: Prepared) -> None:
+        """Run the tasks through the bets, from a copy of `state`, and set the map."""
+        state = self._start_state(data) if state is None else state.copy()
         with np.errstate(over="ignore", invalid="ignore"):
             coin_pass(*state, data.X, data.y, data.offsets, data.Phi)
             weights = state.map()

@@ -6,7 +6,6 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.estimators import conditioning
-from condmeta.estimators.task_model import user_vector
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.ids import factorize, positions
 from condmeta.tasks.read import join_side, task_name_of
@@ -15,22 +14,6 @@ from condmeta.tasks.side_table import read_side_row
 
 class Lookup:
     """What a fitted learner knows, and the weight vectors it gives to tasks."""
-
-    @property
-    def M_(self) -> np.ndarray:  # noqa: N802
-        """M (width, k) in the learner's units."""
-        return self._fitted("_weights")[:-1].T
-
-    @property
-    def b_(self) -> np.ndarray:
-        """b (width,) in the learner's units."""
-        return self._fitted("_weights")[-1]
-
-    @property
-    def theta_mean_(self) -> np.ndarray:
-        """Tau at the mean training Phi, in the user's units (intercept last)."""
-        mean = self._fitted("_phi_mean")
-        return user_vector(self._head.preparation, self._theta(mean))
 
     @property
     def gap_(self) -> np.ndarray:
@@ -47,7 +30,7 @@ class Lookup:
         return self.__dict__[name]
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_weights" in self.__dict__
+        return "n_tasks_" in self.__dict__
 
     def _weights_of_one(self, side_info) -> np.ndarray:
         """Return the weight vector that serves when no ids are given."""
@@ -70,7 +53,7 @@ class Lookup:
         table, points = side_info, None
         if side_info is not None and not isinstance(side_info, TaskTable):
             table, points = self._read_side(side_info, self._map, task_name)
-        weights = np.empty((len(ids), self._weights.shape[1]))
+        weights = np.empty((len(ids), self._head.preparation.width))
         found = np.full(len(ids), -1)
         if self._store is not None:
             found = self._store.positions(ids.tolist())
@@ -88,6 +71,10 @@ class Lookup:
         return weights
 
     def _theta_of(self, ids, table, points) -> np.ndarray:
+        return self._theta(self._sides_of(ids, table, points))
+
+    def _sides_of(self, ids, table, points):
+        """Return Phi of tasks from their side rows and conditioning points alone."""
         if table is not None and self._map.columns_ is not None:
             table = table.align(self._map.columns_)
         given = None
@@ -95,7 +82,7 @@ class Lookup:
             given = conditioning.no_points(len(ids), self.n_features_in_)
             if points is not None:
                 given = conditioning.align_points(points, ids, self._head)
-        return self._theta(self._features(ids, table, given))
+        return self._features(ids, table, given)
 
     def _theta_of_row(self, side_info) -> np.ndarray:
         return self._theta_of(*self._read_one(side_info))[0]

@@ -194,13 +194,17 @@ class Serving(Lookup):
         A row gives (d,); a table, or a `TaskSet` of conditioning points, gives (T, d) in its order.
         """
         self._ready()
+        sides, is_row = self._sides_for(side_info)
+        theta = self._theta(sides)
+        return user_vector(self._head.preparation, theta[0] if is_row else theta)
+
+    def _sides_for(self, side_info):
+        """Return Phi of new tasks, and whether `side_info` was the row of one."""
         if side_info is None or not _is_table(side_info, self._map.columns_):
-            theta = self._theta_of_row(side_info)
-        else:
-            table, points = self._read_side(side_info, self._map, None)
-            ids = table.ids if points is None else points.ids
-            theta = self._theta_of(ids, table, points)
-        return user_vector(self._head.preparation, theta)
+            return self._sides_of(*self._read_one(side_info)), True
+        table, points = self._read_side(side_info, self._map, None)
+        ids = table.ids if points is None else points.ids
+        return self._sides_of(ids, table, points), False
 
     def coef_frame(self, wide: bool = False):
         """Return the coefficients of the kept tasks as a table, in the user's units.
@@ -212,14 +216,6 @@ class Serving(Lookup):
         """
         self._ready()
         return tables.coef_table(self, wide)
-
-    def M_frame(self, wide: bool = False):  # noqa: N802 - named after the paper's M
-        """Return the map as a table, in the user's units: effect of each side feature.
-
-        The last side feature, "(base)", is b: tau at Phi = 0.
-        """
-        self._ready()
-        return tables.map_table(self, wide)
 
     def save(self, path, *, tasks: bool = True, resume: bool = False) -> None:
         """Write the model to a file: arrays and JSON only, nothing in it can run.

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from condmeta.errors import DataError, DivergenceError
-from condmeta.estimators.base import Prepared
+from condmeta.errors import DataError
+from condmeta.estimators.base import Prepared, TaskLearner
 from condmeta.estimators.defaults import with_defaults
-from condmeta.estimators.streaming import Incremental, Streamed
+from condmeta.estimators.meta_steps import MetaSteps
+from condmeta.estimators.streaming import Streamed
 from condmeta.estimators.targets import RealTarget, TwoClasses
-from condmeta.estimators.task_store import naming_task
-from condmeta.inner.algorithms import Batch, Online, diverged
-from condmeta.inner.online import HUGE, loss_is_unbounded
-from condmeta.inner.scores import row_scores
+from condmeta.inner.algorithms import Batch, Online
 from condmeta.meta.sgd import SGDState, sgd_pass, sgd_steps
 
 
-class ConditionalSGD(Incremental):
+class ConditionalSGD(MetaSteps, TaskLearner):
     """Algorithm 1: shared by the regressor and the classifier."""
-
-    _state_type = SGDState
 
     def __init__(
         self,
@@ -68,71 +64,33 @@ class ConditionalSGD(Incremental):
                 f"Got averaging={self.averaging!r} instead."
             )
 
-    def _meta_step(self) -> float:
-        return float(self.meta_step)
-
-    def _is_huge(self, before, after, data: Prepared) -> bool:
-        """Tell whether the map left the scale of the targets, which bounded slopes cannot do.
-
-        The scale is also that of the map before: the tasks of one call may have targets of zero.
-        """
-        if not loss_is_unbounded(getattr(self._inner, "loss", None)):
-            return False
-        task = np.repeat(np.arange(len(data.ids)), np.diff(data.offsets))
-        reach = []
-        with np.errstate(over="ignore", invalid="ignore"):
-            for last in (before, after):
-                z = row_scores(data.X, data.Phi @ last[:-1] + last[-1], task, 1)
-                reach.append(np.abs(z).max(initial=0.0))
-        return not reach[1] <= HUGE * max(np.abs(data.y).max(initial=0.0), reach[0])
-
-    def _start_state(self, data: Prepared) -> SGDState:
-        return SGDState.start(data.Phi.shape[1], data.X.shape[1])
-
-    def _advance(self, state: SGDState, data: Prepared) -> None:
-        """Run the tasks through Algorithm 1, in place on `state`, and set the map."""
-        inner, linear = self._inner, self.averaging == "linear"
-        at_average = self.gradient_at == "average"
-        rows = data.X, data.y, data.offsets, data.Phi
-        before = state.map(self._meta_step(), "last")
+    def _advance(self, state: SGDState | None, data: Prepared) -> None:
+        """Run the tasks through Algorithm 1, from a copy of `state`, and set the map."""
+        Phi, inner, step = data.Phi, self._inner, self._meta_step()
+        state = SGDState.start(Phi.shape[1], data.X.shape[1]) if state is None else state.copy()
+        linear, at_average = self.averaging == "linear", self.gradient_at == "average"
+        rows = data.X, data.y, data.offsets, Phi
+        before = state.map(step, "last")
         if isinstance(inner, (Online, Batch)):
             is_batch = isinstance(inner, Batch)
             tol = inner.tol if is_batch else 0.0
             bad = sgd_pass(
-                *state, *rows, inner.lam, inner.loss, self._meta_step(), linear, at_average,
-                is_batch, tol,
-            )  # fmt: skip
+                *state, *rows, inner.lam, inner.loss, step, linear, at_average, is_batch, tol
+            )
         else:
             bad = sgd_steps(
-                state, *rows, lambda *task: inner.solve(*task)[1], self._meta_step(), linear,
-                at_average,
-            )  # fmt: skip
-        weights = state.map(self._meta_step(), self.averaging, self.gradient_at)
-        if bad >= 0 and isinstance(inner, Online):
-            with naming_task(data.ids):
-                raise diverged(bad, inner.lam)
-        if bad >= 0 or self._is_huge(before, state.map(self._meta_step(), "last"), data):
-            raise DivergenceError(
-                f"The meta-steps diverge at meta_step={self._meta_step():g}. Use a smaller "
-                "meta_step, a loss with bounded slopes, or scale='standard'."
+                state, *rows, lambda *task: inner.solve(*task)[1], step, linear, at_average
             )
-        self._state, self._weights, self._phi_mean = state, weights, state.phi_mean
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # One pass of online steps at a fixed lam learns little from one task, and says so.
-        if tags.regressor_tags is not None:
-            tags.regressor_tags.poor_score = True
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.poor_score = True
-        return tags
+        def theta(last):
+            return lambda: Phi @ last[:-1] + last[-1]
+
+        self._refuse_divergence(bad, data, theta(before), theta(state.map(step, "last")))
+        self._weights = state.map(step, self.averaging, self.gradient_at)
+        self._state, self._phi_mean = state, state.phi_mean
 
 
-class StreamedSGD(Streamed, ConditionalSGD):
-    """Algorithm 1 task by task."""
-
-
-class ConditionalSGDRegressor(RealTarget, StreamedSGD):
+class ConditionalSGDRegressor(RealTarget, Streamed, ConditionalSGD):
     r"""Learn where a task's linear model starts from its side information, by Algorithm 1.
 
     Over the tasks t = 1, 2, ... with points Z_t and side information s_t,
@@ -200,7 +158,7 @@ class ConditionalSGDRegressor(RealTarget, StreamedSGD):
     """
 
 
-class ConditionalSGDClassifier(TwoClasses, StreamedSGD):
+class ConditionalSGDClassifier(TwoClasses, Streamed, ConditionalSGD):
     """Learn where a task's linear classifier starts from its side information, by Algorithm 1.
 
     As `ConditionalSGDRegressor`, for two classes (coded -1 and +1 inside); a task may hold only one

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import copy
 
-from condmeta import feature_maps, persistence
+from condmeta import feature_maps, kernels, persistence
 from condmeta.engine import active_engine, instruction_set
 from condmeta.errors import ModelFileError
+from condmeta.estimators.collected import Collected
+from condmeta.estimators.kernel_sides import GramReader, SetReader
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.task_store import TaskStore
 from condmeta.inner.coin import CoinTasks
 from condmeta.inner.keep import Counted
 from condmeta.inner.online import OnlineState
+from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
 from condmeta.losses import LogisticLoss, Loss
+from condmeta.meta.coin import CoinState
+from condmeta.meta.sgd import SGDState
+from condmeta.tasks import TaskTable
 from condmeta.tasks.encode import TableEncoder
 
 STATES = {
@@ -28,6 +34,8 @@ def save_learner(learner, path, tasks: bool, resume: bool) -> None:
         slim._store, slim._seen = None, set()
     elif slim._store is not None and not resume:
         slim._store = slim._store.without_state()
+    if isinstance(slim.__dict__.get("_state"), Collected) and not (tasks and resume):
+        slim._state = None  # statistics of every task
     persistence.write_model(path, slim, card=card(slim))
 
 
@@ -62,7 +70,6 @@ def export_learner(learner) -> dict:
         for name, value in vars(learner).items()
         if name.endswith("_") and not name.startswith("_")
     }
-    state = learner.__dict__.get("_state")
     seen = learner.__dict__.get("_seen")
     return {
         "params": learner.get_params(deep=False),
@@ -71,9 +78,7 @@ def export_learner(learner) -> dict:
         "task_name": learner._task_name,
         "preparation": learner._head.preparation,
         "map": learner._map,
-        "weights": learner._weights,
-        "phi_mean": learner._phi_mean,
-        "state": None if state is None else state._asdict(),
+        **learner._export_tau(),
         "seen": None if seen is None else sorted(seen, key=repr),
         "store": learner._store,
     }
@@ -86,12 +91,10 @@ def restore_learner(cls, state: dict):
         learner.__dict__.update(state["public"])
         learner._backend, learner._task_name = state["backend"], state["task_name"]
         learner._map, learner._store = state["map"], state["store"]
-        learner._weights, learner._phi_mean = state["weights"], state["phi_mean"]
-        if state["state"] is not None:
-            learner._state = cls._state_type(**state["state"])
         if state["seen"] is not None:
             learner._seen = set(state["seen"])
-        _check_shapes(learner, state["preparation"])
+        width = _check_shapes(learner, state["preparation"])
+        learner._restore_tau(state, width)
         learner._inner = learner._restore_inner()
         names = learner.__dict__.get("feature_names_in_")
         learner._head = learner._make_head(
@@ -104,17 +107,16 @@ def restore_learner(cls, state: dict):
     return learner
 
 
-def _check_shapes(learner, preparation) -> None:
-    d, k = learner.n_features_in_, learner._map.n_features_out
+def _check_shapes(learner, preparation) -> int:
+    """Return the number of coordinates of a weight vector, which task models must have."""
+    d, store = learner.n_features_in_, learner._store
     width = d + bool(preparation.fit_intercept)
-    expected = {"weights": (k + 1, width), "phi_mean": (k,)}
-    found = {"weights": learner._weights.shape, "phi_mean": learner._phi_mean.shape}
-    store = learner._store
+    fits = preparation.x_mean.shape == (d,) == preparation.x_scale.shape
     if store is not None:
-        expected |= {"theta": (len(store.ids), width), "coef": (len(store.ids), width)}
-        found |= {"theta": store.theta.shape, "coef": store.coef.shape}
-    if found != expected or preparation.x_mean.shape != (d,) != preparation.x_scale.shape:
-        raise ValueError(f"arrays of shapes {found} instead of {expected}")
+        fits = fits and store.theta.shape == (len(store.ids), width) == store.coef.shape
+    if not fits:
+        raise ValueError(f"arrays that do not have {d} features")
+    return width
 
 
 def export_store(store: TaskStore) -> dict:
@@ -142,8 +144,27 @@ def register_learner(cls) -> None:
     persistence.register(cls, export=export_learner, restore=restore_learner)
 
 
+def export_table(table: TaskTable) -> dict:
+    """Return the ids and columns of a side table."""
+    return {"ids": table.ids, "data": table.data, "backend": table.backend}
+
+
+def restore_table(cls, parts: dict) -> TaskTable:
+    """Build a side table from its columns, which were typed and checked before."""
+    return cls._make(parts["ids"], parts["data"], parts["backend"])
+
+
+persistence.register(TaskTable, export=export_table, restore=restore_table)
+for part in (Collected, Scatter, SGDState, CoinState):
+    persistence.register(part, export=part._asdict, restore=lambda cls, parts: cls(**parts))
 persistence.register(TaskStore, export=export_store, restore=restore_store)
 for part in (Preparation, TableEncoder, Loss, LogisticLoss, feature_maps.ComposedMap):
+    persistence.register(part)
+for part in (GramReader, SetReader, kernels.GramRows, kernels.PointSets, kernels.PrecomputedKernel):
+    persistence.register(part)
+for part in (kernels.LinearKernel, kernels.GaussianKernel, kernels.LaplaceKernel):
+    persistence.register(part)
+for part in (kernels.AbelKernel, kernels.MeanEmbedding):
     persistence.register(part)
 for name in feature_maps.__all__:
     if name != "ComposedMap":

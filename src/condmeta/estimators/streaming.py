@@ -5,22 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.estimators.base import Prepared, TaskLearner
+from condmeta.estimators.base import Prepared
 from condmeta.estimators.serving import atomic
 from condmeta.tasks.ids import show_id
 
 
-class Incremental(TaskLearner):
-    """A learner whose map follows from a state that tasks advance.
+class Incremental:
+    """Learning by `_advance(state, data)`: tasks in turn, from a state or, with None, from none.
 
-    Subclasses name the type of the state, start one (`_start_state`), and run tasks through it
-    (`_advance`, in place, which also sets `_state`, `_weights` and `_phi_mean`).
+    It leaves `state` as it is, and sets `_state` and the map.
     """
 
-    _state_type: type
-
     def _learn(self, data: Prepared) -> None:
-        self._advance(self._start_state(data), data)
+        self._advance(None, data)
         if not self.keep_tasks:
             self._seen = set(data.ids.tolist())
 
@@ -34,8 +31,8 @@ class Streamed(Incremental):
 
         The first call freezes scales and encodings. Only the map is learned: models of tasks that
         an earlier `fit` kept stay as they are, and the new tasks get none (see `update`).
-        `task=None` is one more nameless task. Equal to one `fit` on all tasks, bit for bit in `M_`,
-        `b_` and `theta_for`, where the first call leaves nothing to freeze: scale "none" or "rows",
+        `task=None` is one more nameless task. Equal to one `fit` on all tasks, bit for bit in the
+        map and `theta_for`, where the first call leaves nothing to freeze: scale "none" or "rows",
         maps without fitted state, and steps that do not come from the data.
 
         Parameters
@@ -66,13 +63,16 @@ class Streamed(Incremental):
             self._freeze(tasks, points)
             self._store, self.n_tasks_ = None, 0
         tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
-        data = self._prepare(tasks, points)
-        self._advance(self._start_state(data) if first else self._state.copy(), data)
+        self._advance(None if first else self._past(), self._prepare(tasks, points))
         self.n_tasks_ += len(tasks)
         # Last, and in place: a copy for each call would make a stream quadratic.
         seen.update(named)
         self._seen = seen
         return self
+
+    def _past(self):
+        """Return the state that earlier calls left."""
+        return self._state
 
     def _seen_in_fit(self) -> set:
         store = self.__dict__.get("_store")

@@ -86,6 +86,13 @@ def sgd_pass(
     linear, at_average, batch: bool. Tasks without points are passed over.
     Returns -1, or the position of the first task whose inner pass diverges.
     """
+    state = SGDState(grad_sum, weighted_sum, phi_sum)
+    gradient = inner_gradient(lam, loss, batch, tol)
+    return sgd_steps(state, X, y, offsets, Phi, gradient, meta_step, linear, at_average)
+
+
+def inner_gradient(lam, loss, batch, tol):
+    """Return `gradient(theta, X, y)` of a built-in inner algorithm: g, or None if it diverges."""
 
     def gradient(theta, X, y):
         if batch:
@@ -94,8 +101,7 @@ def sgd_pass(
         _, finite = run_points(theta, X, y, lam, loss, u, np.zeros_like(theta), 0.0, 0)
         return u / len(y) if finite else None
 
-    state = SGDState(grad_sum, weighted_sum, phi_sum)
-    return sgd_steps(state, X, y, offsets, Phi, gradient, meta_step, linear, at_average)
+    return gradient
 
 
 def sgd_steps(state, X, y, offsets, Phi, gradient, meta_step, linear, at_average) -> int:

@@ -9,6 +9,7 @@
 #include "dual.h"
 #include "grid_eval.h"
 #include "grid_train.h"
+#include "kernel_sgd.h"
 #include "online.h"
 #include "posterior.h"
 #include "row_scores.h"
@@ -108,6 +109,12 @@ const Kernels table = {
     batch_space,
     sgd_pass,
     sgd_space,
+    kernel_pass,
+    kernel_space,
+    kernel_theta,
+    kernel_theta_space,
+    kernel_support,
+    kernel_support_space,
     W,
     GROUP,
     grid_train,

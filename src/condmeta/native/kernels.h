@@ -110,6 +110,31 @@ struct CoinMap {
     int64_t k;
 };
 
+// A kernel on coordinates: <a, b>, exp(-scale ||a - b||^2) or exp(-scale ||a - b||), kind 0, 1 or 2.
+struct KernelRow {
+    int64_t kind;
+    double scale;
+};
+
+struct KernelArrays {
+    const double* S;  // (start + T, p)
+    double* G;        // (start + T, d), rows from `start` on are results
+    int64_t start, p;
+    KernelRow kernel;
+    double meta_step;
+    bool batch;
+    double tol;
+};
+
+struct KernelTheta {
+    const double* rows;     // (V, p)
+    const double* S;        // (T, p)
+    const double* weights;  // (T, d)
+    int64_t count, p, d;    // count T
+    KernelRow kernel;
+    double* out;  // (V, d)
+};
+
 struct RowScores {
     const double* X;        // (N, d)
     const double* weights;  // (T, d)
@@ -146,6 +171,14 @@ struct Kernels {
     // All tasks in turn; stops at the first whose pass diverges and returns it, or -1.
     int64_t (*sgd)(const Tasks&, const SgdArrays&, double* space);
     int64_t (*sgd_space)(int64_t n_max, int64_t d, int64_t k, bool doubled);
+    // The same by kernel evaluations; tasks must have points.
+    int64_t (*kernel_pass)(const Tasks&, const KernelArrays&, double* space);
+    int64_t (*kernel_space)(int64_t n_max, int64_t d, int64_t p, int64_t total, bool doubled);
+    // Rows [begin, end) of theta, from the support that `kernel_support` laid out in `shared`.
+    void (*kernel_theta)(const KernelTheta&, double* shared, int64_t begin, int64_t end, double* space);
+    int64_t (*kernel_theta_space)(int64_t d);
+    void (*kernel_support)(const KernelTheta&, double* shared);
+    int64_t (*kernel_support_space)(int64_t count, int64_t p, int64_t d);
 
     int64_t vector, group;  // lanes in a vector of grid_curves, and in a group of the others
     // Groups [begin, end) of lanes.

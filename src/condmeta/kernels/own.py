@@ -1,0 +1,102 @@
+"""Kernels that users bring: a function of two rows, or the values themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.kernels.table_kernels import Kernel
+
+
+class FunctionKernel(Kernel):
+    """A kernel given by a function k(a, b) of two rows.
+
+    Examples
+    --------
+    >>> FunctionKernel(lambda a, b: min(a[0], b[0])).gram(np.array([[1.0], [3.0]]), [[2.0]])
+    array([[1.],
+           [2.]])
+    """
+
+    def __init__(self, function: Callable):
+        self.function = function
+
+    def gram(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return the values of all pairs; one that is no finite number is an error."""
+        values = [self.function(a, b) for a in A for b in B]
+        try:
+            out = np.array(values, dtype=float)
+        except (TypeError, ValueError):
+            out = np.empty((0, 0))
+        if out.ndim > 1:
+            raise DataError(
+                f"The kernel {self._name()} must return one number for two rows. "
+                f"Got {values[0]!r} instead."
+            )
+        out = out.reshape(len(A), len(B))
+        if not np.isfinite(out).all():
+            i, j = np.argwhere(~np.isfinite(out))[0]
+            raise DataError(
+                f"The kernel {self._name()} gave {out[i, j]} for the rows "
+                f"{np.asarray(A[i]).tolist()} and {np.asarray(B[j]).tolist()}."
+            )
+        return out
+
+    def _name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+
+class GramRows:
+    """Rows of a matrix of kernel values, with the column that stands for each row's own task.
+
+    Parameters
+    ----------
+    values : (T, m) array
+        Kernel values with m known tasks; NaN in the rows of tasks that have none.
+    own : (T,) int array
+        Columns of the tasks themselves, -1 for tasks that are not among the columns.
+
+    Examples
+    --------
+    >>> rows = GramRows(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([0, 1]))
+    >>> len(rows[:1]), rows.present.tolist()
+    (1, [True, True])
+    """
+
+    def __init__(self, values: np.ndarray, own: np.ndarray):
+        self.values, self.own = values, own
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def __getitem__(self, at) -> GramRows:
+        return GramRows(self.values[at], self.own[at])
+
+    @property
+    def present(self) -> np.ndarray:
+        """Which tasks have values (T,)."""
+        return ~np.isnan(self.values).any(axis=1)
+
+    def concat(self, other: GramRows) -> GramRows:
+        """Return these rows and then others."""
+        return GramRows(
+            np.concatenate([self.values, other.values]), np.concatenate([self.own, other.own])
+        )
+
+
+class PrecomputedKernel(Kernel):
+    """Read kernel values off `GramRows`: what ``kernel="precomputed"`` stands for.
+
+    Examples
+    --------
+    >>> rows = GramRows(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([0, 1]))
+    >>> PrecomputedKernel().gram(rows, rows[1:])
+    array([[0.5],
+           [1. ]])
+    """
+
+    def gram(self, A: GramRows, B: GramRows) -> np.ndarray:
+        """Return the columns of B's tasks in the rows of A."""
+        return A.values[:, B.own]

@@ -1,0 +1,117 @@
+"""Kernels on the coordinates of a side table."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.feature_maps.params import FeatureMap
+
+
+class Kernel(FeatureMap):
+    """A feature map given by its inner products: parameters, and values of pairs.
+
+    `native` tells the compiled core which kernel this is; None if it does not know it.
+    """
+
+    native: tuple[int, float] | None = None
+
+    def __call__(self, a: Any, b: Any) -> float:
+        """Return k(a, b) of two rows."""
+        rows = (np.asarray(row, dtype=float).reshape(1, -1) for row in (a, b))
+        return float(self.gram(*rows)[0, 0])
+
+    def gram(self, A: Any, B: Any) -> np.ndarray:
+        """Return the values k(a, b) of all pairs, (len(A), len(B))."""
+        raise NotImplementedError
+
+    def _positive(self, name: str) -> float:
+        """Return a parameter, or say that it is no positive number."""
+        value = getattr(self, name)
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < np.inf:
+            raise DataError(
+                f"The '{name}' parameter of {type(self).__name__} must be a float in (0, inf). "
+                f"Got {value!r} instead."
+            )
+        return float(value)
+
+
+class LinearKernel(Kernel):
+    """Take coordinates as features: k(a, b) = <a, b>.
+
+    Examples
+    --------
+    >>> LinearKernel()([1.0, 2.0], [3.0, 1.0])
+    5.0
+    """
+
+    native = (0, 0.0)
+
+    def gram(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return <a, b> of rows (T, p) and (U, p), as (T, U)."""
+        # Not A @ B.T: the bits of a pair must not depend on the pairs around it.
+        return np.einsum("ik,jk->ij", A, B)
+
+
+class GaussianKernel(Kernel):
+    """Compare tasks by distance: k(a, b) = exp(-||a - b||^2 / (2 lengthscale^2)).
+
+    Parameters
+    ----------
+    lengthscale : float in (0, inf)
+        Distance at which tasks begin to differ. The features of `feature_map="auto"` have unit
+        variance, so that p of them lie sqrt(2 p) apart on average.
+
+    Examples
+    --------
+    >>> round(GaussianKernel(lengthscale=2.0)([0.0], [2.0]), 4)
+    0.6065
+    """
+
+    def __init__(self, lengthscale: float = 1.0):
+        self.lengthscale = lengthscale
+
+    @property
+    def native(self) -> tuple[int, float]:
+        """Kind and scale, for the compiled core."""
+        return 1, 0.5 / self._positive("lengthscale") ** 2
+
+    def gram(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return the kernel of rows (T, p) and (U, p), as (T, U)."""
+        return np.exp(-self.native[1] * _distances(A, B, "sqeuclidean"))
+
+
+class LaplaceKernel(Kernel):
+    """Compare tasks by distance, with a kink at zero: k(a, b) = exp(-||a - b|| / lengthscale).
+
+    Parameters
+    ----------
+    lengthscale : float in (0, inf)
+
+    Examples
+    --------
+    >>> round(LaplaceKernel()([0.0, 0.0], [3.0, 4.0]), 6)
+    0.006738
+    """
+
+    def __init__(self, lengthscale: float = 1.0):
+        self.lengthscale = lengthscale
+
+    @property
+    def native(self) -> tuple[int, float]:
+        """Kind and scale, for the compiled core."""
+        return 2, 1.0 / self._positive("lengthscale")
+
+    def gram(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return the kernel of rows (T, p) and (U, p), as (T, U)."""
+        return np.exp(-self.native[1] * _distances(A, B, "euclidean"))
+
+
+def _distances(A: np.ndarray, B: np.ndarray, metric: str) -> np.ndarray:
+    """Return distances (T, U) summed from differences: norms and products would lose digits."""
+    from scipy.spatial.distance import cdist  # slow to import
+
+    return cdist(A, B, metric)
