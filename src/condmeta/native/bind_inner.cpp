@@ -1,0 +1,120 @@
+// Bindings of the inner algorithms, and of what they predict.
+#include <limits>
+
+#include "arrays.h"
+
+namespace {
+
+int64_t online_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double lam, Row loss, Out2 slope_sum, Out2 path_sum,
+                     Out1 radius, OutCounts count, int64_t n_jobs) {
+    const Tasks tasks = check_tasks(X, y, offsets, lam, loss);
+    const size_t T = size_t(tasks.count), d = size_t(tasks.d);
+    need(theta, "theta", T, d);
+    need(slope_sum, "slope_sum", T, d);
+    need(path_sum, "path_sum", T, d);
+    need(radius, "radius", T);
+    need(count, "count", T);
+    const OnlineArrays state{theta.data(), slope_sum.data(), path_sum.data(), radius.data(), count.data()};
+    std::atomic<int64_t> first{std::numeric_limits<int64_t>::max()};
+    nb::gil_scoped_release unlocked;
+    for_tasks(tasks.count, n_jobs, kernels().online_space(tasks.n_max, tasks.d),
+              [&](int64_t begin, int64_t end, double* space) {
+                  const int64_t failed = kernels().online(tasks, state, begin, end, space);
+                  int64_t known = first.load();
+                  while (failed >= 0 && failed < known && !first.compare_exchange_weak(known, failed)) {
+                  }
+              });
+    const int64_t failed = first.load();
+    return failed == std::numeric_limits<int64_t>::max() ? -1 : failed;
+}
+
+nb::tuple batch_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double lam, Row loss, double tol, int64_t n_jobs) {
+    const Tasks tasks = check_tasks(X, y, offsets, lam, loss);
+    const size_t T = size_t(tasks.count), d = size_t(tasks.d);
+    need(theta, "theta", T, d);
+    auto coef = new_array<2>({T, d}), gradient = new_array<2>({T, d});
+    auto gap = new_array<1>({T}), slopes = new_array<1>({X.shape(0)});
+    const BatchArrays out{theta.data(), tol, coef.data(), gradient.data(), gap.data(), slopes.data()};
+    {
+        nb::gil_scoped_release unlocked;
+        for_tasks(tasks.count, n_jobs, kernels().batch_space(tasks.n_max, tasks.d, tasks.loss.dead_zone > 0),
+                  [&](int64_t begin, int64_t end, double* space) { kernels().batch(tasks, out, begin, end, space); });
+    }
+    return nb::make_tuple(coef, gradient, gap, slopes);
+}
+
+void coin_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double radius, Out2 slope_sum, Out2 path_sum, Out1 wealth,
+                OutCounts count, int64_t n_jobs) {
+    const Tasks tasks = check_bets(X, y, offsets);
+    const size_t T = size_t(tasks.count), d = size_t(tasks.d);
+    need(theta, "theta", T, d);
+    need(slope_sum, "slope_sum", T, d);
+    need(path_sum, "path_sum", T, d);
+    need(wealth, "wealth", T);
+    need(count, "count", T);
+    const CoinTasks state{theta.data(), radius, slope_sum.data(), path_sum.data(), wealth.data(), count.data()};
+    nb::gil_scoped_release unlocked;
+    for_tasks(tasks.count, n_jobs, kernels().coin_space(tasks.n_max, tasks.d),
+              [&](int64_t begin, int64_t end, double* space) { kernels().coin(tasks, state, begin, end, space); });
+}
+
+nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta, In2 factor, In1 s2, int64_t n_jobs) {
+    const size_t T = theta.shape(0), d = theta.shape(1);
+    need(gram, "gram", T, d, d);
+    need(moment, "moment", T, d);
+    need(square, "square", T);
+    need(count, "count", T);
+    need(factor, "factor", d, d);
+    need(s2, "s2", T);
+    const int64_t chunk = 256, chunks = pieces(int64_t(T), chunk), square_size = int64_t(d * d);
+    auto g = new_array<2>({T, d}), Q = new_array<2>({d, d});
+    auto rss = new_array<1>({T}), loglik = new_array<1>({T});
+    auto partial = new_array<2>({size_t(chunks), d * d});
+    const PosteriorTasks run{gram.data(),  moment.data(), square.data(), count.data(),
+                             theta.data(), factor.data(), s2.data(),     int64_t(d)};
+    const PosteriorArrays out{g.data(), rss.data(), loglik.data()};
+    for_cells(chunks, 1, n_jobs, kernels().posterior_space(run.d), [&](int64_t begin, int64_t end, double* space) {
+        for (int64_t at = begin; at < end; ++at)
+            kernels().posterior(run, out, at * chunk, std::min((at + 1) * chunk, int64_t(T)),
+                                partial.data() + at * square_size, space);
+    });
+    for (int64_t at = 0; at < chunks; ++at)  // in order, whatever the threads
+        for (int64_t i = 0; i < square_size; ++i) Q.data()[i] += partial.data()[at * square_size + i];
+    return nb::make_tuple(g, Q, rss, loglik);
+}
+
+auto row_scores(In2 X, In2 weights, InOffsets codes, int64_t n_jobs) {
+    const size_t N = X.shape(0), d = X.shape(1);
+    need(weights, "weights", weights.shape(0), d);
+    need(codes, "codes", N);
+    for (size_t i = 0; i < N; ++i)
+        if (codes.data()[i] < 0 || codes.data()[i] >= int64_t(weights.shape(0)))
+            throw std::invalid_argument("'codes' must be positions of rows of 'weights'.");
+    auto out = new_array<1>({N});
+    const RowScores run{X.data(), weights.data(), codes.data(), int64_t(d), out.data()};
+    for_cells(pieces(int64_t(N), 4096), 1, n_jobs, 0, [&](int64_t begin, int64_t end, double*) {
+        kernels().row_scores(run, begin * 4096, std::min(end * 4096, int64_t(N)));
+    });
+    return out;
+}
+
+}  // namespace
+
+void bind_inner(nb::module_& m) {
+    m.def("online_tasks", &online_tasks, nb::arg("theta").noconvert(), nb::arg("X").noconvert(),
+          nb::arg("y").noconvert(), nb::arg("offsets").noconvert(), nb::arg("lam"), nb::arg("loss"),
+          nb::arg("slope_sum").noconvert(), nb::arg("path_sum").noconvert(), nb::arg("radius").noconvert(),
+          nb::arg("count").noconvert(), nb::arg("n_jobs"));
+    m.def("batch_tasks", &batch_tasks, nb::arg("theta").noconvert(), nb::arg("X").noconvert(),
+          nb::arg("y").noconvert(), nb::arg("offsets").noconvert(), nb::arg("lam"), nb::arg("loss"), nb::arg("tol"),
+          nb::arg("n_jobs"));
+    m.def("coin_tasks", &coin_tasks, nb::arg("theta").noconvert(), nb::arg("X").noconvert(), nb::arg("y").noconvert(),
+          nb::arg("offsets").noconvert(), nb::arg("radius"), nb::arg("slope_sum").noconvert(),
+          nb::arg("path_sum").noconvert(), nb::arg("wealth").noconvert(), nb::arg("count").noconvert(),
+          nb::arg("n_jobs"));
+    m.def("posterior_pass", &posterior_pass, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
+          nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("theta").noconvert(),
+          nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"));
+    m.def("row_scores", &row_scores, nb::arg("X").noconvert(), nb::arg("weights").noconvert(),
+          nb::arg("codes").noconvert(), nb::arg("n_jobs"));
+}
