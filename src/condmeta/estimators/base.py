@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from condmeta import engine
 from condmeta.errors import DataError
 from condmeta.estimators import conditioning
+from condmeta.estimators.head import Head
 from condmeta.estimators.inputs import (
     METADATA,
     check_features,
@@ -27,7 +28,6 @@ from condmeta.estimators.linear_map import LinearMap
 from condmeta.estimators.parameters import check_parameters, jobs_of
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.serving import Serving, atomic
-from condmeta.estimators.task_model import Head
 from condmeta.estimators.task_store import TaskStore
 from condmeta.feature_maps import ComposedMap
 from condmeta.inner.algorithms import get_inner
@@ -36,8 +36,8 @@ from condmeta.tasks.read import require_rows
 
 # What a fit leaves behind beside its public attributes, which end in an underscore.
 FITTED = (
-    "_backend", "_head", "_inner", "_kernel", "_map", "_phi_mean", "_seen", "_stale", "_state",
-    "_store", "_support", "_task_name", "_theta_mean", "_weights",
+    "_backend", "_base", "_head", "_inner", "_kernel", "_map", "_phi_mean", "_seen", "_stale",
+    "_state", "_store", "_support", "_task_name", "_theta_mean", "_weights",
 )  # fmt: skip
 
 
@@ -146,6 +146,9 @@ class Learner(Serving, BaseEstimator):
             )  # fmt: skip
         if reset:
             self._backend, self._task_name = backend, task_name
+        elif self._head.base is not None:
+            sides = self._base_sides(tasks.ids, tasks.side)[np.repeat(*_by_row(tasks))]
+            tasks = tasks.with_target(self._head.off_base(tasks.X, tasks.y, sides))
         return tasks, points
 
     def _read_side(self, side_info, fmap, task_name):
@@ -191,6 +194,7 @@ class Learner(Serving, BaseEstimator):
             classes=getattr(self, "classes_", None),
             probabilistic=getattr(getattr(inner, "loss", None), "name", "") == "logistic",
             resumable=getattr(inner, "resumable", False) and not self._map.reads_points,
+            base=self.__dict__.get("_base"),
         )
 
     def _restore_inner(self):
@@ -221,6 +225,10 @@ class Learner(Serving, BaseEstimator):
         rows = data.X, data.y, data.offsets
         theta, jobs = self._theta(data.Phi), jobs_of(self)
         return TaskStore.solve(self._inner, data.ids, theta, *rows, jobs)
+
+
+def _by_row(tasks: TaskSet):
+    return np.arange(len(tasks)), tasks.sizes
 
 
 class TaskLearner(LinearMap, Learner):

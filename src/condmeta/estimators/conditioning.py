@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.estimators.task_model import Head, encode_labels
+from condmeta.estimators.head import Head, encode_labels
 from condmeta.feature_maps import ComposedMap
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.frames import column_names, is_frame

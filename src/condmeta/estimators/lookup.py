@@ -98,8 +98,45 @@ class Lookup:
             table, points = self._read_side(side_info, self._map, None)
             return side_info.ids, table, points
         # The id None stands for a nameless task, and for its row.
-        table = None if side_info is None else read_side_row(side_info, self._map.columns_)
+        table = None if side_info is None else read_side_row(side_info, self._side_columns())
         return np.array([None], dtype=object), table, None
+
+    def _base_sides(self, ids, table) -> np.ndarray | None:
+        """Return what the base reads of tasks (T, k): from their side rows, or as it is known."""
+        base = self._head.base
+        if base is None:
+            return None
+        sides = base.sides(ids, table)
+        if self._store is not None:
+            found = self._store.positions(ids.tolist())
+            known = (found >= 0) & ~(np.zeros(len(ids), bool) if table is None else table.has(ids))
+            sides[known] = self._store.sides[found[known]]
+        return sides
+
+    def _base_sides_given(self, ids, side_info, task_name) -> np.ndarray | None:
+        """Return the same from side information as a call gives it."""
+        if self._head.base is None:
+            return None
+        table = side_info
+        if side_info is not None and not isinstance(side_info, TaskTable):
+            table, _ = self._read_side(side_info, self._map, task_name)
+        return self._base_sides(ids, table)
+
+    def _base_sides_of_one(self, side_info) -> np.ndarray | None:
+        """Return the same for the task that serves when no ids are given."""
+        if self._head.base is None:
+            return None
+        if side_info is None and self._store is not None:
+            return self._store.sides[0]
+        ids, table, _ = self._read_one(side_info)
+        return self._base_sides(ids, table)[0]
+
+    def _side_columns(self):
+        """Return the columns of the side table that `fit` was given."""
+        base = self._head.base
+        if self._map.columns_ is None and base is not None and base.encoder is not None:
+            return base.encoder.columns_
+        return self._map.columns_
 
     def _is_nameless(self, X, task) -> bool:
         """Tell whether a call says nothing about the ids of its rows."""
@@ -112,4 +149,4 @@ class Lookup:
         if table is not None:
             ids, table = join_side(ids, table, "mean")
         X, y, offsets = conditioning.no_points(len(ids), self.n_features_in_)
-        return self._prepare_rows(ids, X, y, offsets, table, points)
+        return self._prepare_rows(ids, X, y, offsets, table, points), table

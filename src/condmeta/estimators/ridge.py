@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from condmeta.errors import DataError
 from condmeta.estimators.base import Prepared
+from condmeta.estimators.base_model import fit_base
 from condmeta.estimators.collecting import Collecting
 from condmeta.estimators.inputs import METADATA
+from condmeta.estimators.offsets import read_offset, take_off
 from condmeta.estimators.parameters import NON_NEGATIVE, jobs_of, one_of, or_auto
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.rotation import Rotation
@@ -19,6 +22,7 @@ from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ridge import METRICS, Learned, learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, LOOSE, NOISES, Choice, Halves, choose
+from condmeta.tasks import TaskSet
 
 
 class ConditionalRidge(RealTarget, Collecting):
@@ -42,6 +46,10 @@ class ConditionalRidge(RealTarget, Collecting):
         Whether s2 is one number, or is settled with each task's own weights.
     kappa : "auto" or float in [0, inf]
         Ridge on the map, which is kappa tasks worth; infinity leaves the side information out.
+    base : None, "boosting" or a scikit-learn regressor
+        A model of (x, side columns) for all tasks, whose out-of-task residuals the prior is learned
+        from; predictions add it again. "boosting" is scikit-learn's histogram boosting, and the
+        only base that `save` can store. `coef_` is then what a task adds to the base.
     conditioning, missing_side, task_column, side_columns, side_key, keep_tasks, n_jobs
         As for `ConditionalSGDRegressor`.
     scale : "none", "standard" or "rows"
@@ -97,6 +105,7 @@ class ConditionalRidge(RealTarget, Collecting):
         metric="auto",
         noise="auto",
         kappa="auto",
+        base=None,
         conditioning="shared",
         scale="standard",
         fit_intercept=True,
@@ -113,6 +122,7 @@ class ConditionalRidge(RealTarget, Collecting):
         self.metric = metric
         self.noise = noise
         self.kappa = kappa
+        self.base = base
         self.conditioning = conditioning
         self.scale = scale
         self.fit_intercept = fit_intercept
@@ -127,6 +137,48 @@ class ConditionalRidge(RealTarget, Collecting):
 
     def _make_inner(self):
         return None  # known once the prior is learned
+
+    def fit(self, X, y=None, *, task=None, side_info=None, offset=None):
+        """Learn the prior from many tasks, then every task's model from it.
+
+        Parameters
+        ----------
+        X, y, task, side_info : as for `ConditionalSGDRegressor.fit`
+        offset : (N,) array, optional
+            What a model of the user's own predicts for the rows: the prior is learned from y -
+            offset. It must not have seen the row's task, and goes with `adapt`, `update` and
+            `predict` as well.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, take_off(y, offset), task=task, side_info=side_info)
+
+    def adapt(self, X=None, y=None, *, task=None, side_info=None, offset=None):
+        """Solve new tasks (see `ConditionalSGDRegressor.adapt`); `offset` (n,) as in `fit`.
+
+        The models that it returns predict without the offset: add it to what they say.
+        """
+        return super().adapt(X, take_off(y, offset), task=task, side_info=side_info)
+
+    def update(self, X, y=None, *, task=None, side_info=None, offset=None):
+        """Add points to known tasks and enrol new ones; tau stays. `offset` (n,) as in `fit`."""
+        return super().update(X, take_off(y, offset), task=task, side_info=side_info)
+
+    def _fit_tasks(self, tasks: TaskSet, points: TaskSet | None) -> None:
+        if self.base is not None:
+            with threadpool_limits(jobs_of(self)):
+                self._base, unseen = fit_base(self.base, tasks)
+            tasks = tasks.with_target(tasks.y - unseen)
+        super()._fit_tasks(tasks, points)
+        if self.base is not None and self._store is not None:
+            self._store.sides = self._base.sides(self._store.ids, tasks.side)
+
+    def partial_fit(self, X, y=None, *, task=None, side_info=None):
+        if self.base is not None:
+            raise DataError("A base needs the rows of all tasks at once: use fit, or base=None.")
+        return super().partial_fit(X, y, task=task, side_info=side_info)
 
     def _conclude(self) -> None:
         """Learn the prior from what was collected, and every task's model from it."""
@@ -195,17 +247,21 @@ class ConditionalRidge(RealTarget, Collecting):
         own = self._inner.posterior(stats, np.zeros_like(theta), jobs).mean
         return TaskStore(ids, stats.count, theta, coef, own, None, stats)
 
-    def predict(self, X, *, task=None, side_info=None, return_std=False):
+    def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
         """Predict rows, each by the model of its task (see `ConditionalSGDRegressor.predict`).
 
         Parameters
         ----------
+        offset : (N,) array, optional
+            Added to the predictions (see `fit`).
         return_std : bool
             Whether to return also the standard deviation (N,) of a new label: of the noise, and of
             what the task's points, or their absence, leave open about its weights. It holds as far
             as the model does; `conditioning="shared"` with maps of points makes it too small.
         """
         predicted = super().predict(X, task=task, side_info=side_info)
+        if offset is not None:
+            predicted = predicted + read_offset(offset, len(predicted))
         if not return_std:
             return predicted
         call = self._call_rows(X, task, side_info)

@@ -76,13 +76,15 @@ class Serving(Lookup):
         if task is None and (X is None or self._is_nameless(X, task)):
             return self._adapt_one(X, y, side_info)
         if X is None:
-            data = self._prepare_empty(task, side_info)
+            data, table = self._prepare_empty(task, side_info)
         else:
-            data = self._prepare(*self._read(X, y, task, side_info, reset=False))
+            tasks, points = self._read(X, y, task, side_info, reset=False)
+            data, table = self._prepare(tasks, points), tasks.side
         theta = self._theta(data.Phi)
         rows = data.X, data.y, data.offsets
         solved = solve_named(self._inner, data.ids, theta, *rows, jobs_of(self), keep_state=False)
-        return TaskModels(self._head, data.ids, theta, solved.coef, rows, solved.gap)
+        sides = self._base_sides(data.ids, table)
+        return TaskModels(self._head, data.ids, theta, solved.coef, rows, solved.gap, sides)
 
     def _adapt_one(self, X, y, side_info) -> TaskModel:
         head = self._head
@@ -94,12 +96,16 @@ class Serving(Lookup):
             y = head.read_labels(y, len(X))
             check_finite(X, y, feature_names=head.feature_names)
         ids, table, points = self._read_one(side_info)
+        sides = self._base_sides(ids, table)
+        if sides is not None:
+            y = head.off_base(X, y, np.repeat(sides, len(X), axis=0))
         data = self._prepare_rows(ids, X, y, np.array([0, len(X)]), table, points)
         theta = self._theta(data.Phi)
         solved = solve_named(self._inner, ids, theta, data.X, data.y, data.offsets)
         gap = None if solved.gap is None else float(solved.gap[0])
         state = solved.state if head.resumable else None
-        return TaskModel(head, theta[0], solved.coef[0], len(X), state, gap)
+        sides = None if sides is None else sides[0]
+        return TaskModel(head, theta[0], solved.coef[0], len(X), state, gap, sides)
 
     @atomic
     def update(self, X, y=None, *, task=None, side_info=None):
@@ -133,7 +139,9 @@ class Serving(Lookup):
                 jobs_of(self),
             )  # fmt: skip
         if len(new):
-            store = store.concat(self._solve(self._prepare(tasks.subset(new), points)))
+            part = self._solve(self._prepare(tasks.subset(new), points))
+            part.sides = self._base_sides(part.ids, tasks.side)
+            store = store.concat(part)
         self._store = store
         self._absorb(tasks, new, points)
         return self
@@ -169,9 +177,11 @@ class Serving(Lookup):
         """Return <row, w> of rows X (N, d), each by the model of its task."""
         call = self._call_rows(X, task, side_info)
         if call.codes is None:
-            return self._head.scores(call.X, self._weights_of_one(call.side_info))
+            weights = self._weights_of_one(call.side_info)
+            return self._head.scores(call.X, weights, sides=self._base_sides_of_one(call.side_info))
         weights = self._weights_of(call.ids, call.side_info, call.task_name)
-        return call.restore(self._head.scores(call.X, weights, call.codes, jobs_of(self)))
+        sides = self._base_sides_given(call.ids, call.side_info, call.task_name)
+        return call.restore(self._head.scores(call.X, weights, call.codes, jobs_of(self), sides))
 
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Predict rows, each by the model of its task.

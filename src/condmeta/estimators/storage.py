@@ -7,6 +7,8 @@ import copy
 from condmeta import feature_maps, kernels, persistence
 from condmeta.engine import active_engine, instruction_set
 from condmeta.errors import ModelFileError
+from condmeta.estimators.base_model import Base
+from condmeta.estimators.boosted import BoostedTrees
 from condmeta.estimators.collected import Collected
 from condmeta.estimators.kernel_sides import GramReader, SetReader
 from condmeta.estimators.preparation import Preparation
@@ -81,7 +83,18 @@ def export_learner(learner) -> dict:
         **learner._export_tau(),
         "seen": None if seen is None else sorted(seen, key=repr),
         "store": learner._store,
+        "base": _storable(learner.__dict__.get("_base")),
     }
+
+
+def _storable(base: Base | None) -> Base | None:
+    if base is not None and not isinstance(base.regressor, BoostedTrees):
+        raise ModelFileError(
+            f"A model file cannot hold the base {type(base.regressor).__name__}: use "
+            "base='boosting', or run the base yourself and pass what it says as offset=; or "
+            "pickle the learner, and open such files only where you trust them."
+        )
+    return base
 
 
 def restore_learner(cls, state: dict):
@@ -91,6 +104,8 @@ def restore_learner(cls, state: dict):
         learner.__dict__.update(state["public"])
         learner._backend, learner._task_name = state["backend"], state["task_name"]
         learner._map, learner._store = state["map"], state["store"]
+        if state["base"] is not None:
+            learner._base = state["base"]
         if state["seen"] is not None:
             learner._seen = set(state["seen"])
         width = _check_shapes(learner, state["preparation"])
@@ -155,9 +170,10 @@ def restore_table(cls, parts: dict) -> TaskTable:
 
 
 persistence.register(TaskTable, export=export_table, restore=restore_table)
-for part in (Collected, Scatter, SGDState, CoinState):
+for part in (Base, Collected, Scatter, SGDState, CoinState):
     persistence.register(part, export=part._asdict, restore=lambda cls, parts: cls(**parts))
 persistence.register(TaskStore, export=export_store, restore=restore_store)
+persistence.register(BoostedTrees)
 for part in (Preparation, TableEncoder, Loss, LogisticLoss, feature_maps.ComposedMap):
     persistence.register(part)
 for part in (GramReader, SetReader, kernels.GramRows, kernels.PointSets, kernels.PrecomputedKernel):

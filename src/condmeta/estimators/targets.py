@@ -8,8 +8,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from condmeta.errors import DataError
+from condmeta.estimators.head import encode_labels
 from condmeta.estimators.inputs import METADATA
-from condmeta.estimators.task_model import encode_labels
 from condmeta.losses import get_loss
 from condmeta.tasks.frames import as_vector
 from condmeta.tasks.ids import factorize

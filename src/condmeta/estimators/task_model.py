@@ -4,90 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.estimators.inputs import numbers, read_target
+from condmeta.estimators.head import Head
 from condmeta.estimators.preparation import Preparation
-from condmeta.inner.scores import row_scores
 from condmeta.tasks import TaskSet
-from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame
 from condmeta.tasks.ids import explain_absent, factorize, positions
 from condmeta.tasks.taskset import check_finite
-
-
-class Head(NamedTuple):
-    """What turns a weight vector into predictions, shared by all tasks of one fit."""
-
-    owner: str
-    preparation: Preparation
-    inner: Any
-    feature_names: tuple[str, ...] | None
-    classes: np.ndarray | None
-    probabilistic: bool
-    resumable: bool
-
-    def read(self, X) -> np.ndarray:
-        """Return checked rows (N, d)."""
-        names = self.feature_names
-        if names is not None and is_frame(X) and tuple(column_names(X)) != tuple(names):
-            raise DataError(
-                "The feature names should match those that were passed during fit: "
-                f"{list(names)}. Got {list(column_names(X))} instead."
-            )
-        X = as_matrix(numbers(X))
-        d = len(self.preparation.x_mean)
-        if X.shape[1] != d:
-            raise DataError(
-                f"X must have shape (rows, {d}), one column for each feature of the fit. "
-                f"Got shape {X.shape} instead."
-            )
-        return X
-
-    def read_labels(self, y, n_rows: int) -> np.ndarray:
-        """Return checked targets as numbers, classes as -1 and +1."""
-        y = read_target(y, n_rows, self.owner)
-        return as_vector(y) if self.classes is None else encode_labels(y, self.classes)
-
-    def scores(self, X, W, codes=None, n_jobs=1) -> np.ndarray:
-        """Return <row, w> of each row for one weight vector W, or for W[codes] row by row."""
-        rows = self.preparation.rows(X)
-        if codes is None:
-            return rows @ W + self.preparation.y_offset
-        return row_scores(rows, W, codes, n_jobs) + self.preparation.y_offset
-
-    def spread(self, X, codes, theta, state) -> np.ndarray:
-        """Return the standard deviation of a new label at rows X, of tasks with a posterior."""
-        if not hasattr(self.inner, "spread"):
-            raise DataError("return_std=True is for ConditionalRidge: other learners have none.")
-        if state is None:
-            raise DataError(
-                "Standard deviations need the statistics of the tasks, which this model was saved "
-                "without. Save it with resume=True."
-            )
-        rows = self.preparation.rows(self.read(X))
-        return self.inner.spread(state, theta, rows, codes)
-
-    def decide(self, scores: np.ndarray) -> np.ndarray:
-        """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
-        return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
-
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the two class probabilities (N, 2) of a logistic model."""
-        if not self.probabilistic:
-            raise AttributeError("predict_proba is available with loss='logistic' only.")
-        positive = np.exp(-np.logaddexp(0.0, -scores))
-        return np.column_stack([1.0 - positive, positive])
-
-
-def encode_labels(y, classes) -> np.ndarray:
-    """Return labels as -1.0 and +1.0, or say which label is not a class of the fit."""
-    unknown = [label for label in np.unique(y).tolist() if label not in classes.tolist()]
-    if unknown:
-        raise DataError(f"y holds labels {unknown} that are not classes: {classes.tolist()}.")
-    return np.where(y == classes[1], 1.0, -1.0)
 
 
 class TaskModel:
@@ -111,8 +37,9 @@ class TaskModel:
     (array([1.66666667]), 3)
     """
 
-    def __init__(self, head: Head, theta, coef, n: int, state=None, gap=None):
+    def __init__(self, head: Head, theta, coef, n: int, state=None, gap=None, sides=None):
         self._head, self._theta, self._coef, self._state = head, theta, coef, state
+        self._sides = sides
         self.n_ = int(n)
         self.gap_ = gap
 
@@ -132,7 +59,7 @@ class TaskModel:
         """Return the scores of rows X (N, d); their sign is the class."""
         X = self._head.read(X)
         check_finite(X, None, feature_names=self._head.feature_names)
-        return self._head.scores(X, self._coef)
+        return self._head.scores(X, self._coef, sides=self._sides)
 
     def predict(self, X, return_std=False):
         """Return the predictions for rows X (N, d), and their standard deviations if asked for.
@@ -155,6 +82,8 @@ class TaskModel:
         X = self._head.read(X)
         y = self._head.read_labels(y, len(X))
         check_finite(X, y, feature_names=self._head.feature_names)
+        if self._head.base is not None:
+            y = self._head.off_base(X, y, np.tile(self._sides, (len(X), 1)))
         prep = self._head.preparation
         solved = self._head.inner.solve_tasks(
             self._theta[None], prep.rows(X), prep.target(y), np.array([0, len(y)]),
@@ -189,8 +118,9 @@ class TaskModels(Mapping):
     (['a', 'b'], array([2.]))
     """
 
-    def __init__(self, head: Head, ids, theta, coef, rows, gap=None):
+    def __init__(self, head: Head, ids, theta, coef, rows, gap=None, sides=None):
         self._head, self._theta, self._coef, self._rows = head, theta, coef, rows
+        self._sides = sides
         self.ids = ids
         self.n_ = np.diff(rows[2])
         self.gap_ = gap
@@ -231,7 +161,8 @@ class TaskModels(Mapping):
                 self._theta[t : t + 1], X[part], y[part], bounds
             ).state
         gap = None if self.gap_ is None else self.gap_[t]
-        return TaskModel(self._head, self._theta[t], self._coef[t], self.n_[t], state, gap)
+        sides = None if self._sides is None else self._sides[t]
+        return TaskModel(self._head, self._theta[t], self._coef[t], self.n_[t], state, gap, sides)
 
     def decision_function(self, X, *, task=None) -> np.ndarray:
         """Return the scores of rows X (N, d), each by the model of its task.
@@ -249,7 +180,7 @@ class TaskModels(Mapping):
         if len(codes) != len(X):
             raise DataError(f"X has {len(X)} rows and task has {len(codes)} ids.")
         check_finite(X, None, lambda row: ids[codes[row]], feature_names=self._head.feature_names)
-        return self._head.scores(X, self._coef, found[codes])
+        return self._head.scores(X, self._coef, found[codes], sides=self._sides)
 
     def predict(self, X, *, task=None, return_std=False):
         """Return the predictions for rows X (N, d), each by the model of its task.

@@ -32,11 +32,15 @@ class TaskStore:
     state, own_state : named tuples of arrays with T rows, or None
         What `update` needs of either run. Sufficient statistics, which do not depend on where a
         task starts, stand in `state` alone.
+    sides : (T, k) array or None
+        What a base model reads of each task.
     """
 
     CACHED = ("index", "kinds")
 
-    def __init__(self, ids, sizes, theta, coef, own=None, gap=None, state=None, own_state=None):
+    def __init__(
+        self, ids, sizes, theta, coef, own=None, gap=None, state=None, own_state=None, sides=None
+    ):
         self.ids = ids
         self.sizes = sizes
         self.theta = theta
@@ -45,6 +49,7 @@ class TaskStore:
         self.gap = gap
         self.state = state
         self.own_state = own_state
+        self.sides = sides
 
     @classmethod
     def solve(cls, inner, ids, theta, X, y, offsets, n_jobs) -> TaskStore:
@@ -99,16 +104,18 @@ class TaskStore:
             own = _put_rows(own, at, inner.coef(part.state, zeros))
         sizes = _put_rows(self.sizes, at, self.sizes[at] + np.diff(offsets))
         gap = None if self.gap is None else _put_rows(self.gap, at, part.gap)
-        return TaskStore(self.ids, sizes, self.theta, coef, own, gap, state, own_state)
+        return TaskStore(self.ids, sizes, self.theta, coef, own, gap, state, own_state, self.sides)
 
     def concat(self, other: TaskStore) -> TaskStore:
         """Return a store with the tasks of another one behind these."""
-        names = ("ids", "sizes", "theta", "coef", "own", "gap", "state", "own_state")
+        names = ("ids", "sizes", "theta", "coef", "own", "gap", "state", "own_state", "sides")
         return TaskStore(*(_join(getattr(self, name), getattr(other, name)) for name in names))
 
     def without_state(self) -> TaskStore:
         """Return a store that can predict but not be updated."""
-        return TaskStore(self.ids, self.sizes, self.theta, self.coef, self.own, self.gap)
+        return TaskStore(
+            self.ids, self.sizes, self.theta, self.coef, self.own, self.gap, sides=self.sides
+        )
 
 
 def _kind(task):

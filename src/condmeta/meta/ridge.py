@@ -111,8 +111,8 @@ def _ascend(model: Model, frame: Frame, tol: float, most: int, trace):
 
     options = {"maxfun": most, "maxcor": MEMORY, "gtol": tol, "ftol": 0.0}
     return minimize(
-        descent, np.zeros(frame.size), jac=True, method="L-BFGS-B", callback=record,
-        options=options,
+        descent, np.zeros(frame.size), jac=True, method="L-BFGS-B", bounds=frame.bounds(),
+        callback=record, options=options,
     )  # fmt: skip
 
 
@@ -142,16 +142,20 @@ class Model:
             by_L += self.kappa * inverse.T @ (V.T @ V)
         return value, Prior(by_W, np.tril(by_L), float(rss.sum() / s2 - self.count.sum()) / 2)
 
+    def quietest(self) -> float:
+        """Return the least s2: labels that can be fitted exactly would have none."""
+        return max(1e-10 * float(self.stats.square.sum() / self.count.sum()), SMALLEST)
+
     def start(self) -> Prior:
         """Return one pooled ridge for all tasks as b, M = 0, half its noise, and a small L."""
-        S, moment, square, _ = self.stats
+        S, moment, _, _ = self.stats
         d, n = moment.shape[1], self.count.sum()
         system = S.sum(axis=0)
         system[np.arange(d), np.arange(d)] += max(1e-3 * np.trace(system) / d, SMALLEST)
         W = np.zeros((self.Phi1.shape[1], d))
         W[-1] = np.linalg.solve(system, moment.sum(axis=0))
         errors = self.stats.squared_errors(self.Phi1 @ W).sum()
-        s2 = max(0.5 * errors / n, 1e-12 * square.sum() / n, SMALLEST)
+        s2 = max(0.5 * errors / n, self.quietest())
         per_point = np.einsum("tii->", S) / n  # the mean of ||x||^2
         return Prior(W, np.sqrt(s2 / max(per_point, SMALLEST)) * np.eye(d), s2)
 
@@ -191,6 +195,12 @@ class Frame:
         n_lower = len(self.lower[0]) if metric == "full" else 0
         self.cuts = np.cumsum([start.W.size, 1 if metric == "identity" else d, n_lower])
         self.size = int(self.cuts[-1]) + 1
+        self.quietest = model.quietest()
+
+    def bounds(self) -> list[tuple[float | None, float | None]]:
+        """Return the ranges of the coordinates: s2 alone is kept off zero."""
+        lowest = np.log(self.quietest / self.start.s2) / self.units[2]
+        return [(None, None)] * (self.size - 1) + [(min(float(lowest), 0.0), None)]
 
     def prior(self, x) -> Prior:
         """Return the prior at coordinates x."""
@@ -199,7 +209,7 @@ class Frame:
         E = self.units[0] * diagonal * np.eye(len(L))
         if self.metric == "full":
             E[self.lower] = self.units[1] * below
-        growth = np.exp(np.clip(self.units[2] * noise[0], -500, 500))
+        growth = np.exp(min(self.units[2] * noise[0], 500.0))
         return Prior(W + self.C @ V.reshape(W.shape) @ L.T, L + L @ E, float(s2 * growth))
 
     def pull(self, gradient: Prior) -> np.ndarray:

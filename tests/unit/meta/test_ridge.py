@@ -123,6 +123,14 @@ def test_singular_metric_is_no_obstacle():
     assert np.linalg.eigvalsh(found.prior.H)[:2].max() < 0.02
 
 
+def test_labels_that_fit_exactly_have_a_little_noise():
+    X, y, Phi = draw(10, 2, 3, 1)
+    prior = learn_prior(SquaredState.of(*flat(X, X.sum(axis=2))), Phi, "full", 1.0).prior
+    assert 0 < prior.s2 < 1e-6
+    zero = SquaredState.of(*flat(X, 0 * y))
+    assert np.isfinite(learn_prior(zero, Phi, "full", 1.0).prior.W).all()
+
+
 def test_known_truth_is_found():
     X, y, Phi = draw(3000, 8, 2, 2, noise=0.5)
     prior = learn_prior(SquaredState.of(*flat(X, y)), Phi, "full", 0.1).prior

@@ -1,0 +1,71 @@
+"""Gradient-boosted trees as plain arrays, which a model file can hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class BoostedTrees:
+    """The trees of a fitted `HistGradientBoostingRegressor` without categorical features.
+
+    Parameters
+    ----------
+    baseline : float
+    starts : (trees + 1,) int array
+        Where the nodes of each tree begin; a tree's first node is its root.
+    feature, left, right : (nodes,) int arrays
+        Children by position among all nodes; a leaf is its own child.
+    threshold, value : (nodes,) arrays
+        A row goes left if its feature is at most the threshold.
+    missing_left : (nodes,) bool array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> X = np.arange(100.0)[:, None]
+    >>> model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0] ** 2)
+    >>> bool((BoostedTrees.of(model).predict(X) == model.predict(X)).all())
+    True
+    """
+
+    def __init__(self, baseline, starts, feature, left, right, threshold, value, missing_left):
+        self.baseline = baseline
+        self.starts = starts
+        self.feature = feature
+        self.left = left
+        self.right = right
+        self.threshold = threshold
+        self.value = value
+        self.missing_left = missing_left
+
+    @classmethod
+    def of(cls, model) -> BoostedTrees:
+        """Read the trees off a fitted model."""
+        trees = [predictors[0].nodes for predictors in model._predictors]
+        nodes = np.concatenate(trees)
+        starts = np.cumsum([0, *map(len, trees)])
+        root = np.repeat(starts[:-1], np.diff(starts))
+        leaf, own = nodes["is_leaf"].astype(bool), np.arange(len(nodes))
+        left, right = (np.where(leaf, own, root + nodes[side]) for side in ("left", "right"))
+        baseline = float(np.ravel(model._baseline_prediction)[0])
+        return cls(
+            baseline, starts, np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
+            left.astype(np.int64), right.astype(np.int64), nodes["num_threshold"].astype(float),
+            nodes["value"].astype(float), nodes["missing_go_to_left"].astype(bool),
+        )  # fmt: skip
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the predictions of rows X (N, p)."""
+        total, rows = np.full(len(X), self.baseline), np.arange(len(X))
+        for root in self.starts[:-1]:
+            at = np.full(len(X), root)
+            while True:
+                x = X[rows, self.feature[at]]
+                goes_left = np.where(np.isnan(x), self.missing_left[at], x <= self.threshold[at])
+                below = np.where(goes_left, self.left[at], self.right[at])
+                if np.array_equal(below, at):
+                    break
+                at = below
+            total += self.value[at]
+        return total

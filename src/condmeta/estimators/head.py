@@ -1,0 +1,96 @@
+"""What turns weight vectors into predictions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.estimators.inputs import numbers, read_target
+from condmeta.estimators.preparation import Preparation
+from condmeta.inner.scores import row_scores
+from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame
+
+
+class Head(NamedTuple):
+    """What turns a weight vector into predictions, shared by all tasks of one fit."""
+
+    owner: str
+    preparation: Preparation
+    inner: Any
+    feature_names: tuple[str, ...] | None
+    classes: np.ndarray | None
+    probabilistic: bool
+    resumable: bool
+    base: Any = None
+
+    def read(self, X) -> np.ndarray:
+        """Return checked rows (N, d)."""
+        names = self.feature_names
+        if names is not None and is_frame(X) and tuple(column_names(X)) != tuple(names):
+            raise DataError(
+                "The feature names should match those that were passed during fit: "
+                f"{list(names)}. Got {list(column_names(X))} instead."
+            )
+        X = as_matrix(numbers(X))
+        d = len(self.preparation.x_mean)
+        if X.shape[1] != d:
+            raise DataError(
+                f"X must have shape (rows, {d}), one column for each feature of the fit. "
+                f"Got shape {X.shape} instead."
+            )
+        return X
+
+    def read_labels(self, y, n_rows: int) -> np.ndarray:
+        """Return checked targets as numbers, classes as -1 and +1."""
+        y = read_target(y, n_rows, self.owner)
+        return as_vector(y) if self.classes is None else encode_labels(y, self.classes)
+
+    def scores(self, X, W, codes=None, n_jobs=1, sides=None) -> np.ndarray:
+        """Return <row, w> of each row for one weight vector W, or for W[codes] row by row.
+
+        A base is added, at the side coordinates `sides` of the task, or sides[codes].
+        """
+        rows = self.preparation.rows(X)
+        scores = rows @ W if codes is None else row_scores(rows, W, codes, n_jobs)
+        scores += self.preparation.y_offset
+        if self.base is not None:
+            by_row = np.tile(sides, (len(X), 1)) if codes is None else sides[codes]
+            scores += self.base.predict(X, by_row)
+        return scores
+
+    def off_base(self, X, y, sides) -> np.ndarray:
+        """Return y without what the base says; `sides` (N, k) by row."""
+        return y if self.base is None else y - self.base.predict(X, sides)
+
+    def spread(self, X, codes, theta, state) -> np.ndarray:
+        """Return the standard deviation of a new label at rows X, of tasks with a posterior."""
+        if not hasattr(self.inner, "spread"):
+            raise DataError("return_std=True is for ConditionalRidge: other learners have none.")
+        if state is None:
+            raise DataError(
+                "Standard deviations need the statistics of the tasks, which this model was saved "
+                "without. Save it with resume=True."
+            )
+        rows = self.preparation.rows(self.read(X))
+        return self.inner.spread(state, theta, rows, codes)
+
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
+        return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the two class probabilities (N, 2) of a logistic model."""
+        if not self.probabilistic:
+            raise AttributeError("predict_proba is available with loss='logistic' only.")
+        positive = np.exp(-np.logaddexp(0.0, -scores))
+        return np.column_stack([1.0 - positive, positive])
+
+
+def encode_labels(y, classes) -> np.ndarray:
+    """Return labels as -1.0 and +1.0, or say which label is not a class of the fit."""
+    unknown = [label for label in np.unique(y).tolist() if label not in classes.tolist()]
+    if unknown:
+        raise DataError(f"y holds labels {unknown} that are not classes: {classes.tolist()}.")
+    return np.where(y == classes[1], 1.0, -1.0)
