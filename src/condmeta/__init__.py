@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOME = {
+    "AutoRegressor": "condmeta.estimators",
+    "BlendedModel": "condmeta.estimators",
+    "BlendedModels": "condmeta.estimators",
     "ConditionalCoinRegressor": "condmeta.estimators",
     "ConditionalRidge": "condmeta.estimators",
     "ConditionalSGDClassifier": "condmeta.estimators",
@@ -84,6 +87,9 @@ if TYPE_CHECKING:
         theory,
     )
     from condmeta.estimators import (
+        AutoRegressor,
+        BlendedModel,
+        BlendedModels,
         ConditionalCoinRegressor,
         ConditionalRidge,
         ConditionalSGDClassifier,

@@ -1,5 +1,6 @@
 """The learners, as scikit-learn estimators."""
 
+from condmeta.estimators.auto import AutoRegressor
 from condmeta.estimators.baselines import (
     FixedBiasClassifier,
     FixedBiasRegressor,
@@ -8,17 +9,21 @@ from condmeta.estimators.baselines import (
     PooledClassifier,
     PooledRegressor,
 )
+from condmeta.estimators.blend import BlendedModel, BlendedModels
 from condmeta.estimators.coin import ConditionalCoinRegressor
 from condmeta.estimators.kernel_sgd import KernelConditionalSGDRegressor
 from condmeta.estimators.merge import merge
 from condmeta.estimators.ridge import ConditionalRidge
 from condmeta.estimators.sgd import ConditionalSGDClassifier, ConditionalSGDRegressor
 from condmeta.estimators.sgd_cv import ConditionalSGDRegressorCV
-from condmeta.estimators.storage import register_learner
+from condmeta.estimators.storage import export_auto, register_learner, restore_auto
 from condmeta.estimators.task_model import TaskModel, TaskModels
-from condmeta.persistence import read_model
+from condmeta.persistence import read_model, register
 
 __all__ = [
+    "AutoRegressor",
+    "BlendedModel",
+    "BlendedModels",
     "ConditionalCoinRegressor",
     "ConditionalRidge",
     "ConditionalSGDClassifier",
@@ -53,6 +58,7 @@ LEARNERS = (
 )
 for learner in LEARNERS:
     register_learner(learner)
+register(AutoRegressor, export=export_auto, restore=restore_auto)
 
 
 def load(path):

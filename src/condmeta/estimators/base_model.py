@@ -42,6 +42,13 @@ class Base(NamedTuple):
         return self.regressor.predict(np.hstack([X, sides]))
 
 
+class SharedBase(NamedTuple):
+    """A base that was fitted already, with what it predicted for tasks unseen."""
+
+    base: Base
+    unseen: np.ndarray
+
+
 def fit_base(base, tasks: TaskSet) -> tuple[Base, np.ndarray]:
     """Fit a base to all tasks; return also what it predicts for each task without having seen it.
 

@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 
 from condmeta.errors import DataError
 from condmeta.estimators.base import Prepared
-from condmeta.estimators.base_model import fit_base
+from condmeta.estimators.base_model import SharedBase, fit_base
 from condmeta.estimators.collecting import Collecting
 from condmeta.estimators.inputs import METADATA
 from condmeta.estimators.offsets import read_offset, take_off
@@ -167,12 +167,15 @@ class ConditionalRidge(RealTarget, Collecting):
         return super().update(X, take_off(y, offset), task=task, side_info=side_info)
 
     def _fit_tasks(self, tasks: TaskSet, points: TaskSet | None) -> None:
-        if self.base is not None:
+        shared = self.__dict__.pop("_shared_base", None)  # several learners on one base
+        if self.base is not None and shared is None:
             with threadpool_limits(jobs_of(self)):
-                self._base, unseen = fit_base(self.base, tasks)
-            tasks = tasks.with_target(tasks.y - unseen)
+                shared = SharedBase(*fit_base(self.base, tasks))
+        if shared is not None:
+            self._base = shared.base
+            tasks = tasks.with_target(tasks.y - shared.unseen)
         super()._fit_tasks(tasks, points)
-        if self.base is not None and self._store is not None:
+        if shared is not None and self._store is not None:
             self._store.sides = self._base.sides(self._store.ids, tasks.side)
 
     def partial_fit(self, X, y=None, *, task=None, side_info=None):

@@ -31,6 +31,12 @@ STATES = {
 
 def save_learner(learner, path, tasks: bool, resume: bool) -> None:
     """Write a learner to a model file (see `Serving.save`)."""
+    slim = slimmed(learner, tasks, resume)
+    persistence.write_model(path, slim, card=card(slim))
+
+
+def slimmed(learner, tasks: bool, resume: bool):
+    """Return a copy without what a file of this kind does not hold."""
     slim = copy.copy(learner)
     if not tasks:
         slim._store, slim._seen = None, set()
@@ -38,7 +44,42 @@ def save_learner(learner, path, tasks: bool, resume: bool) -> None:
         slim._store = slim._store.without_state()
     if isinstance(slim.__dict__.get("_state"), Collected) and not (tasks and resume):
         slim._state = None  # statistics of every task
-    persistence.write_model(path, slim, card=card(slim))
+    return slim
+
+
+def save_auto(auto, path, tasks: bool, resume: bool) -> None:
+    """Write an Auto learner with the learners that it uses."""
+    slim = copy.copy(auto)
+    parts = auto._learners.items()
+    slim._learners = {name: slimmed(learner, tasks, resume) for name, learner in parts}
+    about = card(next(iter(slim._learners.values())))
+    about["settings"] = {name: repr(v) for name, v in auto.get_params(deep=False).items()}
+    persistence.write_model(path, slim, card=about | {"report": auto.report_})
+
+
+def export_auto(auto) -> dict:
+    """Return the parts of an Auto learner."""
+    public = {
+        name: value
+        for name, value in vars(auto).items()
+        if name.endswith("_") and not name.startswith("_")
+    }
+    return {"params": auto.get_params(deep=False), "public": public, "learners": auto._learners}
+
+
+def restore_auto(cls, state: dict):
+    """Build an Auto learner from its parts."""
+    try:
+        auto = cls(**state["params"])
+        auto.__dict__.update(state["public"])
+        auto._learners = dict(state["learners"])
+        used = [auto.candidates_.index(name) for name in auto._learners]
+        auto._used = auto.weights_[:, used]
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise ModelFileError(
+            f"The parts of the stored {cls.__name__} do not fit: {error}"
+        ) from None
+    return auto
 
 
 def card(learner) -> dict:
