@@ -170,8 +170,9 @@ class Learner(Serving, BaseEstimator):
             present = tasks.ids[tasks.sizes > 0]
             table = tasks.side.take(present[tasks.side.has(present)])
         rows, y = prep.for_maps(prep.scaled(tasks.X), prep.target(tasks.y))
+        names = None if tasks.feature_names is None else prep.names(tasks.feature_names)
         own = {"X": rows, "y": y, "offsets": tasks.offsets}
-        fmap.fit(table, SimpleNamespace(**own, feature_names=tasks.feature_names))
+        fmap.fit(table, SimpleNamespace(**own, feature_names=names))
         self._map = fmap
         self.side_features_ = list(fmap.names_out_)
         self._head = self._make_head(prep, tasks.feature_names)
@@ -182,7 +183,7 @@ class Learner(Serving, BaseEstimator):
 
     def _learn_preparation(self, tasks: TaskSet) -> Preparation:
         rule = self.scale, self.fit_intercept, self._centre()
-        return Preparation.learn(tasks.X, tasks.y, *rule)
+        return Preparation.learn(tasks.X, tasks.y, *rule, getattr(self, "x_transform", None))
 
     def _make_head(self, preparation: Preparation, feature_names) -> Head:
         inner = self._inner

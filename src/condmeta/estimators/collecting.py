@@ -66,7 +66,7 @@ class Collecting(TaskLearner):
         if points is None and self.conditioning == "shared":
 
             def features(at, X, y, offsets):
-                own = prep.scaled(X), prep.target(y), offsets
+                own = prep.rescaled(X), prep.target(y), offsets
                 return self._features(tasks.ids[at], tasks.side, own)
 
         elif points is None:  # the first half of a task's points only conditions
@@ -77,14 +77,14 @@ class Collecting(TaskLearner):
 
     def _raw(self, tasks: TaskSet):
         """Return X, y and offsets in units that no other task has a say in."""
-        by_row = self.scale == "rows"
-        X = self._head.preparation.scaled(tasks.X) if by_row else tasks.X
+        prep = self._head.preparation
+        X = prep.scaled(tasks.X) if self.scale == "rows" else prep.transformed(tasks.X)
         return X, tasks.y, tasks.offsets
 
     def _overall(self, order) -> Preparation:
         """Return the scales of all rows, whatever the first call froze."""
         mean, spread = self._state.whole.take(order).overall()
-        d = self.n_features_in_
+        d = len(self._head.preparation.x_mean)
         x_mean, x_scale = np.zeros(d), np.ones(d)
         if self.scale == "standard":
             reach = np.abs(mean[:d]) + spread[:d]

@@ -34,7 +34,7 @@ class Head(NamedTuple):
                 f"{list(names)}. Got {list(column_names(X))} instead."
             )
         X = as_matrix(numbers(X))
-        d = len(self.preparation.x_mean)
+        d = self.preparation.n_inputs
         if X.shape[1] != d:
             raise DataError(
                 f"X must have shape (rows, {d}), one column for each feature of the fit. "

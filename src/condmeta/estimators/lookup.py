@@ -79,7 +79,7 @@ class Lookup:
             table = table.align(self._map.columns_)
         given = None
         if self._map.reads_points:
-            given = conditioning.no_points(len(ids), self.n_features_in_)
+            given = conditioning.no_points(len(ids), len(self._head.preparation.x_mean))
             if points is not None:
                 given = conditioning.align_points(points, ids, self._head)
         return self._features(ids, table, given)

@@ -9,6 +9,7 @@ intercept. A weight vector w of the prepared rows is, in the user's units,
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import clone
 
 from condmeta.errors import DataError
 
@@ -27,19 +28,32 @@ class Preparation:
     y_offset : float
     x_unit, y_unit : float
         What maps of points read is divided by these; 1 unless the learner must not depend on units.
+    transformer : fitted transformer or None
+        What X goes through before it is scaled: d is then the number of its columns.
+    n_inputs : int
+        Columns of X as it is given.
     """
 
-    def __init__(self, scale, fit_intercept, x_mean, x_scale, y_offset, x_unit=1.0, y_unit=1.0):
+    def __init__(
+        self, scale, fit_intercept, x_mean, x_scale, y_offset, x_unit=1.0, y_unit=1.0,
+        transformer=None, n_inputs=None,
+    ):  # fmt: skip
         self.scale = scale
         self.fit_intercept = fit_intercept
         self.x_mean = x_mean
         self.x_scale = x_scale
         self.y_offset = y_offset
         self.x_unit, self.y_unit = x_unit, y_unit
+        self.transformer = transformer
+        self.n_inputs = len(x_mean) if n_inputs is None else n_inputs
 
     @classmethod
-    def learn(cls, X, y, scale: str, fit_intercept: bool, centre) -> Preparation:
+    def learn(cls, X, y, scale: str, fit_intercept: bool, centre, transformer=None) -> Preparation:
         """Read the scales off training rows; `centre` is np.median, np.mean or None (classes)."""
+        n_inputs = X.shape[1]
+        if transformer is not None:
+            transformer = clone(transformer).fit(X)
+            X = _checked(transformer.transform(X), len(X))
         d = X.shape[1]
         x_mean, x_scale = np.zeros(d), np.ones(d)
         if scale == "standard":
@@ -50,15 +64,41 @@ class Preparation:
             if fit_intercept:
                 x_mean[varies] = X.mean(axis=0)[varies]
         y_offset = float(centre(y)) if fit_intercept and centre is not None else 0.0
-        return cls(scale, fit_intercept, x_mean, x_scale, y_offset)
+        return cls(
+            scale, fit_intercept, x_mean, x_scale, y_offset, transformer=transformer,
+            n_inputs=n_inputs,
+        )  # fmt: skip
 
     @property
     def width(self) -> int:
         """The number of coordinates of a weight vector, intercept included."""
         return len(self.x_mean) + self.fit_intercept
 
+    def names(self, given) -> list[str]:
+        """Return the names of the d columns, from those of X or None."""
+        if given is None:
+            given = [f"x{j}" for j in range(self.n_inputs)]
+        if self.transformer is None:
+            return list(given)
+        try:
+            return [str(name) for name in self.transformer.get_feature_names_out(list(given))]
+        except (AttributeError, ValueError, TypeError):
+            return [f"z{j}" for j in range(len(self.x_mean))]
+
+    def transformed(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows (N, d) before they are scaled."""
+        if self.transformer is None:
+            return X
+        if not len(X):
+            return np.empty((0, len(self.x_mean)))
+        return _checked(self.transformer.transform(X), len(X))
+
     def scaled(self, X: np.ndarray) -> np.ndarray:
         """Return the scaled rows (N, d), without the intercept column."""
+        return self.rescaled(self.transformed(X))
+
+    def rescaled(self, X: np.ndarray) -> np.ndarray:
+        """Return rows that were transformed already, scaled."""
         if self.scale == "standard":
             return (X - self.x_mean) / self.x_scale
         if self.scale == "rows":
@@ -122,3 +162,17 @@ class Preparation:
         if with_intercept:
             w[d] = theta[d] - self.y_offset + self.x_mean @ theta[:d]
         return w
+
+
+def _checked(rows, n: int) -> np.ndarray:
+    """Return what a transformer gave as finite numbers, or say what it gave."""
+    rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
+    if rows.ndim != 2 or len(rows) != n or rows.dtype.kind not in "fiub":
+        raise DataError(
+            f"The 'x_transform' gave an array of shape {rows.shape} and type {rows.dtype}, "
+            f"expected numbers of shape ({n}, d)."
+        )
+    if not np.isfinite(rows).all():
+        row = int(np.argmax(~np.isfinite(rows).all(axis=1)))
+        raise DataError(f"The 'x_transform' gave NaN or infinity in row {row}.")
+    return np.ascontiguousarray(rows, dtype=np.float64)

@@ -50,6 +50,9 @@ class ConditionalRidge(RealTarget, Collecting):
         A model of (x, side columns) for all tasks, whose out-of-task residuals the prior is learned
         from; predictions add it again. "boosting" is scikit-learn's histogram boosting, and the
         only base that `save` can store. `coef_` is then what a task adds to the base.
+    x_transform : transformer, optional
+        A scikit-learn transformer of X (splines, interactions, one-hot), fitted by `fit`, so that
+        heads may bend in x; `coef_` has one entry for each of its columns.
     conditioning, missing_side, task_column, side_columns, side_key, keep_tasks, n_jobs
         As for `ConditionalSGDRegressor`.
     scale : "none", "standard" or "rows"
@@ -106,6 +109,7 @@ class ConditionalRidge(RealTarget, Collecting):
         noise="auto",
         kappa="auto",
         base=None,
+        x_transform=None,
         conditioning="shared",
         scale="standard",
         fit_intercept=True,
@@ -123,6 +127,7 @@ class ConditionalRidge(RealTarget, Collecting):
         self.noise = noise
         self.kappa = kappa
         self.base = base
+        self.x_transform = x_transform
         self.conditioning = conditioning
         self.scale = scale
         self.fit_intercept = fit_intercept

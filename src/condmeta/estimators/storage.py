@@ -165,13 +165,15 @@ def restore_learner(cls, state: dict):
 
 def _check_shapes(learner, preparation) -> int:
     """Return the number of coordinates of a weight vector, which task models must have."""
-    d, store = learner.n_features_in_, learner._store
+    store, d = learner._store, len(preparation.x_mean)
     width = d + bool(preparation.fit_intercept)
     fits = preparation.x_mean.shape == (d,) == preparation.x_scale.shape
+    fits = fits and preparation.n_inputs == learner.n_features_in_
+    fits = fits and (preparation.transformer is not None or preparation.n_inputs == d)
     if store is not None:
         fits = fits and store.theta.shape == (len(store.ids), width) == store.coef.shape
     if not fits:
-        raise ValueError(f"arrays that do not have {d} features")
+        raise ValueError(f"arrays that do not have {learner.n_features_in_} features")
     return width
 
 

@@ -14,8 +14,7 @@ INTERCEPT = "(intercept)"
 
 def coefficient_names(learner) -> list[str]:
     """Return the names of the coefficients, the intercept last where there is one."""
-    names = getattr(learner, "feature_names_in_", None)
-    names = [f"x{j}" for j in range(learner.n_features_in_)] if names is None else list(names)
+    names = learner._head.preparation.names(getattr(learner, "feature_names_in_", None))
     return [*names, INTERCEPT] if learner.fit_intercept else names
 
 
