@@ -169,7 +169,9 @@ class Learner(Serving, BaseEstimator):
         if tasks.side is not None and fmap.reads_table:
             present = tasks.ids[tasks.sizes > 0]
             table = tasks.side.take(present[tasks.side.has(present)])
-        rows, y = prep.for_maps(prep.scaled(tasks.X), prep.target(tasks.y))
+        rows, y = tasks.X, tasks.y
+        if fmap.reads_points:
+            rows, y = prep.for_maps(prep.scaled(tasks.X), prep.target(tasks.y))
         names = None if tasks.feature_names is None else prep.names(tasks.feature_names)
         own = {"X": rows, "y": y, "offsets": tasks.offsets}
         fmap.fit(table, SimpleNamespace(**own, feature_names=names))

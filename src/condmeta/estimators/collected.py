@@ -13,7 +13,7 @@ from condmeta.meta.ridge_choice import FOLDS
 from condmeta.tasks import TaskTable
 from condmeta.tasks.ids import show_ids
 
-SAMPLE = 1000  # tasks whose halves are kept apart, to choose by
+SAMPLE = 500  # tasks whose halves are kept apart, to choose by
 
 
 class Collected(NamedTuple):

@@ -58,7 +58,7 @@ class ConditionalRidge(RealTarget, Collecting):
     scale : "none", "standard" or "rows"
     fit_intercept : bool
     tol : float
-        EM ends when its objective changes by less than tol times its size.
+        The fit ends when the gradient is below tol standard errors of a parameter.
     max_iter : int
         The most passes over the tasks.
 
@@ -118,7 +118,7 @@ class ConditionalRidge(RealTarget, Collecting):
         side_columns=None,
         side_key=None,
         keep_tasks=True,
-        tol=1e-3,
+        tol=1e-2,
         max_iter=300,
         n_jobs=None,
     ):
@@ -231,11 +231,11 @@ class ConditionalRidge(RealTarget, Collecting):
             jobs,
         )  # fmt: skip
         metric, _, kappa = choice.chosen
-        start = choice.start
-        if m < len(order):
-            start = learn_prior(
-                halves.whole, Z[:m], metric, kappa, start, n_jobs=jobs, **LOOSE
-            ).prior
+        start, some = choice.start, m
+        while some < len(order):  # ten times as many tasks, from where the fewer lead
+            part = whole.take(slice(some)), Z[:some]
+            start = learn_prior(*part, metric, kappa, start, n_jobs=jobs, **LOOSE).prior
+            some *= 10
         learned = learn_prior(
             whole, Z, metric, kappa, start, tol=self.tol, most=self.max_iter, n_jobs=jobs
         )

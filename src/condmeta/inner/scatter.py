@@ -8,6 +8,8 @@ import numpy as np
 
 from condmeta.inner.squared import SquaredState
 
+BLOCK = 1 << 17  # numbers in a temporary
+
 
 class Scatter(NamedTuple):
     """Statistics of the points (x, y) of each of T tasks.
@@ -27,13 +29,15 @@ class Scatter(NamedTuple):
         mean, scatter = np.zeros((len(sizes), p)), np.zeros((len(sizes), p, p))
         # Tasks of one size are one stack, so that the loop runs over sizes, not over tasks.
         for n in np.unique(sizes[sizes > 0]):
-            tasks = np.flatnonzero(sizes == n)
-            rows = offsets[tasks][:, None] + np.arange(n)
-            points = np.concatenate([X[rows], y[rows][:, :, None]], axis=2)
-            middle = np.full((1, n), 1.0 / n) @ points
-            points -= middle
-            mean[tasks] = middle[:, 0]
-            scatter[tasks] = np.swapaxes(points, 1, 2) @ points
+            average = np.full((1, n), 1.0 / n)
+            for tasks in _blocks(np.flatnonzero(sizes == n), n * p):
+                rows = offsets[tasks][:, None] + np.arange(n)
+                points = np.empty((len(tasks), n, p))
+                points[:, :, :-1], points[:, :, -1] = X[rows], y[rows]
+                middle = average @ points
+                points -= middle
+                mean[tasks] = middle[:, 0]
+                scatter[tasks] = np.swapaxes(points, 1, 2) @ points
         return cls(sizes, mean, scatter)
 
     def take(self, at) -> Scatter:
@@ -66,17 +70,23 @@ class Scatter(NamedTuple):
 
         mean (d+1,), of x and y; scale (d,). The rows end with a one if there is an intercept.
         """
-        n = self.count[:, None]
-        center = self.mean - mean
-        center[:, :-1] /= scale
-        by = np.append(scale, 1.0)
-        whole = self.scatter / np.outer(by, by)
-        whole += n[:, :, None] * center[:, :, None] * center[:, None, :]
-        gram, moment, square = whole[:, :-1, :-1], whole[:, :-1, -1], whole[:, -1, -1]
-        if intercept:
-            sums = n * center[:, :-1]
-            gram = np.concatenate([gram, sums[:, None, :]], axis=1)
-            column = np.concatenate([sums, n], axis=1)[:, :, None]
-            gram = np.concatenate([gram, column], axis=2)
-            moment = np.concatenate([moment, n * center[:, -1:]], axis=1)
-        return SquaredState(*map(np.ascontiguousarray, (gram, moment, square)), self.count)
+        (T, p), d = self.mean.shape, self.mean.shape[1] - 1
+        gram, moment = np.empty((T, d + intercept, d + intercept)), np.empty((T, d + intercept))
+        square, by = np.empty(T), np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
+        for at in _blocks(np.arange(T), p * p):
+            n, center = self.count[at][:, None], self.mean[at] - mean
+            center[:, :-1] /= scale
+            whole = self.scatter[at] / by
+            whole += (n * center)[:, :, None] * center[:, None, :]
+            gram[at, :d, :d], moment[at, :d] = whole[:, :-1, :-1], whole[:, :-1, -1]
+            square[at] = whole[:, -1, -1]
+            if intercept:
+                gram[at, :d, d] = gram[at, d, :d] = n * center[:, :-1]
+                gram[at, d, d], moment[at, d] = n[:, 0], n[:, 0] * center[:, -1]
+        return SquaredState(gram, moment, square, self.count)
+
+
+def _blocks(tasks: np.ndarray, size: int):
+    """Cut tasks into blocks whose temporaries, `size` numbers a task, stay in the cache."""
+    step = max(BLOCK // size, 1)
+    return (tasks[lo : lo + step] for lo in range(0, len(tasks), step))

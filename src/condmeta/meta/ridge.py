@@ -24,7 +24,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from condmeta.inner.posterior import posterior_pass
 from condmeta.inner.squared import SquaredState
@@ -66,7 +65,7 @@ class Learned(NamedTuple):
 
 def learn_prior(
     stats: SquaredState, Phi, metric: str, kappa: float, start: Prior | None = None, *,
-    tol=1e-3, most=300, n_jobs=1, trace=None,
+    tol=1e-2, most=300, n_jobs=1, trace=None,
 ) -> Learned:  # fmt: skip
     """Fit the prior to the tasks.
 
@@ -100,6 +99,7 @@ def learn_prior(
 
 def _ascend(model: Model, frame: Frame, tol: float, most: int, trace):
     """Maximise J in one frame."""
+    from scipy.optimize import minimize  # slow to import
 
     def descent(x):
         value, gradient = model.evaluate(frame.prior(x))

@@ -28,7 +28,8 @@ KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)  # from no map to a free one: each star
 NOISES = ("shared", "per_task")
 FOLDS = 5
 FEWEST = 20  # tasks with points to judge by, below which the evidence chooses
-LOOSE = {"tol": 0.03, "most": 50}  # of fits that are only compared
+LOOSE = {"tol": 0.05, "most": 40}  # of fits that are only compared
+CLOSE = 1e-3  # of the best score: as good as it
 MARGIN = 1.05  # what is further behind the best after a fold is dropped
 
 
@@ -75,8 +76,14 @@ def choose(halves: Halves, Phi, Phi_held, fold, metrics, noises, kappas, n_jobs=
     else:
         scores, start = _by_evidence(halves.whole, Phi, candidates, n_jobs)
         method = "evidence"
-    best = min(scores, key=scores.__getitem__)
-    return Choice(best, method, scores, start)
+    return Choice(_simplest(scores), method, scores, start)
+
+
+def _simplest(scores: dict[Candidate, float]) -> Candidate:
+    """Return the simplest of the candidates that are within a thousandth of the best."""
+    least = min(scores.values())
+    good = [c for c, score in scores.items() if score <= least + CLOSE * abs(least)]
+    return min(good, key=lambda c: (-c.kappa, list(METRICS).index(c.metric), c.noise != "shared"))
 
 
 def _held_out(halves: Halves, Phi, Phi_held, fold, candidates, n_jobs) -> dict[Candidate, float]:
@@ -99,7 +106,7 @@ def _held_out(halves: Halves, Phi, Phi_held, fold, candidates, n_jobs) -> dict[C
                 total[candidate] += float(errors @ query.count)
         limit = MARGIN * min(total.values())
         total = {candidate: error for candidate, error in total.items() if error <= limit}
-    return {candidate: error / points for candidate, error in total.items()}
+    return {candidate: float(error / points) for candidate, error in total.items()}
 
 
 def _by_evidence(stats, Phi, candidates, n_jobs):
@@ -110,7 +117,7 @@ def _by_evidence(stats, Phi, candidates, n_jobs):
         candidate = Candidate(metric, plain, kappa)
         scores[candidate] = -evidence(stats, Phi, metric, kappa, learned)
         priors[candidate] = learned.prior
-    return scores, priors[min(scores, key=scores.__getitem__)]
+    return scores, priors[_simplest(scores)]
 
 
 def _path(stats, Phi, candidates, n_jobs):

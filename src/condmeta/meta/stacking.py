@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import nnls
 
 HALVES = 2
 LEAST = 0.05  # a smaller share is not worth a model
@@ -33,6 +32,8 @@ def best_weights(answers, y, task, loss: Callable) -> np.ndarray:
 
 def convex_weights(answers, y) -> np.ndarray:
     """Return the weights of least squared error that are not negative and sum to one."""
+    from scipy.optimize import nnls  # slow to import
+
     # The constraint as a heavy further row; the normal equations keep the problem small.
     scale = np.sqrt(np.mean((answers - y[:, None]) ** 2)) or 1.0
     heavy = 1e4 * np.sqrt(len(y))
