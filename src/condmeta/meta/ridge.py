@@ -135,7 +135,7 @@ class Model:
         )  # fmt: skip
         value, by_W, by_L = float(loglik.sum()), self.Phi1.T @ g, g.T @ (g @ L) - Q
         if self.kappa and len(W) > 1:
-            inverse = np.linalg.inv(L)
+            inverse = _inverse(L)
             V = W[:-1] @ inverse.T  # M L^-T
             value -= self.kappa / 2 * float(np.sum(V**2))
             by_W[:-1] -= self.kappa * V @ inverse
@@ -172,6 +172,14 @@ class Model:
         W = np.zeros((self.width + 1, prior.W.shape[1]))
         W[-len(prior.W) :] = prior.W
         return prior._replace(W=W)
+
+
+def _inverse(L) -> np.ndarray:
+    """Return L^-1, a diagonal entry of zero taken as a tiny one."""
+    diagonal = np.diag(L)
+    tiny = max(1e-12 * np.abs(diagonal).max(), SMALLEST)
+    at_least = np.where(np.abs(diagonal) < tiny, np.copysign(tiny, diagonal), diagonal)
+    return np.linalg.inv(L + np.diag(at_least - diagonal))
 
 
 class Frame:

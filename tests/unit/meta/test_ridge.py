@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ridge import METRICS, Frame, Model, learn_prior
+from condmeta.meta.ridge import METRICS, Frame, Model, Prior, learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, NOISES, Halves, choose, evidence
 
 
@@ -121,6 +121,16 @@ def test_singular_metric_is_no_obstacle():
     assert found.passes < 150
     np.testing.assert_allclose(found.prior.H, np.outer([1, 1, 0], [1, 1, 0]), atol=0.25)
     assert np.linalg.eigvalsh(found.prior.H)[:2].max() < 0.02
+
+
+def test_a_map_along_a_variance_of_zero_has_no_worth():
+    X, y, Phi = draw()
+    model = Model(SquaredState.of(*flat(X, y)), Phi, 1.0, 1)
+    start = model.start()
+    singular = Prior(np.ones_like(start.W), np.diag([1.0, 0.0]), 1.0)
+    value, gradient = model.evaluate(singular)
+    assert value < -1e9
+    assert np.isfinite(gradient.W).all()
 
 
 def test_labels_that_fit_exactly_have_a_little_noise():
