@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from condmeta.inner.posterior import posterior_pass
 from condmeta.inner.squared import SquaredState
@@ -179,7 +180,7 @@ def _inverse(L) -> np.ndarray:
     diagonal = np.diag(L)
     tiny = max(1e-12 * np.abs(diagonal).max(), SMALLEST)
     at_least = np.where(np.abs(diagonal) < tiny, np.copysign(tiny, diagonal), diagonal)
-    return np.linalg.inv(L + np.diag(at_least - diagonal))
+    return dtrtri(L + np.diag(at_least - diagonal), lower=1)[0]
 
 
 class Frame:
