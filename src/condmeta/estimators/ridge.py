@@ -21,7 +21,7 @@ from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ridge import METRICS, Learned, learn_prior
-from condmeta.meta.ridge_choice import KAPPAS, LOOSE, NOISES, Choice, Halves, choose
+from condmeta.meta.ridge_choice import KAPPAS, LOOSE, NOISES, Choice, Halves, Shown, choose
 from condmeta.tasks import TaskSet
 
 
@@ -65,8 +65,8 @@ class ConditionalRidge(RealTarget, Collecting):
     Attributes
     ----------
     metric_, noise_, kappa_ : what was chosen
-        On held-out tasks, each judged by half of its points; by the evidence if fewer than 20 tasks
-        have two points or more.
+        On held-out tasks, each judged by half of its points, without and after adapting to the
+        other half; by the evidence if fewer than 20 tasks have points.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores; the best stands first.
     H_ : (width, width) array
@@ -222,7 +222,11 @@ class ConditionalRidge(RealTarget, Collecting):
         halves = Halves(
             whole.take(slice(m)), _in(overall, state.support), _in(overall, state.query)
         )
-        shown = Z[:m] if state.Phi is None else rotation.apply(state.Phi_support)
+        shown = Shown(Z[:m], Z[:m])
+        if (
+            state.Phi is not None
+        ):  # without points a task has the mean features, which are zero here
+            shown = Shown(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))
         choice = choose(
             halves, Z[:m], shown, state.folds(),
             tuple(METRICS) if self.metric == "auto" else (self.metric,),

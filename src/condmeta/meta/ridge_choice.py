@@ -1,9 +1,10 @@
 r"""The choice of metric, noise and ridge for `meta.ridge`: on held-out tasks, or by the evidence.
 
-Held-out tasks: every fold of tasks is left out in turn. The prior of the others is adapted to one
-half of a left-out task's points and judged by the other half, by the root mean square error of the
-task. Errors are averaged over tasks, weighted by their judged points: like a mean absolute error
-it is not ruled by the tasks that are noisiest.
+Held-out tasks: every fold of tasks is left out in turn. The prior of the others is judged by one
+half of a left-out task's points, by the root mean square error of the task: as it is, and adapted
+to the other half. Errors are averaged over tasks, weighted by their judged points; like a mean
+absolute error this is not ruled by the tasks that are noisiest. The score is the geometric mean of
+the two, so that new tasks count whether they come with points or without.
 
 Evidence, where there are too few tasks: with W integrated out,
 
@@ -58,12 +59,18 @@ class Halves(NamedTuple):
     query: SquaredState
 
 
-def choose(halves: Halves, Phi, Phi_held, fold, metrics, noises, kappas, n_jobs=1) -> Choice:
+class Shown(NamedTuple):
+    """Features (T, k) of tasks that are left out: with their support, and without any points."""
+
+    with_support: np.ndarray
+    without: np.ndarray
+
+
+def choose(halves: Halves, Phi, shown: Shown, fold, metrics, noises, kappas, n_jobs=1) -> Choice:
     """Choose among all combinations of metrics, noises and kappas.
 
-    Phi (T, k), standardised; Phi_held (T, k), what a task shows when it is left out: the features
-    of its support, if they come from points; fold (T,) int: when it is left out. With no column in
-    Phi only kappa = infinity is tried.
+    Phi (T, k), standardised; fold (T,) int: when a task is left out. With no column in Phi only
+    kappa = infinity is tried.
     """
     kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
     candidates = [Candidate(*parts) for parts in product(metrics, noises, kappas)]
@@ -71,7 +78,7 @@ def choose(halves: Halves, Phi, Phi_held, fold, metrics, noises, kappas, n_jobs=
         return Choice(candidates[0], "given", {}, None)
     judged = halves.query.count > 0
     if judged.sum() >= FEWEST:
-        scores, start = _held_out(halves, Phi, Phi_held, fold, candidates, n_jobs), None
+        scores, start = _held_out(halves, Phi, shown, fold, candidates, n_jobs), None
         method = "held-out tasks"
     else:
         scores, start = _by_evidence(halves.whole, Phi, candidates, n_jobs)
@@ -86,9 +93,11 @@ def _simplest(scores: dict[Candidate, float]) -> Candidate:
     return min(good, key=lambda c: (-c.kappa, list(METRICS).index(c.metric), c.noise != "shared"))
 
 
-def _held_out(halves: Halves, Phi, Phi_held, fold, candidates, n_jobs) -> dict[Candidate, float]:
-    """Return the mean error of the candidates that stayed in the race to the last fold."""
-    total, points = dict.fromkeys(candidates, 0.0), 0
+def _held_out(
+    halves: Halves, Phi, shown: Shown, fold, candidates, n_jobs
+) -> dict[Candidate, float]:
+    """Return the errors of the candidates that stayed in the race to the last fold."""
+    total, points = {candidate: np.zeros(2) for candidate in candidates}, 0
     for f in np.unique(fold):
         train = halves.whole.take(np.flatnonzero(fold != f))
         held = np.flatnonzero((fold == f) & (halves.query.count > 0))
@@ -96,17 +105,22 @@ def _held_out(halves: Halves, Phi, Phi_held, fold, candidates, n_jobs) -> dict[C
             continue
         support, query = halves.support.take(held), halves.query.take(held)
         points += query.count.sum()
-        for (metric, kappa), learned in _path(train, Phi[fold != f], list(total), n_jobs):
-            theta = learned.prior.theta(Phi_held[held])
+        for (metric, kappa), (prior, *_) in _path(train, Phi[fold != f], list(total), n_jobs):
+            alone = _error(query, prior.theta(shown.without[held]))
+            theta = prior.theta(shown.with_support[held])
             for candidate in [c for c in total if (c.metric, c.kappa) == (metric, kappa)]:
-                own_noise = candidate.noise == "per_task"
-                inner = Gaussian(learned.prior.L, learned.prior.s2, own_noise)
+                inner = Gaussian(prior.L, prior.s2, candidate.noise == "per_task")
                 w = inner.posterior(support, theta, n_jobs).mean
-                errors = np.sqrt(query.squared_errors(w) / query.count)
-                total[candidate] += float(errors @ query.count)
-        limit = MARGIN * min(total.values())
-        total = {candidate: error for candidate, error in total.items() if error <= limit}
-    return {candidate: float(error / points) for candidate, error in total.items()}
+                total[candidate] += alone, _error(query, w)
+        scores = {candidate: float(np.sqrt(np.prod(errors))) for candidate, errors in total.items()}
+        limit = MARGIN * min(scores.values())
+        total = {candidate: total[candidate] for candidate in scores if scores[candidate] <= limit}
+    return {candidate: scores[candidate] / points for candidate in total}
+
+
+def _error(query: SquaredState, w) -> float:
+    """Return the root mean square errors of tasks, summed with the weights of their points."""
+    return float(np.sqrt(query.squared_errors(w) / query.count) @ query.count)
 
 
 def _by_evidence(stats, Phi, candidates, n_jobs):

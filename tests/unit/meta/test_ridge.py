@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ridge import METRICS, Frame, Model, Prior, learn_prior
-from condmeta.meta.ridge_choice import KAPPAS, NOISES, Halves, choose, evidence
+from condmeta.meta.ridge_choice import KAPPAS, NOISES, Halves, Shown, choose, evidence
 
 
 def draw(n_tasks=30, n=5, d=2, k=2, seed=0, effect=1.0, noise=0.5):
@@ -155,7 +155,7 @@ def halves_of(X, y) -> Halves:
 
 def pick(X, y, Phi):
     fold = np.arange(len(X)) % 5
-    return choose(halves_of(X, y), Phi, Phi, fold, tuple(METRICS), NOISES, KAPPAS)
+    return choose(halves_of(X, y), Phi, Shown(Phi, Phi), fold, tuple(METRICS), NOISES, KAPPAS)
 
 
 def test_side_information_that_pays_is_used():
