@@ -12,6 +12,7 @@ from condmeta.estimators.baselines import (
 from condmeta.estimators.blend import BlendedModel, BlendedModels
 from condmeta.estimators.coin import ConditionalCoinRegressor
 from condmeta.estimators.kernel_sgd import KernelConditionalSGDRegressor
+from condmeta.estimators.logistic import ConditionalLogistic
 from condmeta.estimators.merge import merge
 from condmeta.estimators.ridge import ConditionalRidge
 from condmeta.estimators.sgd import ConditionalSGDClassifier, ConditionalSGDRegressor
@@ -25,6 +26,7 @@ __all__ = [
     "BlendedModel",
     "BlendedModels",
     "ConditionalCoinRegressor",
+    "ConditionalLogistic",
     "ConditionalRidge",
     "ConditionalSGDClassifier",
     "ConditionalSGDRegressor",
@@ -44,6 +46,7 @@ __all__ = [
 
 LEARNERS = (
     ConditionalRidge,
+    ConditionalLogistic,
     ConditionalSGDRegressor,
     ConditionalSGDRegressorCV,
     ConditionalSGDClassifier,

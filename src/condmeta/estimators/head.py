@@ -9,6 +9,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.estimators.inputs import numbers, read_target
 from condmeta.estimators.preparation import Preparation
+from condmeta.inner.averaged import averaged_logistic
 from condmeta.inner.scores import row_scores
 from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame
 
@@ -76,15 +77,29 @@ class Head(NamedTuple):
         rows = self.preparation.rows(self.read(X))
         return self.inner.spread(state, theta, rows, codes)
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether a task's model needs more than its weights: for `update`, or to predict."""
+        return self.resumable or hasattr(self.inner, "variances")
+
+    def variances(self, X, codes, state) -> np.ndarray | None:
+        """Return the variance of the scores of rows X, or None if the learner has none."""
+        if not hasattr(self.inner, "variances"):
+            return None
+        return self.inner.variances(state, self.preparation.rows(self.read(X)), codes)
+
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
         return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the two class probabilities (N, 2) of a logistic model."""
+    def probabilities(self, scores: np.ndarray, variances=None) -> np.ndarray:
+        """Return the two class probabilities (N, 2) of scores, which may be uncertain."""
         if not self.probabilistic:
             raise AttributeError("predict_proba is available with loss='logistic' only.")
-        positive = np.exp(-np.logaddexp(0.0, -scores))
+        if variances is None:
+            positive = np.exp(-np.logaddexp(0.0, -scores))
+        else:
+            positive = averaged_logistic(scores, variances)
         return np.column_stack([1.0 - positive, positive])
 
 

@@ -277,10 +277,7 @@ class ConditionalRidge(RealTarget, Collecting):
         if not return_std:
             return predicted
         call = self._call_rows(X, task, side_info)
-        ids, codes, store = call.ids, call.codes, self._store
-        if codes is None:
-            single = call.side_info is None and store is not None
-            ids, codes = store.ids if single else np.array([None]), np.zeros(len(call.X), np.int64)
+        (ids, codes), store = self._whose(call), self._store
         stats = SquaredState.start(len(ids), self._weights.shape[1])
         theta = np.zeros((len(ids), self._weights.shape[1]))
         at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())

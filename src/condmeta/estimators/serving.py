@@ -103,7 +103,7 @@ class Serving(Lookup):
         theta = self._theta(data.Phi)
         solved = solve_named(self._inner, ids, theta, data.X, data.y, data.offsets)
         gap = None if solved.gap is None else float(solved.gap[0])
-        state = solved.state if head.resumable else None
+        state = solved.state if head.keeps_state else None
         sides = None if sides is None else sides[0]
         return TaskModel(head, theta[0], solved.coef[0], len(X), state, gap, sides)
 
@@ -172,6 +172,14 @@ class Serving(Lookup):
         check_finite(rows.X, None, lambda row: ids[codes[row]], feature_names=names)
         side_info = rows.side_info(side_info)
         return CallRows(rows.X, codes, ids, side_info, rows.task_name, np.asarray)
+
+    def _whose(self, call: CallRows) -> tuple[np.ndarray, np.ndarray]:
+        """Return ids, and each row's position among them; one task, or None, if none were given."""
+        if call.codes is not None:
+            return call.ids, call.codes
+        known = call.side_info is None and self._store is not None
+        ids = self._store.ids if known else np.array([None])
+        return ids, np.zeros(len(call.X), np.int64)
 
     def _scores(self, X, task, side_info) -> np.ndarray:
         """Return <row, w> of rows X (N, d), each by the model of its task."""

@@ -13,6 +13,7 @@ from condmeta.estimators.collected import Collected
 from condmeta.estimators.kernel_sides import GramReader, SetReader
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.task_store import TaskStore
+from condmeta.inner.bernoulli import Covariances
 from condmeta.inner.coin import CoinTasks
 from condmeta.inner.keep import Counted
 from condmeta.inner.online import OnlineState
@@ -26,6 +27,7 @@ from condmeta.tasks.encode import TableEncoder
 
 STATES = {
     "online": OnlineState, "squared": SquaredState, "counted": Counted, "coin": CoinTasks,
+    "covariances": Covariances,
 }  # fmt: skip
 
 
@@ -95,7 +97,7 @@ def card(learner) -> dict:
             "features": learner.n_features_in_,
             "side_features": len(learner.side_features_),
         },
-        "resumable": store is not None and store.state is not None,
+        "resumable": learner._head.resumable and store is not None and store.state is not None,
         "schema": {
             "features": None if names is None else list(names),
             "task": learner._task_name,

@@ -74,7 +74,9 @@ class TaskModel:
 
     def predict_proba(self, X) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""
-        return self._head.probabilities(self.decision_function(X))
+        scores = self.decision_function(X)
+        codes = np.zeros(len(scores), np.int64)
+        return self._head.probabilities(scores, self._head.variances(X, codes, self._state))
 
     def update(self, X, y) -> TaskModel:
         """Add points; the result equals one `adapt` on all of them."""
@@ -154,7 +156,7 @@ class TaskModels(Mapping):
         t = self._index[task]
         X, y, offsets = self._rows
         state = None
-        if self._head.resumable:
+        if self._head.keeps_state:
             part = slice(offsets[t], offsets[t + 1])
             bounds = np.array([0, self.n_[t]])
             state = self._head.inner.solve_tasks(
@@ -190,19 +192,30 @@ class TaskModels(Mapping):
         predicted = self._head.decide(self.decision_function(X, task=task))
         if not return_std:
             return predicted
-        if isinstance(X, TaskSet):
-            codes = positions(self.ids, np.repeat(X.ids, X.sizes))
-            return predicted, X.restore_order(self._spread(X.X, codes))
-        codes, ids = factorize(task)
-        return predicted, self._spread(X, positions(self.ids, ids)[codes])
-
-    def _spread(self, X, codes) -> np.ndarray:
-        solved = self._head.inner.solve_tasks(self._theta, *self._rows)
-        return self._head.spread(X, codes, self._theta, solved.state)
+        return predicted, self._by_row(
+            lambda rows, codes: self._head.spread(rows, codes, self._theta, self._state), X, task
+        )
 
     def predict_proba(self, X, *, task=None) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""
-        return self._head.probabilities(self.decision_function(X, task=task))
+        scores, variances = self.decision_function(X, task=task), None
+        if hasattr(self._head.inner, "variances"):
+            variances = self._by_row(
+                lambda rows, codes: self._head.variances(rows, codes, self._state), X, task
+            )
+        return self._head.probabilities(scores, variances)
+
+    @cached_property
+    def _state(self):
+        return self._head.inner.solve_tasks(self._theta, *self._rows).state
+
+    def _by_row(self, value, X, task) -> np.ndarray:
+        """Return value(rows, positions of their tasks), in the order of the call."""
+        if isinstance(X, TaskSet):
+            codes = positions(self.ids, np.repeat(X.ids, X.sizes))
+            return X.restore_order(value(X.X, codes))
+        codes, ids = factorize(task)
+        return value(X, positions(self.ids, ids)[codes])
 
     def __repr__(self) -> str:
         return f"TaskModels({len(self)} tasks, features={len(self._head.preparation.x_mean)})"

@@ -30,8 +30,8 @@ class TaskStore:
     gap : (T,) array or None
         Certificates of batch solves.
     state, own_state : named tuples of arrays with T rows, or None
-        What `update` needs of either run. Sufficient statistics, which do not depend on where a
-        task starts, stand in `state` alone.
+        What `update` needs of either run, or `predict_proba` of the first. Sufficient statistics,
+        which do not depend on where a task starts, stand in `state` alone.
     sides : (T, k) array or None
         What a base model reads of each task.
     """
@@ -57,7 +57,8 @@ class TaskStore:
         solved = solve_named(inner, ids, theta, X, y, offsets, n_jobs)
         sizes, own, own_state = np.diff(offsets), None, None
         if getattr(inner, "learns", True):
-            keep = not getattr(solved.state, "any_start", False)
+            any_start = getattr(solved.state, "any_start", False)
+            keep = getattr(inner, "resumable", False) and not any_start
             alone = solve_named(
                 inner, ids, np.zeros_like(theta), X, y, offsets, n_jobs, keep_state=keep
             )
@@ -113,9 +114,11 @@ class TaskStore:
 
     def without_state(self) -> TaskStore:
         """Return a store that can predict but not be updated."""
+        needed = self.state if getattr(self.state, "predicts", False) else None
         return TaskStore(
-            self.ids, self.sizes, self.theta, self.coef, self.own, self.gap, sides=self.sides
-        )
+            self.ids, self.sizes, self.theta, self.coef, self.own, self.gap, needed,
+            sides=self.sides,
+        )  # fmt: skip
 
 
 def _kind(task):

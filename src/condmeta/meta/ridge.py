@@ -87,7 +87,13 @@ def learn_prior(
     trace : list, optional
         Receives J after every step.
     """
-    model = Model(stats, Phi, kappa, n_jobs)
+    return maximise(Model(stats, Phi, kappa, n_jobs), metric, start, tol, most, trace)
+
+
+def maximise(
+    model: PriorModel, metric: str, start: Prior | None, tol: float, most: int, trace=None
+) -> Learned:
+    """Fit the prior of a model (see `learn_prior`)."""
     prior = model.start() if start is None else model.adopt(start, metric)
     passes = 0
     while True:
@@ -98,7 +104,7 @@ def learn_prior(
             return Learned(model.widen(prior), float(-found.fun), passes)
 
 
-def _ascend(model: Model, frame: Frame, tol: float, most: int, trace):
+def _ascend(model: PriorModel, frame: Frame, tol: float, most: int, trace):
     """Maximise J in one frame."""
     from scipy.optimize import minimize  # slow to import
 
@@ -117,31 +123,72 @@ def _ascend(model: Model, frame: Frame, tol: float, most: int, trace):
     )  # fmt: skip
 
 
-class Model:
-    """J and its gradient, for one kappa."""
+class PriorModel:
+    """J and its gradient, for one kappa; a likelihood adds `likelihood` and `start`."""
 
-    def __init__(self, stats: SquaredState, Phi, kappa: float, n_jobs: int):
-        self.stats, self.n_jobs = stats, n_jobs
+    def __init__(self, Phi, kappa: float, count, n_features: int, n_jobs: int):
+        self.n_jobs, self.count = n_jobs, count.astype(float)
+        self.shape = len(Phi), n_features
         self.width = Phi.shape[1]  # of Phi as it was given
         Phi, self.kappa = (Phi[:, :0], 0.0) if np.isinf(kappa) else (Phi, kappa)
         self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
-        self.count = stats.count.astype(float)
 
     def evaluate(self, prior: Prior) -> tuple[float, Prior]:
         """Return J, and its derivatives by W, L and log s2."""
-        W, L, s2 = prior
-        g, Q, rss, loglik = posterior_pass(
-            *self.stats[:3], self.count, self.Phi1 @ W, L, np.full(len(self.count), s2),
-            self.n_jobs,
-        )  # fmt: skip
-        value, by_W, by_L = float(loglik.sum()), self.Phi1.T @ g, g.T @ (g @ L) - Q
+        W, L, _ = prior
+        value, slope, by_L, by_log_s2 = self.likelihood(prior)
+        by_W = self.Phi1.T @ slope
         if self.kappa and len(W) > 1:
             inverse = _inverse(L)
             V = W[:-1] @ inverse.T  # M L^-T
             value -= self.kappa / 2 * float(np.sum(V**2))
             by_W[:-1] -= self.kappa * V @ inverse
-            by_L += self.kappa * inverse.T @ (V.T @ V)
-        return value, Prior(by_W, np.tril(by_L), float(rss.sum() / s2 - self.count.sum()) / 2)
+            by_L = by_L + self.kappa * inverse.T @ (V.T @ V)
+        return value, Prior(by_W, np.tril(by_L), by_log_s2)
+
+    def likelihood(self, prior: Prior) -> tuple[float, np.ndarray, np.ndarray, float]:
+        """Return its logarithm, and the derivatives by theta (T, d), L and log s2."""
+        raise NotImplementedError
+
+    def start(self) -> Prior:
+        """Return a prior to begin with."""
+        raise NotImplementedError
+
+    def quietest(self) -> float:
+        """Return the least s2."""
+        return SMALLEST
+
+    def adopt(self, prior: Prior, metric: str) -> Prior:
+        """Return the fit of another kappa or of a simpler metric as a start."""
+        H = METRICS[metric](prior.H)
+        # Where L is zero J is flat, so that no step would ever leave it.
+        floor = 1e-4 * max(np.trace(H) / len(H), SMALLEST)
+        W = prior.W if len(prior.W) == self.Phi1.shape[1] else prior.W[-1:]
+        return Prior(W, np.linalg.cholesky(H + floor * np.eye(len(H))), prior.s2)
+
+    def widen(self, prior: Prior) -> Prior:
+        """Return a prior with a row of W for every column of Phi."""
+        W = np.zeros((self.width + 1, prior.W.shape[1]))
+        W[-len(prior.W) :] = prior.W
+        return prior._replace(W=W)
+
+
+class Model(PriorModel):
+    """J of labels with normal noise, from statistics."""
+
+    def __init__(self, stats: SquaredState, Phi, kappa: float, n_jobs: int):
+        super().__init__(Phi, kappa, stats.count, stats.moment.shape[1], n_jobs)
+        self.stats = stats
+
+    def likelihood(self, prior: Prior) -> tuple[float, np.ndarray, np.ndarray, float]:
+        """Return it by the statistics of the tasks."""
+        W, L, s2 = prior
+        g, Q, rss, loglik = posterior_pass(
+            *self.stats[:3], self.count, self.Phi1 @ W, L, np.full(len(self.count), s2),
+            self.n_jobs,
+        )  # fmt: skip
+        by_log_s2 = float(rss.sum() / s2 - self.count.sum()) / 2
+        return float(loglik.sum()), g, g.T @ (g @ L) - Q, by_log_s2
 
     def quietest(self) -> float:
         """Return the least s2: labels that can be fitted exactly would have none."""
@@ -160,20 +207,6 @@ class Model:
         per_point = np.einsum("tii->", S) / n  # the mean of ||x||^2
         return Prior(W, np.sqrt(s2 / max(per_point, SMALLEST)) * np.eye(d), s2)
 
-    def adopt(self, prior: Prior, metric: str) -> Prior:
-        """Return the fit of another kappa or of a simpler metric as a start."""
-        H = METRICS[metric](prior.H)
-        # Where L is zero J is flat, so that no step would ever leave it.
-        floor = 1e-4 * max(np.trace(H) / len(H), SMALLEST)
-        W = prior.W if len(prior.W) == self.Phi1.shape[1] else prior.W[-1:]
-        return Prior(W, np.linalg.cholesky(H + floor * np.eye(len(H))), prior.s2)
-
-    def widen(self, prior: Prior) -> Prior:
-        """Return a prior with a row of W for every column of Phi."""
-        W = np.zeros((self.width + 1, prior.W.shape[1]))
-        W[-len(prior.W) :] = prior.W
-        return prior._replace(W=W)
-
 
 def _inverse(L) -> np.ndarray:
     """Return L^-1, a diagonal entry of zero taken as a tiny one."""
@@ -191,8 +224,8 @@ class Frame:
     sqrt(2 / N). The metric says which entries of E are free.
     """
 
-    def __init__(self, model: Model, start: Prior, metric: str):
-        T, d = model.stats.moment.shape
+    def __init__(self, model: PriorModel, start: Prior, metric: str):
+        T, d = model.shape
         system = model.Phi1.T @ model.Phi1
         k = len(system) - 1
         system[np.arange(k), np.arange(k)] += model.kappa

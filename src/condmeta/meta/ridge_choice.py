@@ -105,7 +105,8 @@ def _held_out(
             continue
         support, query = halves.support.take(held), halves.query.take(held)
         points += query.count.sum()
-        for (metric, kappa), (prior, *_) in _path(train, Phi[fold != f], list(total), n_jobs):
+        learn = _learner(train, Phi[fold != f], n_jobs)
+        for (metric, kappa), (prior, *_) in path(list(total), learn):
             alone = _error(query, prior.theta(shown.without[held]))
             theta = prior.theta(shown.with_support[held])
             for candidate in [c for c in total if (c.metric, c.kappa) == (metric, kappa)]:
@@ -127,25 +128,33 @@ def _by_evidence(stats, Phi, candidates, n_jobs):
     """Score by minus the log evidence, which knows shared noise alone."""
     plain = "shared" if any(c.noise == "shared" for c in candidates) else candidates[0].noise
     scores, priors = {}, {}
-    for (metric, kappa), learned in _path(stats, Phi, candidates, n_jobs):
+    for (metric, kappa), learned in path(candidates, _learner(stats, Phi, n_jobs)):
         candidate = Candidate(metric, plain, kappa)
         scores[candidate] = -evidence(stats, Phi, metric, kappa, learned)
         priors[candidate] = learned.prior
     return scores, priors[_simplest(scores)]
 
 
-def _path(stats, Phi, candidates, n_jobs):
-    """Yield the fits of all pairs (metric, kappa), each from the one before it."""
+def path(candidates, learn):
+    """Yield the fits of all pairs (metric, kappa), each from the one before it.
+
+    `learn(metric, kappa, start)` gives the fit of one pair.
+    """
     metrics = [name for name in METRICS if any(c.metric == name for c in candidates)]
     kappas = sorted({c.kappa for c in candidates}, reverse=True)
     simpler: dict[float, Prior] = {}
     for metric in metrics:
         last = None
         for kappa in kappas:
-            start = simpler.get(kappa, last)
-            learned = learn_prior(stats, Phi, metric, kappa, start, n_jobs=n_jobs, **LOOSE)
+            learned = learn(metric, kappa, simpler.get(kappa, last))
             last = simpler[kappa] = learned.prior
             yield (metric, kappa), learned
+
+
+def _learner(stats, Phi, n_jobs):
+    return lambda metric, kappa, start: learn_prior(
+        stats, Phi, metric, kappa, start, n_jobs=n_jobs, **LOOSE
+    )
 
 
 def evidence(stats: SquaredState, Phi, metric: str, kappa: float, learned: Learned) -> float:

@@ -58,6 +58,20 @@ void coin_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double radius, Out2 
               [&](int64_t begin, int64_t end, double* space) { kernels().coin(tasks, state, begin, end, space); });
 }
 
+// The sum (d, d) of work(begin, end, part, space) over chunks of T tasks, in order, whatever the threads.
+template <class Work>
+auto summed(size_t T, size_t d, int64_t n_jobs, int64_t doubles, Work work) {
+    const int64_t chunk = 256, chunks = pieces(int64_t(T), chunk), size = int64_t(d * d);
+    auto total = new_array<2>({d, d}), partial = new_array<2>({size_t(chunks), d * d});
+    for_cells(chunks, 1, n_jobs, doubles, [&](int64_t begin, int64_t end, double* space) {
+        for (int64_t at = begin; at < end; ++at)
+            work(at * chunk, std::min((at + 1) * chunk, int64_t(T)), partial.data() + at * size, space);
+    });
+    for (int64_t at = 0; at < chunks; ++at)
+        for (int64_t i = 0; i < size; ++i) total.data()[i] += partial.data()[at * size + i];
+    return total;
+}
+
 nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta, In2 factor, In1 s2, int64_t n_jobs) {
     const size_t T = theta.shape(0), d = theta.shape(1);
     need(gram, "gram", T, d, d);
@@ -66,21 +80,36 @@ nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta,
     need(count, "count", T);
     need(factor, "factor", d, d);
     need(s2, "s2", T);
-    const int64_t chunk = 256, chunks = pieces(int64_t(T), chunk), square_size = int64_t(d * d);
-    auto g = new_array<2>({T, d}), Q = new_array<2>({d, d});
+    auto g = new_array<2>({T, d});
     auto rss = new_array<1>({T}), loglik = new_array<1>({T});
-    auto partial = new_array<2>({size_t(chunks), d * d});
     const PosteriorTasks run{gram.data(),  moment.data(), square.data(), count.data(),
                              theta.data(), factor.data(), s2.data(),     int64_t(d)};
     const PosteriorArrays out{g.data(), rss.data(), loglik.data()};
-    for_cells(chunks, 1, n_jobs, kernels().posterior_space(run.d), [&](int64_t begin, int64_t end, double* space) {
-        for (int64_t at = begin; at < end; ++at)
-            kernels().posterior(run, out, at * chunk, std::min((at + 1) * chunk, int64_t(T)),
-                                partial.data() + at * square_size, space);
+    const int64_t space = kernels().posterior_space(run.d);
+    auto Q = summed(T, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* own) {
+        kernels().posterior(run, out, begin, end, part, own);
     });
-    for (int64_t at = 0; at < chunks; ++at)  // in order, whatever the threads
-        for (int64_t i = 0; i < square_size; ++i) Q.data()[i] += partial.data()[at * square_size + i];
     return nb::make_tuple(g, Q, rss, loglik);
+}
+
+nb::tuple variational_pass(In2 X, In1 y, InOffsets offsets, In2 theta, In2 factor, In1 weight, In1 push,
+                           double tol, int64_t n_jobs) {
+    const Tasks tasks = check_bets(X, y, offsets);
+    const size_t T = size_t(tasks.count), d = size_t(tasks.d), N = X.shape(0);
+    need(theta, "theta", T, d);
+    need(factor, "factor", d, d);
+    need(weight, "weight", N);
+    need(push, "push", N);
+    auto z = new_array<2>({T, d}), g = new_array<2>({T, d});
+    auto bound = new_array<1>({T}), new_weight = new_array<1>({N}), new_push = new_array<1>({N});
+    const VariationalTasks run{tasks.X,       tasks.y,       tasks.offsets, theta.data(), factor.data(),
+                               weight.data(), push.data(),   tol,           tasks.d,      tasks.n_max};
+    const VariationalArrays out{z.data(), g.data(), bound.data(), new_weight.data(), new_push.data()};
+    const int64_t space = kernels().variational_space(run.n_max, run.d);
+    auto Q = summed(T, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* own) {
+        kernels().variational(run, out, begin, end, part, own);
+    });
+    return nb::make_tuple(z, g, bound, Q, new_weight, new_push);
 }
 
 auto row_scores(In2 X, In2 weights, InOffsets codes, int64_t n_jobs) {
@@ -115,6 +144,9 @@ void bind_inner(nb::module_& m) {
     m.def("posterior_pass", &posterior_pass, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
           nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("theta").noconvert(),
           nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"));
+    m.def("variational_pass", &variational_pass, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
+          nb::arg("offsets").noconvert(), nb::arg("theta").noconvert(), nb::arg("factor").noconvert(),
+          nb::arg("weight").noconvert(), nb::arg("push").noconvert(), nb::arg("tol"), nb::arg("n_jobs"));
     m.def("row_scores", &row_scores, nb::arg("X").noconvert(), nb::arg("weights").noconvert(),
           nb::arg("codes").noconvert(), nb::arg("n_jobs"));
 }

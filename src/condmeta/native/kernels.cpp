@@ -14,6 +14,7 @@
 #include "posterior.h"
 #include "row_scores.h"
 #include "sgd.h"
+#include "variational.h"
 
 #define CONDMETA_NAME_(isa) #isa
 #define CONDMETA_NAME(isa) CONDMETA_NAME_(isa)
@@ -126,6 +127,8 @@ const Kernels table = {
     row_scores,
     posterior_range,
     posterior_space,
+    variational_range,
+    variational_space,
     coin_range,
     coin_range_space,
     coin_pass,

@@ -161,6 +161,27 @@ struct PosteriorArrays {
     double* loglik;  // (T,)
 };
 
+struct VariationalTasks {
+    const double* X;         // (N, d)
+    const double* y;         // (N,), -1 or +1
+    const int64_t* offsets;  // (T+1,)
+    const double* theta;     // (T, d)
+    const double* factor;    // (d, d), lower triangular
+    const double* weight;    // (N,), the start
+    const double* push;      // (N,)
+    double tol;
+    int64_t d;
+    int64_t n_max;  // points of the largest task
+};
+
+struct VariationalArrays {
+    double* z;       // (T, d)
+    double* g;       // (T, d)
+    double* bound;   // (T,)
+    double* weight;  // (N,)
+    double* push;    // (N,)
+};
+
 struct Kernels {
     const char* name;
     // Tasks [begin, end): the first whose pass diverges, or -1. All of them are run.
@@ -195,6 +216,10 @@ struct Kernels {
     void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* Q,
                       double* space);
     int64_t (*posterior_space)(int64_t d);
+    // Likewise for two classes.
+    void (*variational)(const VariationalTasks&, const VariationalArrays&, int64_t begin, int64_t end, double* Q,
+                        double* space);
+    int64_t (*variational_space)(int64_t n_max, int64_t d);
     void (*coin)(const Tasks&, const CoinTasks&, int64_t begin, int64_t end, double* space);
     int64_t (*coin_space)(int64_t n_max, int64_t d);
     // All tasks in turn.

@@ -1,0 +1,78 @@
+"""The inner algorithm of a learned prior with two classes, and what predictions need of a task."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from condmeta.inner.algorithms import Solved
+from condmeta.inner.posterior import precision
+from condmeta.inner.squared import SquaredState
+from condmeta.inner.variational import Variational, invert, variational_pass
+from condmeta.losses import LogisticLoss
+
+BLOCK = 1 << 20  # numbers in the largest temporary
+
+
+def find_posteriors(X, y, offsets, theta, factor, tol=1e-9, n_jobs=1) -> Variational:
+    """Return the posteriors of tasks (see `variational_pass`), from where f = <x, theta> on."""
+    start = np.full(len(y), 0.1), np.zeros(len(y))
+    return Variational(*variational_pass(X, y, offsets, theta, factor, *start, tol, n_jobs))
+
+
+def weighted_statistics(X, offsets, weight) -> SquaredState:
+    """Return statistics whose gram is X^T diag(weight) X; their labels are zero."""
+    return SquaredState.of(np.sqrt(weight)[:, None] * X, np.zeros(len(X)), offsets)
+
+
+class Covariances(NamedTuple):
+    """What predictions need of each of T tasks: covariance (T, d, d) of its weights."""
+
+    covariance: np.ndarray
+
+    predicts = True  # it is no matter of `update` alone: model files always hold it
+
+
+class Bernoulli:
+    """The inner algorithm A(theta, Z) = mean of the posterior, for a metric that was learned.
+
+    Parameters
+    ----------
+    factor : (d, d) array
+        L, lower triangular, H = L L^T.
+    """
+
+    resumable = False  # what is kept of old points is right at the old posterior alone
+
+    def __init__(self, factor):
+        self.factor, self.loss = factor, LogisticLoss()
+
+    def solve(self, theta, X, y):
+        """Return the mean, the gradient of the averaged loss there, and no gap."""
+        found = find_posteriors(X, y, np.array([0, len(y)]), theta[None], self.factor)
+        return theta + self.factor @ found.z[0], -found.g[0] / len(y), 0.0
+
+    def solve_tasks(self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True) -> Solved:
+        """Return the mean of every task, and its covariance as the state."""
+        found = find_posteriors(X, y, offsets, theta, self.factor, n_jobs=n_jobs)
+        mean = theta + found.z @ self.factor.T
+        return Solved(
+            mean, None, self.covariances(X, offsets, found.weight) if keep_state else None
+        )
+
+    def covariances(self, X, offsets, weight) -> Covariances:
+        """Return P = L A^-1 L^T of tasks; H of those without points."""
+        gram = weighted_statistics(X, offsets, weight).gram
+        inverse, _ = invert(precision(gram, self.factor, np.ones(len(gram))))
+        return Covariances(self.factor @ inverse @ self.factor.T)
+
+    def variances(self, state: Covariances, rows, codes) -> np.ndarray:
+        """Return <x, P x> of rows (N, d); `codes` (N,) are positions of their tasks."""
+        out, block = np.empty(len(rows)), max(BLOCK // rows.shape[1] ** 2, 1)
+        for lo in range(0, len(rows), block):
+            at = slice(lo, lo + block)
+            out[at] = np.einsum(
+                "ij,ijk,ik->i", rows[at], state.covariance[codes[at]], rows[at], optimize=True
+            )
+        return np.maximum(out, 0.0)

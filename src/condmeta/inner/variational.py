@@ -1,0 +1,154 @@
+r"""Biased regularisation with a learned metric, for two classes: a normal posterior of the weights.
+
+A task's weights are w ~ N(theta, H) and its labels, -1 or +1, have P(y_i = 1) = s(<x_i, w>) with
+s(f) = 1 / (1 + exp(-f)). With H = L L^T and w = theta + L u the posterior of u has no closed form;
+among all normals N(z, S) the one nearest to it in Kullback-Leibler's sense maximises
+
+    l(z, S) = -sum_i E[log(1 + exp(-y_i f_i))] - KL(N(z, S) || N(0, I)) <= log P(y),
+    f_i ~ N(<x_i, theta + L z>, v_i),   v_i = <L^T x_i, S L^T x_i>.
+
+At the maximum, with r_i = y_i E[s(-y_i f_i)], D = diag(E[s'(f_i)]) and g = X^T r,
+
+    S^-1 = A = I + L^T X^T D X L,   z = L^T g,
+
+so that the posterior is that of a Gaussian model with a weight D_i for each point. l is bounded by
+log P(y), which keeps H finite where every task is separable; H may be singular. Since l is at its
+maximum over z and S, only what stands in it explicitly counts for the derivatives
+
+    dl/dtheta = g,   dl/dL = g z^T - X^T D X L A^-1.
+
+Steps: (weight, push) of each point go to (D, D <L^T x, z> + r), as far as l does not fall: natural
+gradient ascent. In these terms A = I + L^T X^T diag(weight) X L and A z = L^T X^T push.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from condmeta.engine import twin
+from condmeta.inner.averaged import averaged_loss
+
+BLOCK = 1 << 20  # numbers in the largest temporary of the NumPy engine
+STEPS = 200  # the most; about ten are enough
+SHORTEST = 1e-6  # share of a step
+
+
+class Variational(NamedTuple):
+    """What `variational_pass` says of T tasks with N points.
+
+    z, g (T, d); bound l (T,); Q (d, d), the lower triangle of the sum of X^T D X L A^-1;
+    weight, push (N,).
+    """
+
+    z: np.ndarray
+    g: np.ndarray
+    bound: np.ndarray
+    Q: np.ndarray
+    weight: np.ndarray
+    push: np.ndarray
+
+
+@twin
+def variational_pass(X, y, offsets, theta, factor, weight, push, tol, n_jobs):
+    """Return the arrays of `Variational` for T tasks, from weight and push (N,) on.
+
+    X (N, d), y (N,), offsets (T+1,), theta (T, d), factor L (d, d), lower triangular. A task is
+    done when a step would change weight and push by at most tol. Tasks are independent: the
+    compiled twin runs chunks of them on `n_jobs` threads.
+    """
+    T, d = theta.shape
+    z, g, bound, Q = np.zeros((T, d)), np.zeros((T, d)), np.zeros(T), np.zeros((d, d))
+    weight, push = weight.copy(), push.copy()
+    for tasks, rows, real in _blocks(offsets, d):
+        points = X[rows] * real[:, :, None]  # of a point that is not there a row of zeros
+        bias = np.einsum("tnd,td->tn", points, theta[tasks])
+        block = _Block(points @ factor, y[rows] * real, bias, real)
+        lam, beta = _ascend(block, weight[rows] * real, push[rows] * real, tol)
+        at = block.at(lam, beta)
+        z[tasks], bound[tasks], g[tasks] = at.z, at.value, np.einsum("tnd,tn->td", points, at.r)
+        Q += np.tril(np.einsum("tni,tnj->ij", points, at.D[:, :, None] * at.solved, optimize=True))
+        weight[rows[real]], push[rows[real]] = lam[real], beta[real]
+    return z, g, bound, Q, weight, push
+
+
+def _blocks(offsets, d):
+    """Yield tasks of about one size (b,), the rows of their points (b, n), and which are real."""
+    sizes = np.diff(offsets)
+    order = np.argsort(sizes, kind="stable")
+    order = order[sizes[order] > 0]
+    while len(order):
+        n = sizes[order[-1]]
+        count = max(BLOCK // (max(n, d) * d), 1)
+        tasks, order = order[-count:], order[:-count]
+        real = np.arange(n) < sizes[tasks][:, None]
+        yield tasks, offsets[tasks][:, None] + np.where(real, np.arange(n), 0), real
+
+
+class _At(NamedTuple):
+    """z, l, f - bias, r, D and A^-1 L^T x of the points of some tasks."""
+
+    z: np.ndarray
+    value: np.ndarray
+    moved: np.ndarray
+    r: np.ndarray
+    D: np.ndarray
+    solved: np.ndarray
+
+
+class _Block(NamedTuple):
+    """Tasks in one stack: rows L^T x (b, n, d), labels, <x, theta>, and which points are real."""
+
+    white: np.ndarray
+    sign: np.ndarray
+    bias: np.ndarray
+    real: np.ndarray
+
+    def take(self, at) -> _Block:
+        return _Block(*(array[at] for array in self))
+
+    def at(self, lam, beta) -> _At:
+        """Return the state of the tasks for weights and pushes (b, n)."""
+        white, d = self.white, self.white.shape[2]
+        A = np.eye(d) + np.swapaxes(white, 1, 2) @ (lam[:, :, None] * white)
+        inverse, logdet = invert(A)
+        z = np.einsum("tij,tj->ti", inverse, np.einsum("tnd,tn->td", white, beta))
+        moved, solved = np.einsum("tnd,td->tn", white, z), white @ inverse
+        variance = np.maximum(np.einsum("tnd,tnd->tn", solved, white), 0.0)
+        loss, wrong, D = averaged_loss(-self.sign * (self.bias + moved), variance)
+        # tr A^-1 = d - sum_i weight_i v_i
+        far = np.einsum("td,td->t", z, z) - np.einsum("tn,tn->t", lam, variance)
+        value = -(loss * self.real).sum(axis=1) - (far + logdet) / 2
+        return _At(z, value, moved, self.sign * wrong, D * self.real, solved)
+
+
+def invert(A) -> tuple[np.ndarray, np.ndarray]:
+    """Return A^-1 and logdet A of matrices that are at least I, however long the rows are."""
+    values, vectors = np.linalg.eigh(A)
+    values = np.maximum(values, 1.0)  # a one beside 1e16 is rounded away
+    inverse = (vectors / values[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    return inverse, np.log(values).sum(axis=1)
+
+
+def _ascend(block: _Block, lam, beta, tol):
+    """Return weight and push (b, n) at the maximum of l."""
+    live, here = np.arange(len(lam)), block.at(lam, beta)
+    for _ in range(STEPS):
+        to_lam, to_beta = here.D - lam[live], here.D * here.moved + here.r - beta[live]
+        more = np.maximum(np.abs(to_lam), np.abs(to_beta)).max(axis=1) > tol
+        live, to_lam, to_beta = live[more], to_lam[more], to_beta[more]
+        if not len(live):
+            break
+        part, value, length = block.take(live), here.value[more], np.ones((len(live), 1))
+        while True:
+            new_lam, new_beta = lam[live] + length * to_lam, beta[live] + length * to_beta
+            here = part.at(new_lam, new_beta)
+            # Not decided by rounding.
+            low = here.value < value - 1e-10 * (1 + np.abs(value))
+            low &= length[:, 0] > SHORTEST
+            if not low.any():
+                break
+            length[low] /= 2
+        lam[live], beta[live] = new_lam, new_beta
+    return lam, beta
