@@ -33,6 +33,8 @@ _HOME = {
     "TaskSet": "condmeta.tasks",
     "TaskSplit": "condmeta.tasks",
     "TaskTable": "condmeta.tasks",
+    "Advantage": "condmeta.evaluation",
+    "advantage": "condmeta.evaluation",
     "cross_validate_tasks": "condmeta.evaluation",
     "load": "condmeta.estimators",
     "merge": "condmeta.estimators",
@@ -107,6 +109,6 @@ if TYPE_CHECKING:
         load,
         merge,
     )
-    from condmeta.evaluation import cross_validate_tasks
+    from condmeta.evaluation import Advantage, advantage, cross_validate_tasks
     from condmeta.tasks import TaskSet, TaskSplit, TaskTable
     from condmeta.versions import show_versions

@@ -97,6 +97,14 @@ class TableEncoder:
         extra = [OTHER] * bool(self.pooled_[name]) + [MISSING] * self.gaps_[name]
         return [f"{name}={level}" for level in [*self.levels_[name], *extra]]
 
+    def sources_out(self) -> list[str]:
+        """Return the raw column behind each of the k encoded ones."""
+        widths = {
+            name: len(set(self._places(name).values())) if kind == "category" else 1 + self.gaps_[name]
+            for name, kind in self.kinds_.items()
+        }
+        return [name for name in self.columns_ for _ in range(widths[name])]
+
     def transform(self, table: TaskTable) -> np.ndarray:
         """Return the encoded table, (T, k) float64."""
         table = table.align(self.columns_)
