@@ -1,7 +1,7 @@
 """Does the interval of `advantage` hold the true gap? 200 data sets of 300 tasks of 10 points.
 
-Coverage of the nominal 90 % interval of V(w_rho)^2 - min V(tau)^2, which `theory.best_linear` has in
-closed form; side information that is noise has a gap of 0. `ratio` is the coverage.
+Coverage of the nominal 90 % interval of V(w_rho)^2 - min V(tau)^2, which `theory.best_linear` has
+in closed form; side information that is noise has a gap of 0. `ratio` is the coverage.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def main() -> list[dict]:
         true, found = study(name, feature_map, REPEATS)
         held = 100 * np.mean((found[:, 1] <= true) & (true <= found[:, 2]))
         zero = 100 * np.mean(found[:, 1] <= 0)
-        note = f"estimates {found[:, 0].mean():.4g} +- {found[:, 0].std():.2g}, 0 held in {zero:.0f} %"
+        spread = f"{found[:, 0].mean():.4g} +- {found[:, 0].std():.2g}"
+        note = f"estimates {spread}, 0 held in {zero:.0f} %"
         width = f"+- {np.mean(found[:, 2] - found[:, 0]):.3g}"
         rows.append(row(what, width, f"true gap {true:.4g}", at_least(held, 85, " %"), note))
     return rows

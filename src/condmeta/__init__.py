@@ -35,6 +35,8 @@ _HOME = {
     "TaskTable": "condmeta.tasks",
     "Advantage": "condmeta.evaluation",
     "advantage": "condmeta.evaluation",
+    "Calibrated": "condmeta.evaluation",
+    "calibrate": "condmeta.evaluation",
     "cross_validate_tasks": "condmeta.evaluation",
     "load": "condmeta.estimators",
     "merge": "condmeta.estimators",
@@ -109,6 +111,12 @@ if TYPE_CHECKING:
         load,
         merge,
     )
-    from condmeta.evaluation import Advantage, advantage, cross_validate_tasks
+    from condmeta.evaluation import (
+        Advantage,
+        Calibrated,
+        advantage,
+        calibrate,
+        cross_validate_tasks,
+    )
     from condmeta.tasks import TaskSet, TaskSplit, TaskTable
     from condmeta.versions import show_versions

@@ -103,9 +103,8 @@ class Serving(Lookup):
         theta = self._theta(data.Phi)
         solved = solve_named(self._inner, ids, theta, data.X, data.y, data.offsets)
         gap = None if solved.gap is None else float(solved.gap[0])
-        state = solved.state if head.resumable else None
         sides = None if sides is None else sides[0]
-        return TaskModel(head, theta[0], solved.coef[0], len(X), state, gap, sides)
+        return TaskModel(head, theta[0], solved.coef[0], len(X), solved.state, gap, sides)
 
     @atomic
     def update(self, X, y=None, *, task=None, side_info=None):
@@ -172,6 +171,22 @@ class Serving(Lookup):
         check_finite(rows.X, None, lambda row: ids[codes[row]], feature_names=names)
         side_info = rows.side_info(side_info)
         return CallRows(rows.X, codes, ids, side_info, rows.task_name, np.asarray)
+
+    def n_points(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Return how many points stand behind the prediction of each row (N,); 0 is tau alone.
+
+        The arguments are those of `predict`.
+        """
+        call = self._call_rows(X, task, side_info)
+        store = self._store
+        if call.codes is None:
+            own = call.side_info is None and store is not None
+            return np.full(len(call.X), store.sizes[0] if own else 0)
+        sizes = np.zeros(len(call.ids), np.int64)
+        if store is not None:
+            at = store.positions(call.ids.tolist())
+            sizes[at >= 0] = store.sizes[at[at >= 0]]
+        return call.restore(sizes[call.codes])
 
     def _scores(self, X, task, side_info) -> np.ndarray:
         """Return <row, w> of rows X (N, d), each by the model of its task."""

@@ -154,7 +154,7 @@ class TaskModels(Mapping):
         t = self._index[task]
         X, y, offsets = self._rows
         state = None
-        if self._head.resumable:
+        if self._head.resumable or hasattr(self._head.inner, "spread"):
             part = slice(offsets[t], offsets[t + 1])
             bounds = np.array([0, self.n_[t]])
             state = self._head.inner.solve_tasks(

@@ -99,11 +99,12 @@ class TableEncoder:
 
     def sources_out(self) -> list[str]:
         """Return the raw column behind each of the k encoded ones."""
-        widths = {
-            name: len(set(self._places(name).values())) if kind == "category" else 1 + self.gaps_[name]
-            for name, kind in self.kinds_.items()
-        }
-        return [name for name in self.columns_ for _ in range(widths[name])]
+        sources: list[str] = []
+        for name, kind in self.kinds_.items():
+            numeric = kind != "category"
+            width = 1 + self.gaps_[name] if numeric else len(set(self._places(name).values()))
+            sources += [name] * width
+        return sources
 
     def transform(self, table: TaskTable) -> np.ndarray:
         """Return the encoded table, (T, k) float64."""

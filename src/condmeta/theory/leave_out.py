@@ -4,8 +4,8 @@ With w_t = W phi_t + u_t, phi = (Phi, 1), Cov(u) = H and noise s2, the labels of
 
     y_t = X_t W phi_t + e_t,   V_t = Cov(e_t) = X_t H X_t^T + s2 I,
 
-one regression with the normal equations G vec(W) = u, each the sum of its parts G_b, u_b over blocks
-b of tasks. Products of estimates are too large by the variance of the estimate. The part
+one regression with the normal equations G vec(W) = u, the sums of parts G_b, u_b over blocks b of
+tasks. Products of estimates are too large by the variance of the estimate. The part
 c_b = G^-1 u_b that a block has in the fit, times the fit W_-b of the other blocks, is not: with
 independent blocks, and whatever H and the noise of the tasks really are,
 
