@@ -15,8 +15,8 @@ UNITS = {"scale": "none", "fit_intercept": False, "shots": ()}
 @pytest.mark.parametrize(
     ("name", "feature_map", "repeats"),
     [
-        ("circle", CircleMap(), 25),
-        ("two-clusters-mean-4", MeanInput(), 5),
+        ("circle", CircleMap(), 20),
+        ("two-clusters-mean-4", MeanInput(), 4),
     ],
 )
 def test_interval_holds_the_true_gap(name, feature_map, repeats):
@@ -33,9 +33,9 @@ def test_interval_holds_the_true_gap(name, feature_map, repeats):
 def test_noise_does_not_pay():
     environment = cm.environments.paper_environment("circle", n=10)
     quiet = 0
-    for rng in np.random.default_rng(0).spawn(25):
+    for rng in np.random.default_rng(0).spawn(20):
         noise = cm.TaskTable(rng.normal(size=(300, 5)), range(300))
         tasks = environment.sample(300, rng).with_side(noise)
         found = cm.advantage(tasks, feature_map=Identity(), **UNITS)
         quiet += not found.pays
-    assert quiet >= binom.ppf(0.02, 25, 0.85)
+    assert quiet >= binom.ppf(0.02, 20, 0.85)

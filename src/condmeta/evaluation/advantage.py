@@ -146,9 +146,10 @@ def advantage(
 
         V(w_rho)^2 - min V(tau)^2 = E ||M (Phi - nu)||^2
 
-    is the variance of task weights that Phi explains linearly. It is estimated without bias though
-    no task shows its weights: every block of tasks has its part in the fit of M multiplied by the
-    fit of the others. The interval is a jackknife over 20 blocks.
+    is the variance of task weights that Phi explains linearly. It is estimated though no
+    task shows its weights, and without the surplus that fitting M brings: every block of tasks has
+    its part in the fit of M multiplied by the fit of the others. The interval is a jackknife over
+    20 blocks.
 
     **What it gains.** `ConditionalRidge` without and with side information is fitted on folds of
     tasks and judged on the others, adapted on some of their points.

@@ -7,9 +7,11 @@ With w_t = W phi_t + u_t, phi = (Phi, 1), Cov(u) = H and noise s2, the labels of
 one regression with the normal equations G vec(W) = u, the sums of parts G_b, u_b over blocks b of
 tasks. Products of estimates are too large by the variance of the estimate. The part
 c_b = G^-1 u_b that a block has in the fit, times the fit W_-b of the other blocks, is not: with
-independent blocks, and whatever H and the noise of the tasks really are,
+independent blocks and E[u | s, X] = 0, whatever H and the noise of the tasks really are,
 
-    E sum_b c_b (x) W_-b = W (x) W.
+    E sum_b c_b (x) W_-b = W (x) W,
+
+but for a ridge of FLOOR, without which a direction that one block alone tells about would be open.
 
 (Kline, Saggio, Solvsten, "Leave-out estimation of variance components", Econometrica 2020.)
 """

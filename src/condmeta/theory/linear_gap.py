@@ -2,7 +2,9 @@ r"""The gap of the best linear conditioning function, from real tasks with a few
 
     gap = V(w_rho)^2 - min V(tau_{M,b})^2 = E ||M (Phi - nu)||^2 = Tr(M Css M^T)
 
-is a product of coefficients, which `theory.leave_out` estimates without bias; so are its parts:
+is a product of coefficients, which `theory.leave_out` estimates, without bias if E[w | s] is linear
+in Phi; if not, M is the best fit to the points, which weighs tasks by what they tell. So are its
+parts:
 
     of coefficient l        (M Css M^T)_ll
     of predictions          Tr(Sxx M Css M^T) = E (<x, tau(s) - w_rho>)^2, x of any task
@@ -14,7 +16,7 @@ E ||w - tau(s)||^2, is the trace of a diagonal H of greatest likelihood, times T
 the k + 1 numbers that were fitted to T tasks; it holds as far as that model does.
 
 Intervals: all is computed again without each block of tasks (jackknife). The variance is on the
-safe side where side information explains little: there up to twice too large.
+safe side where side information explains little: there it is about twice too large.
 """
 
 from __future__ import annotations
@@ -76,8 +78,9 @@ class Explained(NamedTuple):
 
     @property
     def share(self) -> float:
-        """gap / V(w_rho)^2."""
-        return self.gap / max(self.gap + float(self.left.sum()), 1e-300)
+        """gap / V(w_rho)^2; an estimate of the gap below 0 counts as 0 in the total."""
+        total = max(self.gap, 0.0) + float(self.left.sum())
+        return self.gap / max(total, abs(self.gap), 1e-300)
 
 
 class LinearGap(NamedTuple):
@@ -130,7 +133,7 @@ def linear_gap(stats: SquaredState, Phi, groups, block, directions: int) -> Line
 
 def _explained(stats: SquaredState, Z, basis, groups, products, prior: Prior) -> Explained:
     parts, others = (one[:, :, :-1] @ basis.T for one in products)  # M in terms of all columns
-    T, Css = len(Z), np.cov(Z.T, bias=True).reshape(Z.shape[1], -1)
+    T, Css = len(Z), np.cov(Z.T).reshape(Z.shape[1], -1)
     Sxx = stats.gram.sum(axis=0) / max(stats.count.sum(), 1)
 
     def by_coefficient(C) -> np.ndarray:
