@@ -114,6 +114,17 @@ def test_model_of_one_task_has_a_deviation_with_maps_of_points(tasks):
     np.testing.assert_allclose(several["a"].predict(tasks.X[:5], return_std=True), expected)
 
 
+def test_the_learner_that_chooses_can_be_calibrated(tasks):
+    calibrated = cm.calibrate(cm.AutoRegressor(base=None), tasks[:20], shots=(0, 2), n_splits=2)
+    scores = calibrated._calibration.scores
+    for n, m in ((1, 0), (3, 2)):
+        model = calibrated.adapt(tasks.X[:n], tasks.y[:n], side_info={"s": 0.1})
+        low, high = model.predict_interval(tasks.X[:2])
+        np.testing.assert_allclose((high - low) / 2, scores[m].quantile(0.9))
+    low, high = calibrated.predict_interval(tasks[:1])
+    np.testing.assert_allclose((high - low) / 2, scores[2].quantile(0.9))
+
+
 def test_points_behind_predictions(tasks):
     learner = cm.FixedBiasRegressor(**FIXED).fit(tasks[:1])
     assert learner.n_points(tasks.X[:2]).tolist() == [8, 8]

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from condmeta.errors import DataError
-from condmeta.estimators import TaskModel, TaskModels
 from condmeta.evaluation.conformal import (
     Calibration,
     Scores,
@@ -31,7 +30,7 @@ class Calibrated:
 
     Attributes
     ----------
-    model : learner, TaskModel or TaskModels
+    model : learner, or what its `adapt` returns
         What predicts.
     n_tasks_calibrated_ : dict of int -> int
         For each number of points how many tasks the intervals rest on.
@@ -177,10 +176,10 @@ def calibrate(
 
 def _points_behind(model: Any, X: Any, n_rows: int, whose: dict[str, Any]) -> np.ndarray:
     """Return how many points stand behind the prediction of each row (N,)."""
-    if isinstance(model, TaskModel):
-        return np.full(n_rows, model.n_)
-    if not isinstance(model, TaskModels):
+    if hasattr(model, "n_points"):  # a learner
         return model.n_points(X, **whose)
+    if np.ndim(model.n_) == 0:  # the model of one task
+        return np.full(n_rows, model.n_)
     ids = np.repeat(X.ids, X.sizes) if isinstance(X, TaskSet) else whose["task"]
     codes, known = factorize(ids)
     n = model.n_[positions(model.ids, known)][codes]
