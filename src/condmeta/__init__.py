@@ -34,6 +34,10 @@ _HOME = {
     "TaskSet": "condmeta.tasks",
     "TaskSplit": "condmeta.tasks",
     "TaskTable": "condmeta.tasks",
+    "Advantage": "condmeta.evaluation",
+    "advantage": "condmeta.evaluation",
+    "Calibrated": "condmeta.evaluation",
+    "calibrate": "condmeta.evaluation",
     "cross_validate_tasks": "condmeta.evaluation",
     "load": "condmeta.estimators",
     "merge": "condmeta.estimators",
@@ -109,6 +113,12 @@ if TYPE_CHECKING:
         load,
         merge,
     )
-    from condmeta.evaluation import cross_validate_tasks
+    from condmeta.evaluation import (
+        Advantage,
+        Calibrated,
+        advantage,
+        calibrate,
+        cross_validate_tasks,
+    )
     from condmeta.tasks import TaskSet, TaskSplit, TaskTable
     from condmeta.versions import show_versions

@@ -199,14 +199,18 @@ class AutoRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Predict rows, each task by what was chosen for its number of points."""
         check_is_fitted(self, "weights_")
-        first = next(iter(self._learners.values()))
-        call = first._call_rows(X, task, side_info)
-        points = call.restore(_points_of(first, call))
+        points = self.n_points(X, task=task, side_info=side_info)
         answers = [
             learner.predict(X, task=task, side_info=side_info)
             for learner in self._learners.values()
         ]
         return blend(np.column_stack(answers), self._used, self.shots_, points)
+
+    def n_points(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Return how many points stand behind the prediction of each row (N,)."""
+        check_is_fitted(self, "weights_")
+        first = next(iter(self._learners.values()))
+        return first.n_points(X, task=task, side_info=side_info)
 
     def adapt(self, X=None, y=None, *, task=None, side_info=None):
         """Solve new tasks by what was chosen for their number of points.
@@ -267,16 +271,6 @@ def _copy(learner):
     again = learner.__class__.__new__(learner.__class__)
     again.__dict__.update(learner.__dict__)
     return again
-
-
-def _points_of(learner, call) -> np.ndarray:
-    """Return how many points the task of each row has."""
-    store = learner._store
-    if call.codes is None:
-        alone = store is not None and call.side_info is None
-        return np.full(len(call.X), store.sizes[0] if alone else 0)
-    found = store.positions(call.ids.tolist())
-    return np.where(found >= 0, store.sizes[found], 0)[call.codes]
 
 
 def _report(auto: AutoRegressor) -> str:

@@ -80,7 +80,8 @@ class Head(NamedTuple):
     @property
     def keeps_state(self) -> bool:
         """Whether a task's model needs more than its weights: for `update`, or to predict."""
-        return self.resumable or hasattr(self.inner, "variances")
+        more = hasattr(self.inner, "variances") or hasattr(self.inner, "spread")
+        return self.resumable or more
 
     def variances(self, X, codes, state) -> np.ndarray | None:
         """Return the variance of the scores of rows X, or None if the learner has none."""

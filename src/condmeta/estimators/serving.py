@@ -181,6 +181,22 @@ class Serving(Lookup):
         ids = self._store.ids if known else np.array([None])
         return ids, np.zeros(len(call.X), np.int64)
 
+    def n_points(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Return how many points stand behind the prediction of each row (N,); 0 is tau alone.
+
+        The arguments are those of `predict`.
+        """
+        call = self._call_rows(X, task, side_info)
+        store = self._store
+        if call.codes is None:
+            own = call.side_info is None and store is not None
+            return np.full(len(call.X), store.sizes[0] if own else 0)
+        sizes = np.zeros(len(call.ids), np.int64)
+        if store is not None:
+            at = store.positions(call.ids.tolist())
+            sizes[at >= 0] = store.sizes[at[at >= 0]]
+        return call.restore(sizes[call.codes])
+
     def _scores(self, X, task, side_info) -> np.ndarray:
         """Return <row, w> of rows X (N, d), each by the model of its task."""
         call = self._call_rows(X, task, side_info)

@@ -1,5 +1,7 @@
 """Tools that judge a learner on tasks that it has not seen."""
 
+from condmeta.evaluation.advantage import Advantage, advantage
+from condmeta.evaluation.calibrate import Calibrated, calibrate
 from condmeta.evaluation.cross_validate import cross_validate_tasks
 
-__all__ = ["cross_validate_tasks"]
+__all__ = ["Advantage", "Calibrated", "advantage", "calibrate", "cross_validate_tasks"]

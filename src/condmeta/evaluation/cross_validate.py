@@ -9,9 +9,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from condmeta.errors import DataError
+from condmeta.evaluation.held_out import as_tasks
 from condmeta.losses import get_loss
-from condmeta.tasks import TaskSet, TaskSplit
+from condmeta.tasks import TaskSplit
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.tasks.task_split import as_split
@@ -56,11 +56,7 @@ def cross_validate_tasks(
     >>> len(table), bool(np.mean(table["error"]) < 0.1)
     (10, True)
     """
-    tasks = X
-    if not isinstance(X, TaskSet):
-        tasks = TaskSet.from_arrays(X, y, task, side_info=side_info, side_key=side_key)
-    elif any(given is not None for given in (y, task, side_info)):
-        raise DataError("A TaskSet carries y, the task ids and side information: pass it alone.")
+    tasks = as_tasks(X, y, task, side_info, side_key)
     split = TaskSplit(random_state=0) if split is None else as_split(split)
     value = error if callable(error) else get_loss(error).value
     parts = Parallel(n_jobs)(

@@ -97,6 +97,15 @@ class TableEncoder:
         extra = [OTHER] * bool(self.pooled_[name]) + [MISSING] * self.gaps_[name]
         return [f"{name}={level}" for level in [*self.levels_[name], *extra]]
 
+    def sources_out(self) -> list[str]:
+        """Return the raw column behind each of the k encoded ones."""
+        sources: list[str] = []
+        for name, kind in self.kinds_.items():
+            numeric = kind != "category"
+            width = 1 + self.gaps_[name] if numeric else len(set(self._places(name).values()))
+            sources += [name] * width
+        return sources
+
     def transform(self, table: TaskTable) -> np.ndarray:
         """Return the encoded table, (T, k) float64."""
         table = table.align(self.columns_)

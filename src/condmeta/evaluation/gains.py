@@ -1,0 +1,63 @@
+"""What side information gains on tasks that the learner has not seen, by their number of points."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from condmeta.evaluation.held_out import folds_of_tasks
+from condmeta.tasks import TaskSet
+
+
+class Gain(NamedTuple):
+    """Mean absolute errors of held-out tasks at one number of points.
+
+    Attributes
+    ----------
+    n_support, n_tasks : int
+    without, with_side : float
+        Errors of the two learners, each task weighing the same.
+    gain, gain_error : float
+        1 - with_side / without, and its standard error over the tasks, which are paired.
+    """
+
+    n_support: int
+    n_tasks: int
+    without: float
+    with_side: float
+    gain: float
+    gain_error: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the gain is more than two standard errors above 0."""
+        return self.gain > 2 * self.gain_error
+
+
+def gains(
+    learners: tuple[Any, Any], tasks: TaskSet, shots, n_splits: int, order: str, random_state: Any
+) -> list[Gain]:
+    """Judge a learner without and one with side information on the same held-out points."""
+    errors: dict[int, list[np.ndarray]] = {m: [] for m in shots}
+    for train, parts in folds_of_tasks(tasks, n_splits, shots, order, random_state):
+        fitted = [clone(learner).fit(train) for learner in learners]
+        for m, support, query in parts:
+            errors[m].append(np.array([_errors(one, support, query) for one in fitted]))
+    return [_gain(m, np.hstack(parts)) for m, parts in errors.items() if parts]
+
+
+def _errors(learner, support: TaskSet, query: TaskSet) -> np.ndarray:
+    task = np.repeat(np.arange(len(query)), query.sizes)
+    predicted = learner.adapt(support).predict(query.X, task=query.ids[task])
+    return np.bincount(task, np.abs(predicted - query.y), len(query)) / query.sizes
+
+
+def _gain(m: int, errors: np.ndarray) -> Gain:
+    T, (without, with_side) = errors.shape[1], errors.mean(axis=1)
+    ratio = with_side / max(without, 1e-300)
+    # of a ratio of means, to first order
+    spread = (errors[1] - ratio * errors[0]).std(ddof=1) if T > 1 else np.inf
+    error = spread / np.sqrt(T) / max(without, 1e-300)
+    return Gain(m, T, *map(float, (without, with_side, 1 - ratio, error)))
