@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ConditionalCoinRegressor": "condmeta.estimators",
+    "ConditionalERMRegressor": "condmeta.estimators",
     "ConditionalRidge": "condmeta.estimators",
     "ConditionalSGDClassifier": "condmeta.estimators",
     "ConditionalSGDRegressor": "condmeta.estimators",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     )
     from condmeta.estimators import (
         ConditionalCoinRegressor,
+        ConditionalERMRegressor,
         ConditionalRidge,
         ConditionalSGDClassifier,
         ConditionalSGDRegressor,

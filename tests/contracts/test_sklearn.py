@@ -48,7 +48,7 @@ def test_estimator_checks_with_routing(routing, estimator, check):
 def test_all_learners_are_looked_at():
     assert {cls.__name__ for cls in LEARNERS} >= {
         "ConditionalSGDRegressor", "ConditionalSGDClassifier", "ConditionalCoinRegressor",
-        "IndependentRegressor",
+        "ConditionalERMRegressor", "IndependentRegressor",
         "IndependentClassifier", "PooledRegressor", "PooledClassifier", "FixedBiasRegressor",
         "FixedBiasClassifier", "KernelConditionalSGDRegressor",
     }  # fmt: skip

@@ -9,6 +9,7 @@ from condmeta.estimators.baselines import (
     PooledRegressor,
 )
 from condmeta.estimators.coin import ConditionalCoinRegressor
+from condmeta.estimators.erm import ConditionalERMRegressor
 from condmeta.estimators.kernel_sgd import KernelConditionalSGDRegressor
 from condmeta.estimators.merge import merge
 from condmeta.estimators.ridge import ConditionalRidge
@@ -20,6 +21,7 @@ from condmeta.persistence import read_model
 
 __all__ = [
     "ConditionalCoinRegressor",
+    "ConditionalERMRegressor",
     "ConditionalRidge",
     "ConditionalSGDClassifier",
     "ConditionalSGDRegressor",
@@ -43,6 +45,7 @@ LEARNERS = (
     ConditionalSGDRegressorCV,
     ConditionalSGDClassifier,
     ConditionalCoinRegressor,
+    ConditionalERMRegressor,
     KernelConditionalSGDRegressor,
     IndependentRegressor,
     IndependentClassifier,

@@ -99,8 +99,7 @@ class Learner(Serving, BaseEstimator):
         engine.warn_if_slow(tasks.X.size)
         has_rows = tasks.sizes > 0
         trained = tasks if has_rows.all() else tasks.subset(np.flatnonzero(has_rows))
-        data = self._prepare(trained, points)
-        self._learn(data)
+        data = self._learn_tasks(trained, points)
         self.n_tasks_ = len(trained)
         self._store = None
         if self.keep_tasks:
@@ -109,6 +108,12 @@ class Learner(Serving, BaseEstimator):
                 spare = tasks.subset(np.flatnonzero(~has_rows))
                 store = store.concat(self._solve(self._prepare(spare, points)))
             self._store = store
+
+    def _learn_tasks(self, tasks: TaskSet, points: TaskSet | None) -> Prepared:
+        """Learn the map; return the tasks as it read them."""
+        data = self._prepare(tasks, points)
+        self._learn(data)
+        return data
 
     def _start(self) -> None:
         """Check the parameters and forget an earlier fit."""
