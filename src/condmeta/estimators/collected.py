@@ -57,7 +57,7 @@ class Collected(NamedTuple):
         keys = np.array([id_key(task) for task in ids.tolist()], dtype=np.uint64)
         order = np.argsort(keys, kind="stable")
         sample = order[np.diff(offsets)[order] > 0][:SAMPLE]
-        first, second = (half_of(X, y, offsets, sample, half) for half in (True, False))
+        first, second = (_chosen(X, y, offsets, sample, half) for half in (True, False))
         Phi_support = None if Phi is None else Phi[sample]
         if features is not None:
             Phi_support = features(sample, *first)
@@ -101,7 +101,7 @@ class Collected(NamedTuple):
         X, y, offsets = X[rows], y[rows], np.concatenate([[0], np.cumsum(sizes)])
         before = self.whole.count
         support, query = (
-            part.extend(Scatter.of(*half_of(X, y, offsets, self.sample, half, before)))
+            part.extend(Scatter.of(*_chosen(X, y, offsets, self.sample, half, before)))
             for part, half in ((self.support, True), (self.query, False))
         )
         whole = self.whole.extend(Scatter.of(X, y, offsets))
@@ -126,7 +126,7 @@ def id_key(task) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def half_of(X, y, offsets, tasks, half: bool, before=None):
+def _chosen(X, y, offsets, tasks, half: bool, before=None):
     """Return the rows of one half of some tasks, with their offsets; `before`: points until now."""
     sizes = np.diff(offsets)[tasks]
     ends = np.cumsum(sizes)

@@ -9,13 +9,13 @@ from threadpoolctl import threadpool_limits
 
 from condmeta.errors import ConvergenceWarning
 from condmeta.estimators.base import Prepared, TaskLearner
-from condmeta.estimators.collected import half_of, id_key
+from condmeta.estimators.collected import id_key
 from condmeta.estimators.parameters import POSITIVE, POSITIVE_OR_INF, jobs_of, or_auto
 from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import RealTarget
 from condmeta.inner.algorithms import Batch
 from condmeta.meta.erm import learn_map
-from condmeta.meta.erm_choice import KAPPAS, Candidate, Halves, choose, lam_grid, take
+from condmeta.meta.erm_choice import KAPPAS, Candidate, View, choose, fifths, lam_grid, take
 from condmeta.meta.grid import Points
 from condmeta.meta.ridge_choice import FOLDS
 from condmeta.tasks import TaskSet
@@ -26,10 +26,10 @@ SAMPLE = 300  # tasks that lam and kappa are chosen on
 class ConditionalERMRegressor(RealTarget, TaskLearner):
     r"""Learn where a task's linear model starts, by the exact minimum over all tasks at once.
 
-    With phi = (Phi(s), 1), Phi standardised, and W = (M, b), the map minimises
+    With phi = (Phi(s), 1), Phi in units of its root mean square, and W = (M, b), the map minimises
 
         F(W) = (1/T) sum_t min_v [(1/n_t) sum_i l(<x_ti, W phi_t + v>, y_ti) + lam/2 ||v||^2]
-               + lam / (2 T) (kappa ||M||^2 + min(kappa, 0.01) ||b||^2),
+               + lam / (2 T) (kappa ||M||^2 + min(kappa, 10) ||b||^2),
 
     the objective that Algorithm 1 follows by single steps, with a ridge on the map. The losses
     grow at most linearly, so that heavy tails and outliers do little harm; "pinball" gives
@@ -59,7 +59,8 @@ class ConditionalERMRegressor(RealTarget, TaskLearner):
     ----------
     lam_, kappa_ : float
         Given, or chosen on held-out tasks (at most 300 of the training tasks, in five folds), each
-        adapted to half of its points and judged by the loss on the others.
+        adapted to four fifths of its points and judged by the loss on the rest, in turn: the
+        largest lam that is as good as the best up to a standard error.
     choice_ : list of dict
         The pairs that were compared to the end with their mean losses, the best first.
     objective_ : float
@@ -136,7 +137,7 @@ class ConditionalERMRegressor(RealTarget, TaskLearner):
     def _learn_tasks(self, tasks: TaskSet, points: TaskSet | None) -> Prepared:
         data = self._prepare(tasks, points)
         self._phi_mean = data.Phi.mean(axis=0)
-        rotation = Rotation.learn(data.Phi)
+        rotation = Rotation.learn(data.Phi, centre=False)
         loss, rows = self._inner.loss, Points(data.X, data.y, data.offsets)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             chosen = self._choose(data, rows, rotation, tasks, points)
@@ -153,16 +154,19 @@ class ConditionalERMRegressor(RealTarget, TaskLearner):
         self._head = self._make_head(self._head.preparation, self._head.feature_names)
         return data
 
-    def _choose(self, data: Prepared, rows: Points, rotation, tasks, points) -> Candidate:
+    def _choose(self, data: Prepared, rows: Points, rotation, tasks, given) -> Candidate:
         """Choose lam and kappa on a sample of the tasks that depends on their ids alone."""
         loss = self._inner.loss
+        own = self._map.reads_points and given is None and self.conditioning == "shared"
         order = np.argsort([id_key(task) for task in data.ids.tolist()], kind="stable")
         sample = order[:SAMPLE]
-        support, query = (Points(*half_of(*rows, sample, half)) for half in (True, False))
-        shown = rotation.apply(self._shown(data, support, sample, tasks, points))
+        points, Z = take(rows, sample), rotation.apply(data.Phi[sample])
+        views = []
+        for support, query in fifths(points):
+            shown = self._shown(data.ids[sample], tasks, support) if own else None
+            views.append(View(support, query, Z if shown is None else rotation.apply(shown)))
         chosen, scores = choose(
-            take(rows, sample), rotation.apply(data.Phi[sample]), Halves(support, query, shown),
-            np.arange(len(sample)) % FOLDS,
+            points, Z, views, np.arange(len(sample)) % FOLDS,
             lam_grid(rows, loss) if self.lam == "auto" else (float(self.lam),),
             KAPPAS if self.kappa == "auto" else (float(self.kappa),),
             loss, jobs_of(self),
@@ -173,12 +177,10 @@ class ConditionalERMRegressor(RealTarget, TaskLearner):
         ]
         return chosen
 
-    def _shown(self, data: Prepared, support: Points, sample, tasks, points) -> np.ndarray:
-        """Return Phi of tasks that are left out: they show no more points than their support."""
-        if not self._map.reads_points or points is not None or self.conditioning == "split":
-            return data.Phi[sample]
-        own = self._head.preparation.for_maps(support.X[:, : self.n_features_in_], support.y)
-        return self._features(data.ids[sample], tasks.side, (*own, support.offsets))
+    def _shown(self, ids, tasks: TaskSet, support: Points) -> np.ndarray:
+        """Return Phi of tasks that show these points alone."""
+        rows = self._head.preparation.for_maps(support.X[:, : self.n_features_in_], support.y)
+        return self._features(ids, tasks.side, (*rows, support.offsets))
 
     def _warn_if_open(self) -> None:
         if self.dual_gap_ > self.tol * self.objective_:

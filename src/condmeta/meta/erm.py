@@ -6,8 +6,8 @@ With phi_t = (Phi(s_t), 1) and W = (M, b),
            + 1/2 sum_j rho_j ||W_j||^2.
 
 Row j of W^T, the effect of one side feature, has the ridge rho_j = kappa lam / T: kappa tasks
-worth, where one task weighs lam. So has b, but never more than `BASE` of a task: it is where tasks
-start when side information says nothing, and its ridge only makes F strongly convex.
+worth, where one task weighs lam. So has b, up to kappa = `BASE`: however little side features say,
+tasks have a common start. F is strongly convex.
 
 The inner minima are exact (`condmeta.inner.batch`): slopes a_t of the loss, g_t = X_t^T a_t / n_t,
 
@@ -35,7 +35,7 @@ from scipy.optimize import minimize
 from condmeta.inner.batch import batch_tasks
 from condmeta.meta.grid import Points
 
-BASE = 0.01  # the largest ridge on b, in tasks
+BASE = 10.0  # the largest ridge on b, in tasks
 MEMORY = 20  # steps that the quasi-Newton method remembers
 
 
@@ -67,7 +67,7 @@ def learn_map(
     ----------
     points : Points of T tasks
     Phi : (T, k) array
-        Standardised, so that one kappa suits all columns.
+        Of one scale, so that one kappa suits all columns.
     loss : loss object with a conjugate
     lam : float in (0, inf)
     kappa : float in (0, inf]
