@@ -25,9 +25,9 @@ from condmeta.meta.ridge_choice import FOLDS
 KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)
 DECADES = (0.5, 0.0, -0.5, -1.0, -1.5, -2.0, -2.5)  # of lam, in its unit
 LOOSE = {"tol": 1e-2, "most": 50}  # of maps that are only compared
-MARGIN = 1.1  # what is further behind the best is dropped
+MARGIN = 1.15  # what is further behind the best is dropped
 NOISE = 1.0  # standard errors that a candidate may be behind the best
-ENOUGH = 20  # tasks judged before candidates are dropped
+ENOUGH = 6  # tasks judged before candidates are dropped
 
 
 class Candidate(NamedTuple):
