@@ -48,6 +48,7 @@ def test_estimator_checks_with_routing(routing, estimator, check):
 def test_all_learners_are_looked_at():
     assert {cls.__name__ for cls in LEARNERS} >= {
         "ConditionalSGDRegressor", "ConditionalSGDClassifier", "ConditionalCoinRegressor",
+        "ConditionalERMRegressor",
         "ConditionalLogistic", "ConditionalRidge", "IndependentRegressor",
         "IndependentClassifier", "PooledRegressor", "PooledClassifier", "FixedBiasRegressor",
         "FixedBiasClassifier", "KernelConditionalSGDRegressor",

@@ -11,6 +11,7 @@ from condmeta.estimators.baselines import (
 )
 from condmeta.estimators.blend import BlendedModel, BlendedModels
 from condmeta.estimators.coin import ConditionalCoinRegressor
+from condmeta.estimators.erm import ConditionalERMRegressor
 from condmeta.estimators.kernel_sgd import KernelConditionalSGDRegressor
 from condmeta.estimators.logistic import ConditionalLogistic
 from condmeta.estimators.merge import merge
@@ -26,6 +27,7 @@ __all__ = [
     "BlendedModel",
     "BlendedModels",
     "ConditionalCoinRegressor",
+    "ConditionalERMRegressor",
     "ConditionalLogistic",
     "ConditionalRidge",
     "ConditionalSGDClassifier",
@@ -51,6 +53,7 @@ LEARNERS = (
     ConditionalSGDRegressorCV,
     ConditionalSGDClassifier,
     ConditionalCoinRegressor,
+    ConditionalERMRegressor,
     KernelConditionalSGDRegressor,
     IndependentRegressor,
     IndependentClassifier,

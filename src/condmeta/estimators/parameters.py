@@ -36,6 +36,7 @@ def or_auto(rule):
 
 
 POSITIVE = (_positive, "a float in (0, inf)")
+POSITIVE_OR_INF = (lambda value: _is_real(value) and value > 0, "a float in (0, inf]")
 NON_NEGATIVE = (lambda value: _is_real(value) and value >= 0, "a float in [0, inf]")
 BOOLEAN = (lambda value: isinstance(value, (bool, np.bool_)), "True or False")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Rotation(NamedTuple):
-    """Standardise features, and with more features than tasks keep their row space alone.
+    """Put features on one scale, and with more features than tasks keep their row space alone.
 
     A ridge on M keeps its rows in the span of the training features, so that nothing is lost.
 
@@ -23,9 +23,13 @@ class Rotation(NamedTuple):
     basis: np.ndarray | None
 
     @classmethod
-    def learn(cls, Phi) -> Rotation:
-        """Read it off the features of the training tasks (T, k)."""
-        mean, scale = Phi.mean(axis=0), Phi.std(axis=0)
+    def learn(cls, Phi, centre: bool = True) -> Rotation:
+        """Read it off the features of the training tasks (T, k).
+
+        Without `centre` columns are divided by their root mean square, and the mean is zero.
+        """
+        mean = Phi.mean(axis=0) if centre else np.zeros(Phi.shape[1])
+        scale = np.sqrt(np.mean((Phi - mean) ** 2, axis=0))
         # The spread of a constant column is rounding noise of its size, not exactly zero.
         scale = np.where(scale > 1e-12 * np.abs(Phi).max(axis=0, initial=0.0), scale, 1.0)
         basis = None

@@ -171,11 +171,14 @@ def seeded(method, seed: int, name: str):
 
 def judge(method, tasks: Draw, grid, at):
     """Yield (T, lam, meta_step, split, error) of one method."""
-    names = [name for name in ("lam", "meta_step") if name in method.get_params(deep=False)]
-    values = [np.asarray(grid[n], float) if n in grid else [method.get_params()[n]] for n in names]
+    params = method.get_params(deep=False)
+    fast = params.get("inner") in INNER
+    names = [name for name in ("lam", "meta_step") if name in params]
+    if not fast:  # what is "auto", and not in the grid, the method chooses
+        names = [name for name in names if name in grid or not isinstance(params[name], str)]
+    values = [np.asarray(grid[n], float) if n in grid else [params[n]] for n in names]
     values = [[1.0] if isinstance(v[0], str) else v for v in values]  # lam="cv" without a grid
     pairs = dict(zip(names, _columns(values), strict=True))
-    fast = getattr(method, "inner", None) in INNER
     if fast and isinstance(method, ConditionalSGD) and type(method).__name__.endswith("Regressor"):
         yield from _judge_sgd(method, tasks, pairs["lam"], pairs["meta_step"], at)
     elif fast and isinstance(method, FixedBias):

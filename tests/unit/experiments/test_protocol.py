@@ -141,3 +141,15 @@ def test_the_papers_panels():
     assert len(get_panel("circle").grid) == 16
     with pytest.raises(DataError, match="There is no experiment 'moon'"):
         get_panel("moon")
+
+
+def test_a_method_that_chooses_lam_itself_is_left_to_do_so():
+    """lam="auto" outside the grid stays, and is not replaced by a number."""
+    environment, setting = Circle(d=3, n=8), Setting((10, 4, 6))
+    method = cm.ConditionalERMRegressor(feature_map=None, kappa=1.0)
+    found = run(environment, {"erm": method}, setting=setting, seeds=[3]).finals("erm")
+    tasks = draw(environment, setting, 3)
+    support, query = tasks.test
+    predicted = method.fit(tasks.train).adapt(support).predict(query)
+    expected = np.abs(predicted - query.restore_order(query.y)).mean()
+    np.testing.assert_allclose(found, expected, rtol=1e-9)

@@ -1,0 +1,188 @@
+r"""The choice of lam and kappa for `meta.erm`, on held-out tasks.
+
+Every fold of tasks is left out in turn. The map of the others is adapted to four fifths of a
+left-out task's points and judged by the loss on the last fifth, for each fifth in turn. m points
+weigh less against lam than all n of the task will, so that they are solved with lam n / m.
+
+Among the pairs whose loss is the least up to its standard error, those with the largest lam are
+taken, and of these the best: few tasks cannot tell more, and a lam too small does more harm.
+
+With fewer than `FOLDS` tasks none is left out: all learn from four fifths of their points.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from condmeta.inner.batch import batch_tasks
+from condmeta.inner.scores import row_scores
+from condmeta.meta.erm import BASE, learn_map
+from condmeta.meta.grid import Points
+from condmeta.meta.ridge_choice import FOLDS
+
+KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)
+DECADES = (0.5, 0.0, -0.5, -1.0, -1.5, -2.0, -2.5)  # of lam, in its unit
+LOOSE = {"tol": 1e-2, "most": 50}  # of maps that are only compared
+MARGIN = 1.15  # what is further behind the best is dropped
+NOISE = 1.0  # standard errors that a candidate may be behind the best
+ENOUGH = 6  # tasks judged before candidates are dropped
+
+
+class Candidate(NamedTuple):
+    """One setting of the learner."""
+
+    lam: float
+    kappa: float
+
+
+class View(NamedTuple):
+    """T tasks cut in two: points that they show, points that judge, and what Phi (T, k) shows."""
+
+    support: Points
+    query: Points
+    Phi: np.ndarray
+
+
+def lam_grid(points: Points, loss) -> list[float]:
+    """Return values of lam for these data, falling.
+
+    In units of (mean ||x||^2) slope(s) / s, with s the median of |y|: by this lam one point can
+    move a prediction by about s.
+    """
+    sizes = np.abs(points.y)
+    spread = float(np.median(sizes)) or float(sizes.mean()) or 1.0
+    slopes = np.abs(loss.slope(np.array([spread, -spread]), np.zeros(2)))
+    steepness = float(slopes.max()) or 1.0
+    square = float(np.einsum("ij,ij->i", points.X, points.X).mean()) or 1.0
+    return [square * steepness / spread * 10.0**decade for decade in DECADES]
+
+
+def choose(points: Points, Phi, views: list[View], fold, lams, kappas, loss, n_jobs=1):
+    """Choose among all pairs of lams and kappas.
+
+    Parameters
+    ----------
+    points, Phi : Points of T tasks and their features (T, k)
+    views : list of View
+        The same tasks, each time with other points left out.
+    fold : (T,) int array
+        When a task is left out.
+    lams, kappas : sequences of float
+        With no column in Phi those above `BASE` are all alike.
+
+    Returns
+    -------
+    The chosen Candidate, and the mean loss of each candidate that was compared to the end.
+    """
+    if not Phi.shape[1]:  # there is b alone, whose ridge is limited
+        kappas = [kappa for kappa in kappas if kappa <= BASE] or list(kappas)[:1]
+    kappas = sorted(kappas, reverse=True)
+    candidates = [Candidate(lam, kappa) for kappa in kappas for lam in sorted(lams, reverse=True)]
+    if len(candidates) == 1:
+        return candidates[0], {}
+    lost = {candidate: np.zeros(len(Phi)) for candidate in candidates}
+    judged = np.zeros(len(Phi), bool)
+    for rest, held, trials in _rounds(points, Phi, views, fold):
+        judged[held] = True
+        for candidate, W in _path(*rest, list(lost), loss, n_jobs):
+            for trial in trials:
+                lost[candidate][held] += trial.losses(W, candidate.lam, loss, n_jobs)
+        if judged.sum() >= ENOUGH:
+            limit = MARGIN * min(each.sum() for each in lost.values())
+            lost = {candidate: each for candidate, each in lost.items() if each.sum() <= limit}
+    scores = {candidate: float(each.sum()) / len(points.y) for candidate, each in lost.items()}
+    return _cautious(lost) if judged.any() else candidates[len(candidates) // 2], scores
+
+
+def _cautious(lost: dict[Candidate, np.ndarray]) -> Candidate:
+    """Return the best of those with the largest lam that is as good as the best up to noise.
+
+    lost : losses of each task (T,). Noise is a standard error of the difference over tasks.
+    """
+    best = min(lost, key=lambda candidate: lost[candidate].sum())
+
+    def is_close(candidate) -> bool:
+        behind = lost[candidate] - lost[best]
+        return behind.sum() <= NOISE * behind.std() * np.sqrt(len(behind))
+
+    close = [candidate for candidate in lost if is_close(candidate)]
+    return min(close, key=lambda candidate: (-candidate.lam, lost[candidate].sum()))
+
+
+def _rounds(points: Points, Phi, views: list[View], fold):
+    """Yield the points and Phi to learn from, the tasks that are judged, and how."""
+    everyone = np.arange(len(Phi))
+    if len(Phi) >= FOLDS:
+        for left_out in np.unique(fold):
+            train, held = everyone[fold != left_out], everyone[fold == left_out]
+            trials = [Trial.of(points, view, held) for view in views]
+            yield (take(points, train), Phi[train]), held, trials
+        return
+    for view in views:
+        seen = np.flatnonzero(np.diff(view.support.offsets) > 0)
+        if len(seen):
+            rest = take(view.support, seen), view.Phi[seen]
+            yield rest, everyone, [Trial.of(points, view, everyone)]
+
+
+def _path(points, Phi, candidates, loss, n_jobs):
+    """Yield the map of every candidate, each from that of the next larger lam."""
+    last, kappa = None, None
+    for candidate in candidates:
+        start = last if candidate.kappa == kappa else None
+        last = learn_map(points, Phi, loss, *candidate, start, n_jobs=n_jobs, **LOOSE).W
+        kappa = candidate.kappa
+        yield candidate, last
+
+
+class Trial(NamedTuple):
+    """Left-out tasks: rows of the support divided by c = sqrt(n / m), so that lam is lam n / m."""
+
+    support: Points
+    query: Points
+    Phi: np.ndarray
+    c: np.ndarray
+
+    @classmethod
+    def of(cls, points: Points, view: View, held) -> Trial:
+        """Lay out the tasks `held`."""
+        support, query = take(view.support, held), take(view.query, held)
+        m, n = np.diff(support.offsets), np.diff(points.offsets)[held]
+        c = np.sqrt(n / np.maximum(m, 1))
+        X = support.X / np.repeat(c, m)[:, None]
+        return cls(support._replace(X=X), query, view.Phi[held], c)
+
+    def losses(self, W, lam, loss, n_jobs) -> np.ndarray:
+        """Return the sums of the losses of the query points, after adaptation from W phi."""
+        c = self.c[:, None]
+        theta = np.ascontiguousarray((self.Phi @ W[:-1] + W[-1]) * c)
+        w = batch_tasks(theta, *self.support, lam, loss, LOOSE["tol"], n_jobs)[0] / c
+        X, y, offsets = self.query
+        task = np.repeat(np.arange(len(c)), np.diff(offsets))
+        return np.bincount(task, loss.value(row_scores(X, w, task, n_jobs), y), len(c))
+
+
+def take(points: Points, tasks) -> Points:
+    """Return the points of some tasks."""
+    X, y, offsets = points
+    sizes = np.diff(offsets)[tasks]
+    ends = np.cumsum(sizes)
+    rows = np.repeat(offsets[tasks] - ends + sizes, sizes) + np.arange(sizes.sum())
+    return Points(X[rows], y[rows], np.append(0, ends))
+
+
+def fifths(points: Points) -> list[tuple[Points, Points]]:
+    """Return the points of tasks without every fifth one, and these, from five starts."""
+    X, y, offsets = points
+    sizes = np.diff(offsets)
+    within = np.arange(len(y)) - np.repeat(offsets[:-1], sizes)
+    task = np.repeat(np.arange(len(sizes)), sizes)
+
+    def part(mask) -> Points:
+        counts = np.bincount(task[mask], minlength=len(sizes))
+        return Points(X[mask], y[mask], np.append(0, np.cumsum(counts)))
+
+    lots = [within % FOLDS == start for start in range(FOLDS)]
+    return [(part(~lot), part(lot)) for lot in lots if lot.any()]
