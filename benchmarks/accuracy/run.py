@@ -29,7 +29,8 @@ class Outcome(NamedTuple):
 
 def run(problem: str, method: str, splits: int, limit: float) -> Outcome:
     """Run the splits 0, 1, ...; a fit beyond `limit` processor seconds ends the run."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # what all processes import is imported once
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(sender, problem, method, splits, limit))
     process.start()
