@@ -12,6 +12,7 @@ from condmeta.tasks import TaskSet
 WIDTH = 40  # of two hidden layers, as in the sine experiment of the MAML paper
 INNER_STEPS, INNER_RATE = 5, 0.01
 ROUNDS, TASKS, OUTER_RATE = 2000, 25, 1e-3
+CLIP = 10.0  # of every entry of a gradient, as in the code of the MAML paper
 SHOTS = (1, 3, 5, 10)
 QUERIES = 10
 
@@ -44,7 +45,8 @@ class FirstOrderMaml:
             own = self._adapt(X[known], y[known])
             loss = self._losses(own, X[asked], y[asked]).mean()
             for parameter, gradient in zip(self.start, torch.autograd.grad(loss, own), strict=True):
-                parameter.grad = gradient.sum(dim=0)  # as if the steps did not depend on the start
+                # As if the steps did not depend on the start.
+                parameter.grad = gradient.sum(dim=0).clamp(-CLIP, CLIP)
             outer.step()
 
     def predict(self, support: TaskSet, query: TaskSet) -> np.ndarray:
@@ -71,7 +73,7 @@ class FirstOrderMaml:
         for _ in range(INNER_STEPS if X.shape[1] else 0):
             gradients = self.torch.autograd.grad(self._losses(own, X, y).sum(), own)
             own = [
-                (p - INNER_RATE * g).detach().requires_grad_()
+                (p - INNER_RATE * g.clamp(-CLIP, CLIP)).detach().requires_grad_()
                 for p, g in zip(own, gradients, strict=True)
             ]
         return own

@@ -22,8 +22,11 @@ seconds of one thread: of a fit, and milliseconds to adapt to a new task and pre
 points. A fit that takes more than {limit:g} s is ended, and not tried on further splits.
 
 Mixed models and GPBoost predict a new task from its support by the BLUP formulas; inputs, side
-columns and all their products are their fixed effects. All methods run with the default settings of
-their packages.
+columns and all their products are their fixed effects. Packages run with their default settings,
+but for the rounds of GPBoost's trees, which are chosen on tasks left out. The MAML loop is our own.
+
+A tick says that a difference was not shown, not that there is none: with few splits the standard
+error can be large, so read it beside the error itself.
 """
 
 

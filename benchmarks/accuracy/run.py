@@ -14,6 +14,9 @@ from benchmarks.accuracy.data import PROBLEMS
 from benchmarks.accuracy.methods import METHODS
 from benchmarks.accuracy.problem import Problem, split
 
+ATTEMPTS = 3
+LOST = 255  # the exit code where the fork server ended: no result of the method
+
 
 class Outcome(NamedTuple):
     """Errors (splits, sizes), processor seconds of each fit, and of adapting to one new task.
@@ -29,6 +32,15 @@ class Outcome(NamedTuple):
 
 def run(problem: str, method: str, splits: int, limit: float) -> Outcome:
     """Run the splits 0, 1, ...; a fit beyond `limit` processor seconds ends the run."""
+    for _ in range(ATTEMPTS):
+        outcome, code = _attempt(problem, method, splits, limit)
+        if code != LOST:
+            return outcome
+    raise RuntimeError(f"{problem}, {method}: the server of processes was lost {ATTEMPTS} times.")
+
+
+def _attempt(problem: str, method: str, splits: int, limit: float) -> tuple[Outcome, int]:
+    """Return what one process sent before it ended, and its exit code."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])  # what all processes import is imported once
     receiver, sender = context.Pipe(duplex=False)
@@ -46,12 +58,13 @@ def run(problem: str, method: str, splits: int, limit: float) -> Outcome:
         else:
             done.append(message)
     process.join()
-    if process.exitcode == -signal.SIGXCPU:
+    code = process.exitcode or 0
+    if code == -signal.SIGXCPU:
         failure = f"> {limit:g} s"
-    elif process.exitcode and not failure:
-        failure = f"ended with code {process.exitcode}"
+    elif code and not failure:
+        failure = f"ended with code {code}"
     columns = zip(*done, strict=True) if done else ((), (), ())
-    return Outcome(*map(list, columns), failure)
+    return Outcome(*map(list, columns), failure), code
 
 
 def _work(sender: Any, problem: str, method: str, splits: int, limit: float) -> None:
