@@ -29,6 +29,7 @@ METHODS: dict[str, Method] = {
         "ConditionalRidge, no side information",
         lambda: Learner(lambda: cm.ConditionalRidge(feature_map=None)), ours=True,
     ),
+    "auto": Method("AutoRegressor", lambda: Learner(cm.AutoRegressor), linear=False, ours=True),
     "pooled": Method("pooled ridge, then ridge per task", ridges.PooledThenPerTask),
     "per-task": Method("RidgeCV per task", ridges.RidgePerTask),
     "statsmodels": Method("statsmodels MixedLM, random slopes", mixed.Statsmodels),
