@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/condmeta/native/*.cpp src/condmeta/native/*.h) CMakeLists.txt
 
-.PHONY: setup demo test lint format bench clean
+.PHONY: setup demo test lint format bench accuracy clean
 
 setup: $(VENV)/.ready
 
@@ -38,6 +38,10 @@ format: setup
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks
+
+accuracy: setup
+	$(BIN)/python -m pip install --quiet --group bench-accuracy
+	$(BIN)/python -m benchmarks.accuracy
 
 clean:
 	rm -rf $(VENV) build dist report .pytest_cache .ruff_cache .hypothesis .import_linter_cache

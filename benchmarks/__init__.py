@@ -1,7 +1,8 @@
 """Benchmarks against peers: `python -m benchmarks [names ...] [--write]`.
 
 One file a benchmark; each has `main()`, which returns the rows of its table. Seeded workloads, a
-fresh state inside the timed call, ratios within one process, answers compared before times.
+fresh state inside the timed call, ratios within one process, answers compared before times. Errors
+on new tasks beside those of peers: `python -m benchmarks.accuracy`.
 """
 
 import os

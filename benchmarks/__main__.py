@@ -20,8 +20,9 @@ PEERS = ("cvxpy", "clarabel")
 
 
 def names() -> list[str]:
-    """Return the benchmarks: every module here that is not a helper."""
-    found = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
+    """Return the benchmarks of speed: every module here; packages have commands of their own."""
+    here = pkgutil.iter_modules(benchmarks.__path__)
+    found = (module.name for module in here if not module.ispkg)
     return sorted(name for name in found if name not in ("__main__", "common"))
 
 

@@ -1,0 +1,63 @@
+"""Measure methods on data sets; --write keeps the outcomes and writes RESULTS.md from all kept."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from benchmarks.accuracy import store
+from benchmarks.accuracy.data import PROBLEMS
+from benchmarks.accuracy.methods import METHODS
+from benchmarks.accuracy.page import page, section
+from benchmarks.accuracy.run import run
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+PACKAGES = (
+    "condmeta", "numpy", "scikit-learn", "statsmodels", "mixedlm", "mixedlm-rs", "gpboost",
+    "lightgbm", "torch",
+)  # fmt: skip
+
+
+def main() -> None:
+    given = _arguments()
+    outcomes = store.read() if given.write else {}
+    for name in given.data:
+        methods = outcomes.setdefault(name, {})
+        with ThreadPoolExecutor(given.jobs) as pool:
+            asked = {m: pool.submit(run, name, m, given.splits, given.limit) for m in given.methods}
+            for method, future in asked.items():
+                methods[method] = future.result()
+                print(f"{name}: {method} done", file=sys.stderr, flush=True)
+        print(section(name, methods), flush=True)
+        if given.write:  # after every data set: a run that is stopped keeps what it has
+            store.write(outcomes)
+            RESULTS.write_text(page(outcomes, given.limit, about()))
+
+
+def about() -> str:
+    """Name the packages and their versions."""
+    found = []
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            found.append(f"no {package}")
+    return f"Packages: {', '.join(found)}."
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
+    parser.add_argument("--data", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--splits", type=int, default=20, help="of the tasks (default: 20)")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of a fit (default: 60)")
+    parser.add_argument("--jobs", type=int, default=1, help="methods at a time (default: 1)")
+    parser.add_argument("--write", action="store_true", help="keep outcomes, write RESULTS.md")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
