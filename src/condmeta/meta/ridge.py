@@ -139,7 +139,7 @@ class PriorModel:
         value, slope, by_L, by_log_s2 = self.likelihood(prior)
         by_W = self.Phi1.T @ slope
         if self.kappa and len(W) > 1:
-            inverse = _inverse(L)
+            inverse = dtrtri(L, lower=1)[0]
             V = W[:-1] @ inverse.T  # M L^-T
             value -= self.kappa / 2 * float(np.sum(V**2))
             by_W[:-1] -= self.kappa * V @ inverse
@@ -208,14 +208,6 @@ class Model(PriorModel):
         return Prior(W, np.sqrt(s2 / max(per_point, SMALLEST)) * np.eye(d), s2)
 
 
-def _inverse(L) -> np.ndarray:
-    """Return L^-1, a diagonal entry of zero taken as a tiny one."""
-    diagonal = np.diag(L)
-    tiny = max(1e-12 * np.abs(diagonal).max(), SMALLEST)
-    at_least = np.where(np.abs(diagonal) < tiny, np.copysign(tiny, diagonal), diagonal)
-    return dtrtri(L + np.diag(at_least - diagonal), lower=1)[0]
-
-
 class Frame:
     """Coordinates around a start, zero there: one unit is about a standard error.
 
@@ -240,9 +232,15 @@ class Frame:
         self.quietest = model.quietest()
 
     def bounds(self) -> list[tuple[float | None, float | None]]:
-        """Return the ranges of the coordinates: s2 alone is kept off zero."""
-        lowest = np.log(self.quietest / self.start.s2) / self.units[2]
-        return [(None, None)] * (self.size - 1) + [(min(float(lowest), 0.0), None)]
+        """Return the ranges of the coordinates: the diagonal of L and s2 are kept off zero.
+
+        In one frame a standard deviation may fall ten thousandfold.
+        """
+        n_map, n_diagonal, n_lower = np.diff(self.cuts, prepend=0).tolist()
+        free, lowest = (None, None), np.log(self.quietest / self.start.s2) / self.units[2]
+        positive = (-(1 - 1e-4) / self.units[0], None)
+        noise = (min(float(lowest), 0.0), None)
+        return [free] * n_map + [positive] * n_diagonal + [free] * n_lower + [noise]
 
     def prior(self, x) -> Prior:
         """Return the prior at coordinates x."""

@@ -123,14 +123,17 @@ def test_singular_metric_is_no_obstacle():
     assert np.linalg.eigvalsh(found.prior.H)[:2].max() < 0.02
 
 
-def test_a_map_along_a_variance_of_zero_has_no_worth():
-    X, y, Phi = draw()
-    model = Model(SquaredState.of(*flat(X, y)), Phi, 1.0, 1)
-    start = model.start()
-    singular = Prior(np.ones_like(start.W), np.diag([1.0, 0.0]), 1.0)
-    value, gradient = model.evaluate(singular)
-    assert value < -1e9
-    assert np.isfinite(gradient.W).all()
+def test_a_step_never_reaches_a_variance_of_zero():
+    """A start far too wide, which a quasi-Newton step would shrink through zero."""
+    X, y, Phi = draw(40, 6, 3, 2)
+    stats = SquaredState.of(*flat(X, y))
+    best = learn_prior(stats, Phi, "identity", 1.0, tol=1e-4)
+    for metric in METRICS:
+        for wide in (1e3, 1e-3):
+            start = Prior(np.zeros((3, 3)), wide * np.eye(3), 1.0 / wide)
+            found = learn_prior(stats, Phi, metric, 1.0, start, tol=1e-4)
+            assert np.isfinite(found.objective)
+            assert found.objective > best.objective - 1e-3
 
 
 def test_labels_that_fit_exactly_have_a_little_noise():
