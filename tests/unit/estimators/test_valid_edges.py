@@ -110,13 +110,13 @@ def test_tasks_of_one_row(engine, inner):
 @pytest.mark.parametrize("inner", ["online", "batch"])
 def test_one_class_within_a_task(engine, cls, loss, inner):
     labels = np.where(TASK == "t0", "no", np.where(Y > 0, "yes", "no"))
-    learner = cls(loss=loss, inner=inner, lam=0.5).fit(X, labels, task=TASK)
+    learner = make(cls, loss=loss, inner=inner, lam=0.5).fit(X, labels, task=TASK)
     predicted = learner.predict(X, task=TASK)
     assert set(predicted) <= {"no", "yes"}
     assert learner.classes_.tolist() == ["no", "yes"]
     scores = learner.decision_function(X, task=TASK)
     np.testing.assert_array_equal(predicted == "yes", scores > 0)
-    if loss == "logistic":
+    if learner.loss == "logistic":
         proba = learner.predict_proba(X, task=TASK)
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
         np.testing.assert_array_equal(proba[:, 1] > 0.5, scores > 0)
