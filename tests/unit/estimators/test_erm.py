@@ -213,3 +213,12 @@ def test_is_a_learner_with_a_linear_map():
     assert isinstance(learner, Learner)
     assert len(learner.coef_frame(wide=True)) == 25
     assert len(learner.M_frame()) == 3 * 4
+
+
+def test_far_target_moves_predictions_by_as_much():
+    problem = draw_problem(8)
+    learner = ConditionalERMRegressor(lam=2.0, kappa=1.0)
+    call = {"task": problem.task, "side_info": problem.side}
+    near = learner.fit(problem.X, problem.y, **call).predict(problem.X, task=problem.task)
+    far = learner.fit(problem.X, problem.y + 1e8, **call).predict(problem.X, task=problem.task)
+    np.testing.assert_allclose(far - 1e8, near, rtol=0, atol=1e-6)
