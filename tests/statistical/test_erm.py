@@ -29,8 +29,8 @@ def test_at_few_tasks_as_good_as_tuned_steps():
     """The paper's synthetic settings at 30 training tasks, 10 + 10 points, 5 seeds.
 
     Algorithm 1 with the same inner algorithm is tuned on 100 further tasks; lam and kappa come from
-    the 30 training tasks alone. The claim is the mean over the settings: single ones differ by a few
-    per cent either way.
+    the 30 training tasks alone. The claim is the mean over the settings: single ones differ by a
+    few per cent either way.
     """
     grid = np.geomspace(1e-2, 10, 7)
     ratios = {}
