@@ -29,7 +29,8 @@ from benchmarks.common import (
 from condmeta.engine import compiled_core
 from condmeta.environments import PAPER_SETTINGS, paper_environment
 from condmeta.losses import Absolute
-from condmeta.meta.grid import Points, grid_curves, grid_train
+from condmeta.meta.grid import grid_curves, grid_train
+from condmeta.meta.points import Points
 
 NAME = "two-clusters-mean-4"
 REPEATS = 7

@@ -29,8 +29,8 @@ def test_at_few_tasks_as_good_as_tuned_steps():
     """The paper's synthetic settings at 30 training tasks, 10 + 10 points, 5 seeds.
 
     Algorithm 1 with the same inner algorithm is tuned on 100 further tasks; lam and kappa come from
-    the 30 training tasks alone. The claim is the mean over the settings: single ones differ by a
-    few per cent either way.
+    the 30 training tasks alone. At most 1 % worse over all settings, and in each one at most 1 %
+    and two standard errors of the paired difference.
     """
     grid = np.geomspace(1e-2, 10, 7)
     ratios = {}
@@ -55,6 +55,8 @@ def test_at_few_tasks_as_good_as_tuned_steps():
             predicted = learner.fit(tasks.train).adapt(support).predict(query)
             errors.append(np.abs(predicted - query.restore_order(query.y)).mean())
         ratios[name, inputs] = np.mean(errors) / steps.mean()
+        paired = np.std(errors - np.asarray(steps), ddof=1) / np.sqrt(len(seeds)) / steps.mean()
+        assert ratios[name, inputs] <= 1.01 + 2 * paired, (name, inputs, ratios, paired)
     assert np.mean(list(ratios.values())) <= 1.01, ratios
 
 

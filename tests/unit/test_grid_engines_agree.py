@@ -14,7 +14,8 @@ from condmeta.engine import compiled_core
 from condmeta.inner.online import OnlineState, online_tasks
 from condmeta.inner.scores import row_scores
 from condmeta.losses import LOSSES, Absolute, Squared
-from condmeta.meta.grid import Points, grid_curves, grid_score, grid_train
+from condmeta.meta.grid import grid_curves, grid_score, grid_train
+from condmeta.meta.points import Points
 from condmeta.meta.sgd import SGDState, sgd_pass
 
 core = compiled_core()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
@@ -236,7 +238,7 @@ class AutoRegressor(RegressorMixin, BaseEstimator):
         self
         """
         check_is_fitted(self, "weights_")
-        learners = {name: _copy(learner) for name, learner in self._learners.items()}
+        learners = {name: copy.copy(learner) for name, learner in self._learners.items()}
         for learner in learners.values():
             learner.update(X, y, task=task, side_info=side_info)
         self._learners = learners
@@ -264,13 +266,6 @@ def _frozen(learner):
             metric=learner.metric_, noise=learner.noise_, kappa=learner.kappa_, keep_tasks=False
         )
     return clone(learner).set_params(lam=learner.lam_, keep_tasks=False)
-
-
-def _copy(learner):
-    """Return a learner that an update does not touch the old one of."""
-    again = learner.__class__.__new__(learner.__class__)
-    again.__dict__.update(learner.__dict__)
-    return again
 
 
 def _report(auto: AutoRegressor) -> str:

@@ -152,7 +152,8 @@ class Learner(Serving, BaseEstimator):
         if reset:
             self._backend, self._task_name = backend, task_name
         elif self._head.base is not None:
-            sides = self._base_sides(tasks.ids, tasks.side)[np.repeat(*_by_row(tasks))]
+            by_row = np.repeat(np.arange(len(tasks)), tasks.sizes)
+            sides = self._base_sides(tasks.ids, tasks.side)[by_row]
             tasks = tasks.with_target(self._head.off_base(tasks.X, tasks.y, sides))
         return tasks, points
 
@@ -233,10 +234,6 @@ class Learner(Serving, BaseEstimator):
         rows = data.X, data.y, data.offsets
         theta, jobs = self._theta(data.Phi), jobs_of(self)
         return TaskStore.solve(self._inner, data.ids, theta, *rows, jobs)
-
-
-def _by_row(tasks: TaskSet):
-    return np.arange(len(tasks)), tasks.sizes
 
 
 class TaskLearner(LinearMap, Learner):

@@ -15,8 +15,8 @@ from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import RealTarget
 from condmeta.inner.algorithms import Batch
 from condmeta.meta.erm import learn_map
-from condmeta.meta.erm_choice import KAPPAS, Candidate, View, choose, fifths, lam_grid, take
-from condmeta.meta.grid import Points
+from condmeta.meta.erm_choice import KAPPAS, Candidate, View, choose, fifths, lam_grid
+from condmeta.meta.points import Points
 from condmeta.meta.ridge_choice import FOLDS
 from condmeta.tasks import TaskSet
 
@@ -160,7 +160,7 @@ class ConditionalERMRegressor(RealTarget, TaskLearner):
         own = self._map.reads_points and given is None and self.conditioning == "shared"
         order = np.argsort([task_key(task) for task in data.ids.tolist()], kind="stable")
         sample = order[:SAMPLE]
-        points, Z = take(rows, sample), rotation.apply(data.Phi[sample])
+        points, Z = rows.take(sample), rotation.apply(data.Phi[sample])
         views = []
         for support, query in fifths(points):
             shown = self._shown(data.ids[sample], tasks, support) if own else None

@@ -12,8 +12,9 @@ from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import TwoClasses
 from condmeta.inner.bernoulli import Bernoulli, Covariances
 from condmeta.inner.posterior import lower_root
-from condmeta.meta.logistic import Labelled, learn_prior
+from condmeta.meta.logistic import learn_prior
 from condmeta.meta.logistic_choice import Choice, Halves, choose
+from condmeta.meta.points import Points
 from condmeta.meta.ridge import METRICS
 from condmeta.meta.ridge_choice import FOLDS, KAPPAS
 from condmeta.tasks import TaskSet
@@ -126,7 +127,7 @@ class ConditionalLogistic(TwoClasses, TaskLearner):
         data = self._prepare(tasks, points)
         self._phi_mean = data.Phi.mean(axis=0)
         rotation = Rotation.learn(data.Phi)
-        whole, Z = Labelled(data.X, data.y, data.offsets), rotation.apply(data.Phi)
+        whole, Z = Points(data.X, data.y, data.offsets), rotation.apply(data.Phi)
         jobs = jobs_of(self)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice = self._choose(tasks, points, data, rotation)
@@ -150,7 +151,7 @@ class ConditionalLogistic(TwoClasses, TaskLearner):
         keys = np.array([task_key(task) for task in data.ids.tolist()], dtype=np.uint64)
         sample = np.argsort(keys, kind="stable")[:SAMPLE]
         rows = data.X, data.y, data.offsets
-        support, query = (Labelled(*half_of(*rows, sample, half)) for half in (True, False))
+        support, query = (Points(*half_of(*rows, sample, half)) for half in (True, False))
         Z = rotation.apply(data.Phi[sample])
         shown = Z
         if self._map.reads_points and points is None and self.conditioning == "shared":
@@ -158,7 +159,7 @@ class ConditionalLogistic(TwoClasses, TaskLearner):
             own = *prep.for_maps(X, support.y), support.offsets
             shown = rotation.apply(self._features(data.ids[sample], tasks.side, own))
         return choose(
-            Halves(Labelled(*rows).take(sample), support, query), Z, shown,
+            Halves(Points(*rows).take(sample), support, query), Z, shown,
             np.arange(len(sample)) % FOLDS,
             tuple(METRICS) if self.metric == "auto" else (self.metric,),
             KAPPAS if self.kappa == "auto" else (float(self.kappa),),

@@ -10,7 +10,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 
 from condmeta.inner.algorithms import Batch, solve_tasks
-from condmeta.meta.grid import Points, grid_curves, grid_score, grid_train
+from condmeta.meta.grid import grid_curves, grid_score, grid_train
+from condmeta.meta.points import Points
 from condmeta.meta.sgd import SGDState, sgd_pass
 from condmeta.tasks import TaskSet
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any
 
@@ -11,7 +12,7 @@ from condmeta.errors import DataError
 from condmeta.feature_maps.params import FeatureMap
 
 
-class Kernel(FeatureMap):
+class Kernel(FeatureMap, ABC):
     """A feature map given by its inner products: parameters, and values of pairs.
 
     `native` tells the compiled core which kernel this is; None if it does not know it.
@@ -24,9 +25,9 @@ class Kernel(FeatureMap):
         rows = (np.asarray(row, dtype=float).reshape(1, -1) for row in (a, b))
         return float(self.gram(*rows)[0, 0])
 
+    @abstractmethod
     def gram(self, A: Any, B: Any) -> np.ndarray:
         """Return the values k(a, b) of all pairs, (len(A), len(B))."""
-        raise NotImplementedError
 
     def _positive(self, name: str) -> float:
         """Return a parameter, or say that it is no positive number."""

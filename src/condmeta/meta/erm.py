@@ -33,7 +33,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from condmeta.inner.batch import batch_tasks
-from condmeta.meta.grid import Points
+from condmeta.meta.points import Points
 
 BASE = 10.0  # the largest ridge on b, in tasks
 MEMORY = 20  # steps that the quasi-Newton method remembers

@@ -19,7 +19,7 @@ import numpy as np
 from condmeta.inner.batch import batch_tasks
 from condmeta.inner.scores import row_scores
 from condmeta.meta.erm import BASE, learn_map
-from condmeta.meta.grid import Points
+from condmeta.meta.points import Points
 from condmeta.meta.ridge_choice import FOLDS
 
 KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)
@@ -118,12 +118,12 @@ def _rounds(points: Points, Phi, views: list[View], fold):
         for left_out in np.unique(fold):
             train, held = everyone[fold != left_out], everyone[fold == left_out]
             trials = [Trial.of(points, view, held) for view in views]
-            yield (take(points, train), Phi[train]), held, trials
+            yield (points.take(train), Phi[train]), held, trials
         return
     for view in views:
         seen = np.flatnonzero(np.diff(view.support.offsets) > 0)
         if len(seen):
-            rest = take(view.support, seen), view.Phi[seen]
+            rest = view.support.take(seen), view.Phi[seen]
             yield rest, everyone, [Trial.of(points, view, everyone)]
 
 
@@ -148,7 +148,7 @@ class Trial(NamedTuple):
     @classmethod
     def of(cls, points: Points, view: View, held) -> Trial:
         """Lay out the tasks `held`."""
-        support, query = take(view.support, held), take(view.query, held)
+        support, query = view.support.take(held), view.query.take(held)
         m, n = np.diff(support.offsets), np.diff(points.offsets)[held]
         c = np.sqrt(n / np.maximum(m, 1))
         X = support.X / np.repeat(c, m)[:, None]
@@ -162,15 +162,6 @@ class Trial(NamedTuple):
         X, y, offsets = self.query
         task = np.repeat(np.arange(len(c)), np.diff(offsets))
         return np.bincount(task, loss.value(row_scores(X, w, task, n_jobs), y), len(c))
-
-
-def take(points: Points, tasks) -> Points:
-    """Return the points of some tasks."""
-    X, y, offsets = points
-    sizes = np.diff(offsets)[tasks]
-    ends = np.cumsum(sizes)
-    rows = np.repeat(offsets[tasks] - ends + sizes, sizes) + np.arange(sizes.sum())
-    return Points(X[rows], y[rows], np.append(0, ends))
 
 
 def fifths(points: Points) -> list[tuple[Points, Points]]:

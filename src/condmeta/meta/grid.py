@@ -23,17 +23,10 @@ import numpy as np
 
 from condmeta.engine import twin
 from condmeta.inner.online import HUGE, TIE, loss_is_unbounded
+from condmeta.meta.points import Points
 
 BLOCK = 1 << 19  # numbers in the largest temporary of the NumPy engine
 STEPS = 8  # steps of a curve that it judges at once
-
-
-class Points(NamedTuple):
-    """Points of tasks in flat arrays: X (N, d), y (N,), offsets (T+1,)."""
-
-    X: np.ndarray
-    y: np.ndarray
-    offsets: np.ndarray
 
 
 @twin

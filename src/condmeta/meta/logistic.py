@@ -20,40 +20,18 @@ normal approximations held fixed in each round makes H several times too small.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from condmeta.inner.bernoulli import find_posteriors
 from condmeta.inner.variational import Variational, variational_pass
+from condmeta.meta.points import Points
 from condmeta.meta.ridge import SMALLEST, Learned, Prior, PriorModel, maximise
 
 WIDE = 10.0  # standard deviation of f under the prior of the pooled start
 
 
-class Labelled(NamedTuple):
-    """Points of tasks in flat arrays: X (N, d), y (N,), -1 or +1, offsets (T+1,)."""
-
-    X: np.ndarray
-    y: np.ndarray
-    offsets: np.ndarray
-
-    @property
-    def count(self) -> np.ndarray:
-        """Points of each task (T,)."""
-        return np.diff(self.offsets)
-
-    def take(self, at) -> Labelled:
-        """Return the points of the tasks at positions `at`."""
-        sizes = self.count[at]
-        ends = np.cumsum(sizes)
-        shift = np.repeat(self.offsets[at] - (ends - sizes), sizes)
-        rows = np.arange(len(shift)) + shift
-        return Labelled(self.X[rows], self.y[rows], np.concatenate([[0], ends]))
-
-
 def learn_prior(
-    points: Labelled, Phi, metric: str, kappa: float, start: Prior | None = None, *,
+    points: Points, Phi, metric: str, kappa: float, start: Prior | None = None, *,
     tol=1e-2, most=300, accuracy=1e-6, n_jobs=1, trace=None,
 ) -> Learned:  # fmt: skip
     """Fit the prior to the tasks; the parameters are those of `meta.ridge.learn_prior`.
@@ -67,7 +45,7 @@ def learn_prior(
 class Model(PriorModel):
     """J of labels of two classes, from points."""
 
-    def __init__(self, points: Labelled, Phi, kappa: float, n_jobs: int = 1, accuracy=1e-6):
+    def __init__(self, points: Points, Phi, kappa: float, n_jobs: int = 1, accuracy=1e-6):
         super().__init__(Phi, kappa, points.count, points.X.shape[1], n_jobs)
         self.points, self.accuracy = points, accuracy
         self.last: Variational | None = None  # the next posteriors are near these

@@ -15,7 +15,8 @@ import numpy as np
 from condmeta.inner.averaged import averaged_logistic
 from condmeta.inner.bernoulli import Bernoulli, find_posteriors, weighted_statistics
 from condmeta.inner.scores import row_scores
-from condmeta.meta.logistic import Labelled, learn_prior
+from condmeta.meta.logistic import learn_prior
+from condmeta.meta.points import Points
 from condmeta.meta.ridge import Learned, Prior
 from condmeta.meta.ridge_choice import FEWEST, LOOSE, evidence, path
 
@@ -41,9 +42,9 @@ class Choice(NamedTuple):
 class Halves(NamedTuple):
     """Tasks: all their points, and the two halves apart."""
 
-    whole: Labelled
-    support: Labelled
-    query: Labelled
+    whole: Points
+    support: Points
+    query: Points
 
 
 def choose(halves: Halves, Phi, Phi_held, fold, metrics, kappas, n_jobs=1) -> Choice:
@@ -90,7 +91,7 @@ def _held_out(halves: Halves, Phi, Phi_held, fold, candidates, n_jobs) -> dict[C
     return {candidate: error / points for candidate, error in total.items()}
 
 
-def log_loss(factor, theta, support: Labelled, query: Labelled, n_jobs=1) -> float:
+def log_loss(factor, theta, support: Points, query: Points, n_jobs=1) -> float:
     """Return the sum of -log P(y) over the query points of tasks adapted to their support."""
     inner = Bernoulli(factor)
     solved = inner.solve_tasks(theta, *support, n_jobs=n_jobs)
@@ -100,14 +101,14 @@ def log_loss(factor, theta, support: Labelled, query: Labelled, n_jobs=1) -> flo
     return float(-np.log(averaged_logistic(query.y * scores, variance)).sum())
 
 
-def _by_evidence(points: Labelled, Phi, candidates, n_jobs, scores, priors) -> None:
+def _by_evidence(points: Points, Phi, candidates, n_jobs, scores, priors) -> None:
     """Add minus the log evidence of the candidates to `scores`, and their fits to `priors`."""
     for pair, learned in path(candidates, _learner(points, Phi, n_jobs)):
         scores[Candidate(*pair)] = -bound_evidence(points, Phi, *pair, learned)
         priors[Candidate(*pair)] = learned.prior
 
 
-def bound_evidence(points: Labelled, Phi, metric: str, kappa: float, learned: Learned) -> float:
+def bound_evidence(points: Points, Phi, metric: str, kappa: float, learned: Learned) -> float:
     """Return the log evidence of a fit, up to a constant that all settings share."""
     prior = learned.prior
     weight = find_posteriors(*points, prior.theta(Phi), prior.L).weight
@@ -115,7 +116,7 @@ def bound_evidence(points: Labelled, Phi, metric: str, kappa: float, learned: Le
     return evidence(stats, Phi, metric, kappa, learned)
 
 
-def _learner(points: Labelled, Phi, n_jobs):
+def _learner(points: Points, Phi, n_jobs):
     return lambda metric, kappa, start: learn_prior(
         points, Phi, metric, kappa, start, accuracy=1e-4, n_jobs=n_jobs, **LOOSE
     )

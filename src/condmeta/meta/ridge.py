@@ -21,6 +21,7 @@ further away than any other. J never falls. The code holds W^T (k+1, d), as the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -123,7 +124,7 @@ def _ascend(model: PriorModel, frame: Frame, tol: float, most: int, trace):
     )  # fmt: skip
 
 
-class PriorModel:
+class PriorModel(ABC):
     """J and its gradient, for one kappa; a likelihood adds `likelihood` and `start`."""
 
     def __init__(self, Phi, kappa: float, count, n_features: int, n_jobs: int):
@@ -146,13 +147,13 @@ class PriorModel:
             by_L = by_L + self.kappa * inverse.T @ (V.T @ V)
         return value, Prior(by_W, np.tril(by_L), by_log_s2)
 
+    @abstractmethod
     def likelihood(self, prior: Prior) -> tuple[float, np.ndarray, np.ndarray, float]:
         """Return its logarithm, and the derivatives by theta (T, d), L and log s2."""
-        raise NotImplementedError
 
+    @abstractmethod
     def start(self) -> Prior:
         """Return a prior to begin with."""
-        raise NotImplementedError
 
     def quietest(self) -> float:
         """Return the least s2."""

@@ -15,7 +15,7 @@ from condmeta.estimators.base import Learner
 from condmeta.feature_maps import Identity, MeanInput, MeanInputOutput
 from condmeta.losses import Absolute, Pinball
 from condmeta.meta.erm import learn_map
-from condmeta.meta.grid import Points
+from condmeta.meta.points import Points
 
 X, Y, TASK, SIDE = draw_problem(n_tasks=25, d=3, seed=3)
 

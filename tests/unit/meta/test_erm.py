@@ -17,9 +17,8 @@ from condmeta.meta.erm_choice import (
     choose,
     fifths,
     lam_grid,
-    take,
 )
-from condmeta.meta.grid import Points
+from condmeta.meta.points import Points
 
 LOSSES = {
     "absolute": (Absolute(), cp.abs),
@@ -159,7 +158,7 @@ def test_fifths_judge_every_point_once():
 
 def test_take_returns_rows_of_tasks():
     points, _ = draw()
-    some = take(points, np.array([5, 0]))
+    some = points.take(np.array([5, 0]))
     lo, hi = points.offsets[[5, 6]]
     np.testing.assert_array_equal(some.X[: hi - lo], points.X[lo:hi])
     np.testing.assert_array_equal(some.y[hi - lo :], points.y[: points.offsets[1]])
@@ -174,7 +173,7 @@ def test_left_out_points_weigh_as_if_all_were_there():
     W = np.random.default_rng(0).normal(size=(3, 3))
     lost = Trial.of(points, view, np.arange(8)).losses(W, lam, Absolute(), 1)
     for t in range(8):
-        one, other = take(support, np.array([t])), take(query, np.array([t]))
+        one, other = support.take(np.array([t])), query.take(np.array([t]))
         lam_t = lam * (points.offsets[t + 1] - points.offsets[t]) / len(one.y)
         theta = (Phi[t] @ W[:-1] + W[-1])[None]
         w = batch_tasks(theta, *one, lam_t, Absolute(), 1e-10, 1)[0][0]
