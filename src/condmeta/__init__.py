@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOME = {
+    "AutoClassifier": "condmeta.estimators",
     "AutoRegressor": "condmeta.estimators",
     "BlendedModel": "condmeta.estimators",
     "BlendedModels": "condmeta.estimators",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
         theory,
     )
     from condmeta.estimators import (
+        AutoClassifier,
         AutoRegressor,
         BlendedModel,
         BlendedModels,

@@ -1,6 +1,7 @@
 """The learners, as scikit-learn estimators."""
 
-from condmeta.estimators.auto import AutoRegressor
+from condmeta.estimators.auto_classifier import AutoClassifier
+from condmeta.estimators.auto_regressor import AutoRegressor
 from condmeta.estimators.baselines import (
     FixedBiasClassifier,
     FixedBiasRegressor,
@@ -23,6 +24,7 @@ from condmeta.estimators.task_model import TaskModel, TaskModels
 from condmeta.persistence import read_model, register
 
 __all__ = [
+    "AutoClassifier",
     "AutoRegressor",
     "BlendedModel",
     "BlendedModels",
@@ -64,7 +66,8 @@ LEARNERS = (
 )
 for learner in LEARNERS:
     register_learner(learner)
-register(AutoRegressor, export=export_auto, restore=restore_auto)
+for cls in (AutoRegressor, AutoClassifier):
+    register(cls, export=export_auto, restore=restore_auto)
 
 
 def load(path):

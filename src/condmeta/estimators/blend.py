@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from condmeta.errors import DataError
 from condmeta.tasks import TaskSet
 from condmeta.tasks.ids import factorize, positions
 
@@ -20,8 +21,27 @@ def blend(answers, weights, shots, points) -> np.ndarray:
     return np.einsum("ij,ij->i", answers, weights[at])
 
 
+def decided(answers, classes) -> np.ndarray:
+    """Return numbers as they are; of probabilities of the second class, the class."""
+    return answers if classes is None else classes[(answers > 0.5).astype(int)]
+
+
+def probabilities(answers, classes) -> np.ndarray:
+    """Return the probabilities of both classes (N, 2)."""
+    if classes is None:
+        raise DataError("predict_proba is for classes: this model predicts numbers.")
+    return np.column_stack([1 - answers, answers])
+
+
+def answers_of(parts, classes, X, **whose) -> np.ndarray:
+    """Return what each part says (N, C): numbers, or probabilities of the second class."""
+    if classes is None:
+        return np.column_stack([part.predict(X, **whose) for part in parts])
+    return np.column_stack([part.predict_proba(X, **whose)[:, 1] for part in parts])
+
+
 class BlendedModel:
-    """The model of one task by several learners, what `AutoRegressor.adapt` returns.
+    """The model of one task by several learners, what `adapt` of an Auto learner returns.
 
     Attributes
     ----------
@@ -36,8 +56,9 @@ class BlendedModel:
     1
     """
 
-    def __init__(self, parts, weights, shots):
+    def __init__(self, parts, weights, shots, classes=None):
         self._parts, self._weights, self._shots = parts, weights, shots
+        self._classes = classes
 
     @property
     def n_(self) -> int:
@@ -45,7 +66,14 @@ class BlendedModel:
 
     def predict(self, X) -> np.ndarray:
         """Return the predictions for rows X (N, d)."""
-        answers = np.column_stack([part.predict(X) for part in self._parts])
+        return decided(self._blended(X), self._classes)
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Return class probabilities (N, 2); of `AutoClassifier` only."""
+        return probabilities(self._blended(X), self._classes)
+
+    def _blended(self, X) -> np.ndarray:
+        answers = answers_of(self._parts, self._classes, X)
         return blend(answers, self._weights, self._shots, np.full(len(answers), self.n_))
 
     def update(self, X, y) -> BlendedModel:
@@ -74,8 +102,9 @@ class BlendedModels(Mapping):
     ['a', 'b']
     """
 
-    def __init__(self, parts, weights, shots):
+    def __init__(self, parts, weights, shots, classes=None):
         self._parts, self._weights, self._shots = parts, weights, shots
+        self._classes = classes
         self.ids, self.n_ = parts[0].ids, parts[0].n_
 
     def __len__(self) -> int:
@@ -86,11 +115,18 @@ class BlendedModels(Mapping):
 
     def __getitem__(self, task) -> BlendedModel:
         parts = [part[task] for part in self._parts]
-        return BlendedModel(parts, self._weights, self._shots)
+        return BlendedModel(parts, self._weights, self._shots, self._classes)
 
     def predict(self, X, *, task=None) -> np.ndarray:
         """Return the predictions for rows X (N, d), each by the model of its task."""
-        answers = np.column_stack([part.predict(X, task=task) for part in self._parts])
+        return decided(self._blended(X, task), self._classes)
+
+    def predict_proba(self, X, *, task=None) -> np.ndarray:
+        """Return class probabilities (N, 2); of `AutoClassifier` only."""
+        return probabilities(self._blended(X, task), self._classes)
+
+    def _blended(self, X, task) -> np.ndarray:
+        answers = answers_of(self._parts, self._classes, X, task=task)
         if isinstance(X, TaskSet):
             points = X.restore_order(np.repeat(self.n_[positions(self.ids, X.ids)], X.sizes))
         else:

@@ -5,25 +5,29 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from condmeta.estimators.base_model import FOLDS
 from condmeta.tasks import TaskSet
-from condmeta.tasks.splits import make_generator
+from condmeta.tasks.held_out import folds_of_tasks
 
 FEWEST_TASKS = 10  # to hold some out
+CHOSEN = "metric", "noise", "kappa", "lam"  # settings that learners choose from the data
 
 
 class Trial(NamedTuple):
     """What the candidates said of held-out tasks that showed `shot` points.
 
-    answers (N, candidates); y (N,); task (N,), by number.
+    ids (T,) and fold (T,) of the tasks; task (N,), by their number; y (N,); answers
+    (N, candidates), of classifiers the probability of the second class.
     """
 
     shot: int
-    answers: np.ndarray
-    y: np.ndarray
+    ids: np.ndarray
+    fold: np.ndarray
     task: np.ndarray
+    y: np.ndarray
+    answers: np.ndarray
 
 
 def hold_out(learners: dict, tasks: TaskSet, shared, shots, support: str, random_state):
@@ -32,61 +36,63 @@ def hold_out(learners: dict, tasks: TaskSet, shared, shots, support: str, random
     `shared` is the base of the learners named "... on base": they see the residuals of tasks that
     it had not seen.
     """
-    rng = make_generator(random_state)
     tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
-    fold = rng.permutation(len(tasks)) % FOLDS
     shots = [m for m in sorted(set(shots)) if (tasks.sizes > m).sum() >= FEWEST_TASKS]
-    residuals = None if shared is None else tasks.with_target(tasks.y - shared.unseen)
-    order = _shown_first(tasks, support, rng)
+    base = np.zeros(int(tasks.row_order.max()) + 1)  # by input row, which subsets remember
+    if shared is not None:
+        base[tasks.row_order] = shared.unseen
     found: dict[int, list] = {m: [] for m in shots}
-    for f in range(FOLDS):
-        train, held = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
-        fitted = {
-            name: clone(learner).fit((residuals if on_base(name) else tasks).subset(train))
-            for name, learner in learners.items()
-        }
-        for m in shots:
-            at = held[tasks.sizes[held] > m]
-            if not len(at):
-                continue
-            rows = [order[tasks.offsets[t] : tasks.offsets[t + 1]] for t in at]
-            shown, asked = ([row[part] for row in rows] for part in (slice(m), slice(m, None)))
-            query = np.concatenate(asked)
-            answers = []
-            for name, learner in fitted.items():
-                source = residuals if on_base(name) else tasks
-                rest = _part(source, at, asked)
-                model = learner.adapt(_part(source, at, shown)) if m else learner
-                answer = model.predict(rest)
-                answers.append(answer + (shared.unseen[query] if on_base(name) else 0.0))
-            task = np.repeat(at, [len(row) for row in asked])
-            found[m].append((np.column_stack(answers), tasks.y[query], task))
-    return [
-        Trial(m, *map(np.concatenate, zip(*parts, strict=True)))
-        for m, parts in found.items()
-        if parts
-    ]
+    folds = folds_of_tasks(tasks, FOLDS, shots, support, random_state)
+    for number, (train, parts) in enumerate(folds):
+        rest = {True: _off(train, base), False: train}
+        fitted = {name: clone(one).fit(rest[on_base(name)]) for name, one in learners.items()}
+        for m, shown, asked in parts:
+            rest = {True: _off(shown, base), False: shown}
+            answers = [
+                answer(learner, learner.adapt(rest[on_base(name)]), asked)
+                + (base[asked.row_order] if on_base(name) else 0.0)
+                for name, learner in fitted.items()
+            ]
+            found[m].append((number, asked, np.column_stack(answers)))
+    return [_trial(m, parts) for m, parts in found.items() if parts]
+
+
+def answer(learner, models, query: TaskSet) -> np.ndarray:
+    """Return what models of tasks say of their query rows (N,), in the order of `query.X`."""
+    whose = query.ids[np.repeat(np.arange(len(query)), query.sizes)]
+    if is_classifier(learner):
+        return models.predict_proba(query.X, task=whose)[:, 1]
+    return models.predict(query.X, task=whose)
+
+
+def frozen(learner):
+    """Return a learner like a fitted one, with the settings that it chose."""
+    params = learner.get_params(deep=False)
+    chosen = {
+        name: getattr(learner, f"{name}_")
+        for name in CHOSEN
+        if name in params and hasattr(learner, f"{name}_")
+    }
+    return clone(learner).set_params(**chosen, keep_tasks=False)
 
 
 def on_base(name: str) -> bool:
+    """Tell whether a candidate of this name learns what the shared base leaves over."""
     return name.endswith("on base")
 
 
-def _shown_first(tasks: TaskSet, support: str, rng) -> np.ndarray:
-    """Return the rows of every task in the order in which they are shown."""
-    if support == "first":
-        return np.arange(len(tasks.y))
-    task = np.repeat(np.arange(len(tasks)), tasks.sizes)
-    return np.lexsort([rng.random(len(task)), task])
+def _off(tasks: TaskSet, base: np.ndarray) -> TaskSet:
+    return tasks.with_target(tasks.y - base[tasks.row_order])
 
 
-def _part(tasks: TaskSet, at, rows) -> TaskSet:
-    """Return the tasks at some positions with some of their rows."""
-    ids, chosen = tasks.ids[at], np.concatenate(rows)
-    side = tasks.side
-    if side is not None:
-        side = side.take(ids[side.has(ids)])
-    return TaskSet(
-        tasks.X[chosen], tasks.y[chosen], np.cumsum([0, *map(len, rows)]), ids, side,
-        feature_names=tasks.feature_names,
-    )  # fmt: skip
+def _trial(m: int, parts: list) -> Trial:
+    folds, queries, answers = zip(*parts, strict=True)
+    sizes = np.concatenate([query.sizes for query in queries])
+    return Trial(
+        shot=m,
+        ids=np.concatenate([query.ids for query in queries]),
+        fold=np.repeat(folds, [len(query) for query in queries]),
+        task=np.repeat(np.arange(len(sizes)), sizes),
+        y=np.concatenate([query.y for query in queries]),
+        answers=np.concatenate(answers),
+    )

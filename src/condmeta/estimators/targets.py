@@ -41,7 +41,7 @@ class RealTarget(RegressorMixin):
 
     def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
         """Return R^2 of the predictions."""
-        y = _target_of(X, y)
+        y = target_of(X, y)
         from sklearn.metrics import r2_score  # slow to import, and fit does not need it
 
         predicted = self.predict(X, task=task, side_info=side_info)
@@ -96,7 +96,7 @@ class TwoClasses(ClassifierMixin):
 
     def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
         """Return the accuracy of the predictions."""
-        y = _target_of(X, y)
+        y = target_of(X, y)
         from sklearn.metrics import accuracy_score  # slow to import, and fit does not need it
 
         predicted = self.predict(X, task=task, side_info=side_info)
@@ -120,6 +120,6 @@ def _check_labels(y, task) -> None:
         check_finite(None, y, row_ids)
 
 
-def _target_of(X, y):
+def target_of(X, y):
     """Return y, or the target of a TaskSet in the order in which predict answers."""
     return X.restore_order(X.y) if y is None and hasattr(X, "restore_order") else y

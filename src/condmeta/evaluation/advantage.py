@@ -12,12 +12,12 @@ from condmeta.errors import DataError
 from condmeta.estimators import ConditionalRidge
 from condmeta.estimators.preparation import SCALES, Preparation
 from condmeta.evaluation.gains import Gain, gains
-from condmeta.evaluation.held_out import as_tasks, check_shots
 from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.inner.squared import SquaredState
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import make_frame
+from condmeta.tasks.held_out import as_tasks, check_shots
 from condmeta.tasks.splits import make_generator
 from condmeta.theory.linear_gap import Interval, LinearGap, affordable, draw_blocks, linear_gap
 

@@ -15,8 +15,8 @@ from condmeta.evaluation.conformal import (
     predict_scaled,
     task_scores,
 )
-from condmeta.evaluation.held_out import as_tasks, check_shots, folds_of_tasks
 from condmeta.tasks import TaskSet
+from condmeta.tasks.held_out import as_tasks, check_shots, folds_of_tasks
 from condmeta.tasks.ids import factorize, positions
 
 SHOTS = (0, 1, 2, 5, 10, 20)

@@ -9,10 +9,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from condmeta.evaluation.held_out import as_tasks
 from condmeta.losses import get_loss
 from condmeta.tasks import TaskSplit
 from condmeta.tasks.frames import make_frame
+from condmeta.tasks.held_out import as_tasks
 from condmeta.tasks.ids import id_columns
 from condmeta.tasks.task_split import as_split
 

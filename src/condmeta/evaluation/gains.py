@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from condmeta.evaluation.held_out import folds_of_tasks
 from condmeta.tasks import TaskSet
+from condmeta.tasks.held_out import folds_of_tasks
 
 
 class Gain(NamedTuple):

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 HALVES = 2
 LEAST = 0.05  # a smaller share is not worth a model
+STEPS = 500  # of the weights of probabilities; they are few, and rough ones do
 
 
-def best_weights(answers, y, task, loss: Callable) -> np.ndarray:
+class Criterion(NamedTuple):
+    """How answers (N, C) to targets y (N,) are judged, and the convex weights that suit it."""
+
+    title: str
+    losses: Callable
+    weights: Callable
+
+    def mean(self, answers, y) -> np.ndarray:
+        """Return the mean loss of each candidate (C,)."""
+        return self.losses(answers, y).mean(axis=0)
+
+
+def best_weights(answers, y, task, criterion: Criterion) -> np.ndarray:
     """Return convex weights (C,) of candidates from what they said of held-out rows.
 
-    answers (N, C); y (N,); task (N,) int; loss: of errors, elementwise. One candidate takes all
-    unless the combination, fitted to one half of the tasks and judged by the other, is better
-    than the best candidate.
+    answers (N, C); y (N,); task (N,) int. One candidate takes all unless the combination, fitted
+    to one half of the tasks and judged by the other, is better than the best candidate.
     """
-    errors = loss(answers - y[:, None]).mean(axis=0)
+    errors = criterion.mean(answers, y)
     alone = np.eye(len(errors))[int(np.argmin(errors))]
     half = np.unique(task, return_inverse=True)[1] % HALVES
     if len(errors) == 1 or len(np.unique(half)) < HALVES:
@@ -25,9 +38,9 @@ def best_weights(answers, y, task, loss: Callable) -> np.ndarray:
     judged = 0.0
     for h in range(HALVES):
         other = half == h
-        weights = convex_weights(answers[~other], y[~other])
-        judged += float(loss(answers[other] @ weights - y[other]).sum())
-    return convex_weights(answers, y) if judged / len(y) < errors.min() else alone
+        mixed = answers[other] @ criterion.weights(answers[~other], y[~other])
+        judged += float(criterion.losses(mixed[:, None], y[other]).sum())
+    return criterion.weights(answers, y) if judged / len(y) < errors.min() else alone
 
 
 def convex_weights(answers, y) -> np.ndarray:
@@ -39,5 +52,34 @@ def convex_weights(answers, y) -> np.ndarray:
     heavy = 1e4 * np.sqrt(len(y))
     rows = np.vstack([(answers - y[:, None]) / scale, np.full(answers.shape[1], heavy)])
     weights, _ = nnls(rows, np.append(np.zeros(len(y)), heavy))
-    weights[weights < LEAST * weights.sum()] = 0.0
+    return _without_crumbs(weights)
+
+
+def mixture_weights(answers, y) -> np.ndarray:
+    """Return the convex weights of least log loss, by EM, which never raises it."""
+    likely = _of_the_label(answers, y)
+    weights = np.full(answers.shape[1], 1 / answers.shape[1])
+    for _ in range(STEPS):
+        weights = weights * (likely / (likely @ weights)[:, None]).mean(axis=0)
+    return _without_crumbs(weights)
+
+
+def log_losses(answers, y) -> np.ndarray:
+    """Return -log P(label) where answers are probabilities of the label +1, and y is -1 or +1."""
+    return -np.log(_of_the_label(answers, y))
+
+
+def _of_the_label(answers, y) -> np.ndarray:
+    return np.clip(np.where(y[:, None] > 0, answers, 1 - answers), 1e-15, 1.0)
+
+
+def _without_crumbs(weights) -> np.ndarray:
+    weights = np.where(weights < LEAST * weights.sum(), 0.0, weights)
     return weights / weights.sum()
+
+
+CRITERIA = {
+    "absolute": Criterion("absolute error", lambda p, y: np.abs(p - y[:, None]), convex_weights),
+    "squared": Criterion("squared error", lambda p, y: (p - y[:, None]) ** 2, convex_weights),
+}
+LOG_LOSS = Criterion("log loss", log_losses, mixture_weights)

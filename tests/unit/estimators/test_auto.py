@@ -9,7 +9,7 @@ import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.estimators.blend import blend
 from condmeta.estimators.held_out import hold_out
-from condmeta.meta.stacking import best_weights, convex_weights
+from condmeta.meta.stacking import CRITERIA, best_weights, convex_weights
 
 
 def draw(n_tasks=60, n=8, effect=1.5, spread=0.3, bend=0.0, seed=0):
@@ -140,6 +140,6 @@ def test_convex_weights_are_the_best():
     best = np.mean((answers @ weights - y) ** 2)
     for other in rng.dirichlet(np.ones(3), size=300):
         assert np.mean((answers @ other - y) ** 2) >= best - 0.01
-    assert best_weights(answers[:, :1], y, np.arange(500), np.abs).tolist() == [1.0]
+    assert best_weights(answers[:, :1], y, np.arange(500), CRITERIA["absolute"]).tolist() == [1.0]
     noise = np.column_stack([y + 0.1 * rng.normal(size=500), rng.normal(size=500)])
-    assert best_weights(noise, y, np.arange(500) // 5, np.abs)[0] > 0.95
+    assert best_weights(noise, y, np.arange(500) // 5, CRITERIA["absolute"])[0] > 0.95

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import make_generator
+from condmeta.tasks.taskset import TaskSet
+
+ORDERS = "random", "first"  # of the points that a held-out task shows
 
 
 class Shot(NamedTuple):

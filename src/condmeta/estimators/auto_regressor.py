@@ -1,0 +1,142 @@
+"""The learner to take when there is no telling which: numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import RegressorMixin, clone
+from threadpoolctl import threadpool_limits
+
+from condmeta.estimators.auto import READING, Auto
+from condmeta.estimators.base_model import SharedBase, fit_base
+from condmeta.estimators.baselines import IndependentRegressor, PooledRegressor
+from condmeta.estimators.held_out import FEWEST_TASKS
+from condmeta.estimators.parameters import jobs_of, one_of
+from condmeta.estimators.ridge import ConditionalRidge
+from condmeta.estimators.targets import target_of
+from condmeta.meta.stacking import CRITERIA, Criterion
+from condmeta.tasks import TaskSet
+
+FEWEST_ROWS = 200  # for boosting to be worth a try
+
+
+class AutoRegressor(RegressorMixin, Auto):
+    """Choose among learners and plain alternatives, for each number of points a task has.
+
+    Tasks are held out in folds. Each candidate is fitted to the others, shown 0, 1, 2, 5, ...
+    points of every held-out task, and judged by the rest of them: the task's own data alone, one
+    pooled model, a learned prior without and with side information, and the last two on top of
+    gradient boosting. For a task with n points predicts the best candidate at the largest such
+    number up to n, or a convex combination, where that is better on held-out tasks.
+
+    Parameters
+    ----------
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi of the conditional candidates.
+    base : "boosting", a scikit-learn regressor, or None
+        The base of the candidates that have one (see `ConditionalRidge`).
+    shots : sequence of int
+        The numbers of points to judge at; those that leave no task a point to be judged by are
+        left out.
+    criterion : "absolute" or "squared"
+        The error that counts.
+    support : "random" or "first"
+        Which points of a held-out task are shown: drawn, or the first in row order.
+    random_state : int, Generator, RandomState or None
+    scale, fit_intercept, missing_side, task_column, side_columns, side_key, n_jobs
+        As for `ConditionalRidge`.
+
+    Attributes
+    ----------
+    weights_ : (shots, candidates) array
+        The convex combination for each number of points.
+    candidates_ : list of str
+    errors_ : (shots, candidates) array
+        Mean errors on held-out tasks; nan if there were too few tasks to hold any out.
+    shots_ : (shots,) array
+    report_ : str
+        What was chosen, where and why.
+    n_tasks_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import numpy as np, condmeta as cm
+    >>> rng = np.random.default_rng(0)
+    >>> task = np.repeat(np.arange(40), 6)
+    >>> X = rng.normal(size=(240, 1))
+    >>> y = X[:, 0] * (2 + 0.1 * rng.normal(size=40))[task] + 0.1 * rng.normal(size=240)
+    >>> model = cm.AutoRegressor(base=None, shots=(0, 3)).fit(X, y, task=task)
+    >>> model.candidates_
+    ['own data', 'pooled', 'unconditional']
+    >>> bool(abs(model.predict([[1.0]], task=["new"]) - 2) < 0.1)
+    True
+    """
+
+    _special_rules = Auto._special_rules | {"criterion": one_of(CRITERIA)}
+
+    def __init__(
+        self,
+        feature_map="auto",
+        *,
+        base="boosting",
+        shots=(0, 1, 2, 5, 10, 20, 50),
+        criterion="absolute",
+        support="random",
+        random_state=0,
+        scale="standard",
+        fit_intercept=True,
+        missing_side="error",
+        task_column=None,
+        side_columns=None,
+        side_key=None,
+        n_jobs=None,
+    ):
+        self.feature_map = feature_map
+        self.base = base
+        self.shots = shots
+        self.criterion = criterion
+        self.support = support
+        self.random_state = random_state
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.missing_side = missing_side
+        self.task_column = task_column
+        self.side_columns = side_columns
+        self.side_key = side_key
+        self.n_jobs = n_jobs
+
+    def _criterion(self) -> Criterion:
+        return CRITERIA[self.criterion]
+
+    def _candidates(self, conditional: bool) -> dict:
+        reading = {name: getattr(self, name) for name in READING}
+        learners = {
+            "own data": IndependentRegressor(**reading),
+            "pooled": PooledRegressor(**reading),
+            "unconditional": ConditionalRidge(None, missing_side="mean", **reading),
+        }
+        if conditional:
+            learners["conditional"] = ConditionalRidge(
+                self.feature_map, missing_side=self.missing_side, **reading
+            )
+        return learners
+
+    def _share_base(self, learners: dict, tasks: TaskSet) -> SharedBase | None:
+        few = self.n_tasks_ < FEWEST_TASKS or len(tasks.y) < FEWEST_ROWS
+        if self.base is None or few:
+            return None
+        with threadpool_limits(jobs_of(self)):
+            shared = SharedBase(*fit_base(self.base, tasks))
+        for name in [name for name in learners if "conditional" in name]:
+            learners[f"{name} on base"] = clone(learners[name])
+        return shared
+
+    def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Predict rows, each task by what was chosen for its number of points."""
+        return self._blended(X, task=task, side_info=side_info)
+
+    def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
+        """Return R^2 of the predictions."""
+        from sklearn.metrics import r2_score  # slow to import, and fit does not need it
+
+        predicted = self.predict(X, task=task, side_info=side_info)
+        return r2_score(target_of(X, y), predicted, sample_weight=sample_weight)
