@@ -40,6 +40,8 @@ _HOME = {
     "advantage": "condmeta.evaluation",
     "Calibrated": "condmeta.evaluation",
     "calibrate": "condmeta.evaluation",
+    "Comparison": "condmeta.evaluation",
+    "compare": "condmeta.evaluation",
     "cross_validate_tasks": "condmeta.evaluation",
     "load": "condmeta.estimators",
     "merge": "condmeta.estimators",
@@ -120,8 +122,10 @@ if TYPE_CHECKING:
     from condmeta.evaluation import (
         Advantage,
         Calibrated,
+        Comparison,
         advantage,
         calibrate,
+        compare,
         cross_validate_tasks,
     )
     from condmeta.tasks import TaskSet, TaskSplit, TaskTable

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from condmeta.estimators import storage
 from condmeta.estimators.blend import BlendedModel, BlendedModels, answers_of, blend
-from condmeta.estimators.held_out import FEWEST_TASKS, Trial, frozen, hold_out, on_base
+from condmeta.estimators.held_out import FEWEST_TASKS, Trial, frozen, hold_out, on_base, silent
 from condmeta.estimators.inputs import METADATA
 from condmeta.estimators.parameters import check_parameters, one_of
 from condmeta.estimators.serving import atomic
@@ -64,20 +64,35 @@ class Auto(BaseEstimator):
         self._learn(X, y, task=task, side_info=side_info)
         return self
 
-    def _learn(self, X, y, **whose) -> list[Trial]:
-        """Fit, and return what the candidates said of held-out tasks."""
+    def _learn(self, X, y, *, also=None, tell=silent, **whose) -> tuple[dict, list[Trial]]:
+        """Fit; return the fitted candidates, and what they said of held-out tasks.
+
+        Learners of `also` are held out beside them, and not chosen. `tell` is called with what is
+        done next.
+        """
         check_parameters(self, **self._special_rules)
         tasks = self._read(X, y, **whose)
         learners = self._candidates(tasks.side is not None and self.feature_map is not None)
         shared = self._share_base(learners, tasks)
         for name, learner in learners.items():
+            tell(f"fitting: {name}")
             learner._shared_base = shared if on_base(name) else None
             learner.fit(X, y, **whose)
-        trials = self._choose(learners, tasks, shared)
+        self.candidates_ = list(learners)
+        trials = []
+        why = self._too_few(tasks)
+        if why:
+            self._take_default(why)
+        else:
+            settled = {name: frozen(learner) for name, learner in learners.items()}
+            settled |= {} if shared is None else (also or {})
+            how = self.shots, self.support, self.random_state
+            trials = hold_out(settled, tasks, shared, *how, tell)
+            self._choose(trials)
         used = np.flatnonzero(self.weights_.any(axis=0))
         self._learners = {self.candidates_[c]: learners[self.candidates_[c]] for c in used}
         self._used = self.weights_[:, used]
-        return trials
+        return learners, trials
 
     def _read(self, X, y, task, side_info) -> TaskSet:
         """Return the tasks, their labels as the candidates see them."""
@@ -90,25 +105,20 @@ class Auto(BaseEstimator):
         self.n_tasks_ = int((tasks.sizes > 0).sum())
         return tasks
 
-    def _choose(self, learners: dict, tasks: TaskSet, shared) -> list[Trial]:
-        self.candidates_ = list(learners)
-        why = self._too_few(tasks)
-        if why:
-            best = "conditional" if "conditional" in learners else "unconditional"
-            self.shots_, self.errors_ = np.array([0]), np.full((1, len(learners)), np.nan)
-            self.weights_ = np.array([[float(name == best) for name in learners]])
-            self.report_ = f"{best}: {why}."
-            return []
-        settled = {name: frozen(learner) for name, learner in learners.items()}
-        trials = hold_out(settled, tasks, shared, self.shots, self.support, self.random_state)
-        criterion = self._criterion()
+    def _take_default(self, why: str) -> None:
+        C = len(self.candidates_)
+        best = "conditional" if "conditional" in self.candidates_ else "unconditional"
+        self.shots_, self.errors_ = np.array([0]), np.full((1, C), np.nan)
+        self.weights_ = np.eye(C)[[self.candidates_.index(best)]]
+        self.report_ = f"{best}: {why}."
+
+    def _choose(self, trials: list[Trial]) -> None:
+        criterion, C = self._criterion(), len(self.candidates_)
+        said = [(trial.answers[:, :C], trial.y, trial.task) for trial in trials]
         self.shots_ = np.array([trial.shot for trial in trials])
-        self.errors_ = np.array([criterion.mean(trial.answers, trial.y) for trial in trials])
-        self.weights_ = np.array(
-            [best_weights(trial.answers, trial.y, trial.task, criterion) for trial in trials]
-        )
+        self.errors_ = np.array([criterion.mean(answers, y) for answers, y, _ in said])
+        self.weights_ = np.array([best_weights(*each, criterion) for each in said])
         self.report_ = _report(self, criterion)
-        return trials
 
     def _blended(self, X, **whose) -> np.ndarray:
         """Return the combination of what the learners say (N,)."""

@@ -30,11 +30,17 @@ class Trial(NamedTuple):
     answers: np.ndarray
 
 
-def hold_out(learners: dict, tasks: TaskSet, shared, shots, support: str, random_state):
+def silent(step: str) -> None:
+    """Tell nobody."""
+
+
+def hold_out(
+    learners: dict, tasks: TaskSet, shared, shots, support: str, random_state, tell=silent
+) -> list[Trial]:
     """Return the trials of learners at several numbers of points, each task held out once.
 
     `shared` is the base of the learners named "... on base": they see the residuals of tasks that
-    it had not seen.
+    it had not seen. `tell` is called with what is done next.
     """
     tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
     shots = [m for m in sorted(set(shots)) if (tasks.sizes > m).sum() >= FEWEST_TASKS]
@@ -44,6 +50,7 @@ def hold_out(learners: dict, tasks: TaskSet, shared, shots, support: str, random
     found: dict[int, list] = {m: [] for m in shots}
     folds = folds_of_tasks(tasks, FOLDS, shots, support, random_state)
     for number, (train, parts) in enumerate(folds):
+        tell(f"fold {number + 1} of {FOLDS}: tasks held out")
         rest = {True: _off(train, base), False: train}
         fitted = {name: clone(one).fit(rest[on_base(name)]) for name, one in learners.items()}
         for m, shown, asked in parts:

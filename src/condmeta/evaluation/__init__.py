@@ -2,6 +2,16 @@
 
 from condmeta.evaluation.advantage import Advantage, advantage
 from condmeta.evaluation.calibrate import Calibrated, calibrate
+from condmeta.evaluation.compare import compare
+from condmeta.evaluation.comparison import Comparison
 from condmeta.evaluation.cross_validate import cross_validate_tasks
 
-__all__ = ["Advantage", "Calibrated", "advantage", "calibrate", "cross_validate_tasks"]
+__all__ = [
+    "Advantage",
+    "Calibrated",
+    "Comparison",
+    "advantage",
+    "calibrate",
+    "compare",
+    "cross_validate_tasks",
+]

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from condmeta.errors import DataError
 from condmeta.estimators import ConditionalRidge
 from condmeta.estimators.preparation import SCALES, Preparation
-from condmeta.evaluation.gains import Gain, gains
+from condmeta.evaluation.gains import Gain, gains, gains_in_words
 from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.inner.squared import SquaredState
@@ -76,7 +76,7 @@ class Advantage:
     def sentence(self) -> str:
         """The findings in plain words."""
         share, low, high = (f"{100 * value:.0f}" for value in self.share)
-        gained = "; ".join(self._gained())
+        gained = gains_in_words(self.gains)
         explains = f"{share} % [{low}, {high}] of the variance of task coefficients"
         if self.pays:
             text = f"Side information explains {explains}"
@@ -89,15 +89,6 @@ class Advantage:
                 "which cannot be told from nothing"
             )
         return f"{text}; {gained}." if gained else f"{text}."
-
-    def _gained(self) -> list[str]:
-        if not self.gains:
-            return []
-        parts = []
-        for one in self.gains:
-            points = "1 point" if one.n_support == 1 else f"{one.n_support} points"
-            parts.append(f"{100 * one.gain:.0f} % +- {100 * one.gain_error:.0f} at {points}")
-        return [f"on new tasks it cuts the error by {', '.join(parts)}"]
 
     def frame(self, of: str = "gains"):
         """Return a table: of "gains", "columns" or "coefficients"."""

@@ -36,6 +36,17 @@ class Gain(NamedTuple):
         return self.gain > 2 * self.gain_error
 
 
+def gains_in_words(gains: list[Gain]) -> str:
+    """Say by how much the error falls at each number of points; nothing where none is known."""
+    if not gains:
+        return ""
+    parts = []
+    for one in gains:
+        points = "1 point" if one.n_support == 1 else f"{one.n_support} points"
+        parts.append(f"{100 * one.gain:.0f} % +- {100 * one.gain_error:.0f} at {points}")
+    return f"on new tasks it cuts the error by {', '.join(parts)}"
+
+
 def gains(
     learners: tuple[Any, Any], tasks: TaskSet, shots, n_splits: int, order: str, random_state: Any
 ) -> list[Gain]:
@@ -45,7 +56,7 @@ def gains(
         fitted = [clone(learner).fit(train) for learner in learners]
         for m, support, query in parts:
             errors[m].append(np.array([_errors(one, support, query) for one in fitted]))
-    return [_gain(m, np.hstack(parts)) for m, parts in errors.items() if parts]
+    return [gain_of(m, np.hstack(parts)) for m, parts in errors.items() if parts]
 
 
 def _errors(learner, support: TaskSet, query: TaskSet) -> np.ndarray:
@@ -54,7 +65,8 @@ def _errors(learner, support: TaskSet, query: TaskSet) -> np.ndarray:
     return np.bincount(task, np.abs(predicted - query.y), len(query)) / query.sizes
 
 
-def _gain(m: int, errors: np.ndarray) -> Gain:
+def gain_of(m: int, errors: np.ndarray) -> Gain:
+    """Return the gain at m points from the errors (2, T) of tasks without and with."""
     T, (without, with_side) = errors.shape[1], errors.mean(axis=1)
     ratio = with_side / max(without, 1e-300)
     # of a ratio of means, to first order

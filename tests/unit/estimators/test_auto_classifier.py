@@ -38,7 +38,7 @@ def test_side_information_is_used_where_it_pays():
 
 
 def test_errors_are_log_losses_of_tasks_that_were_held_out():
-    X, y, task, S = draw(30)
+    X, y, task, _ = draw(30)
     model = fit(X, y, task, None, shots=(0,))
     # without points and side information every candidate but the first says about one half
     assert model.errors_[0, 0] == pytest.approx(np.log(2))

@@ -1,0 +1,199 @@
+"""What a comparison found: errors of learners on new tasks, by the points these have shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from condmeta.estimators.held_out import Trial
+from condmeta.evaluation.advantage import Advantage
+from condmeta.evaluation.gains import Gain, gains_in_words
+from condmeta.meta.stacking import Criterion
+from condmeta.tasks import TaskSet
+from condmeta.tasks.frames import make_frame
+
+CLOSE = 0.01  # a difference that does not matter
+AUTO = "auto"
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Hold what `compare` found; printed it is a table and an advice.
+
+    Attributes
+    ----------
+    names : list of str
+        The learners.
+    models : dict of name -> learner
+        Those that can be used, fitted to all tasks.
+    trials : list of Trial
+        What each said of held-out tasks at each number of points.
+    criterion : Criterion
+        What was counted.
+    advantage : Advantage or None
+        What side information explains; None without any, and for classes.
+    gains : list of Gain
+        What side information gains at each number of points.
+    tasks : TaskSet
+        The tasks that were compared on.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> tasks = cm.environments.Circle(d=3, n=8).sample(60, random_state=0)
+    >>> found = cm.compare(tasks, feature_map=cm.feature_maps.CircleMap(), shots=(0, 4))
+    >>> found.best[0], found.advice.startswith("Use ConditionalRidge")
+    ('conditional', True)
+    >>> found.model.predict(tasks[:1]).shape
+    (8,)
+    """
+
+    names: list[str]
+    models: dict[str, Any]
+    trials: list[Trial]
+    criterion: Criterion
+    advantage: Advantage | None
+    gains: list[Gain]
+    tasks: TaskSet
+
+    @property
+    def shots(self) -> list[int]:
+        """The numbers of points that were compared at."""
+        return [trial.shot for trial in self.trials]
+
+    @property
+    def errors(self) -> np.ndarray:
+        """The mean error over the held-out rows (shots, learners)."""
+        return np.array([self.criterion.mean(trial.answers, trial.y) for trial in self.trials])
+
+    @property
+    def best(self) -> dict[int, str]:
+        """The learner of least error for each number of points."""
+        at = self.errors.argmin(axis=1)
+        return {m: self.names[c] for m, c in zip(self.shots, at, strict=True)}
+
+    @property
+    def frame(self):
+        """A row for each number of points and learner.
+
+        Its columns: n_support, learner, error and its standard error over tasks, behind: how far
+        it is behind the best of this number of points, as a share of it, with the standard error
+        of the paired difference; n_tasks, n_rows.
+        """
+        rows = [row for trial in self.trials for row in self._rows(trial)]
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        return make_frame(columns, self.tasks.backend)
+
+    def _rows(self, trial: Trial) -> list[dict[str, Any]]:
+        losses = self.criterion.losses(trial.answers, trial.y)
+        error = losses.mean(axis=0)
+        best = int(error.argmin())
+        spread = by_task(losses, trial.task)
+        behind = by_task(losses - losses[:, [best]], trial.task) / error[best]
+        return [
+            {
+                "n_support": trial.shot,
+                "learner": name,
+                "error": error[c],
+                "error_se": spread[c],
+                "behind": error[c] / error[best] - 1,
+                "behind_se": behind[c],
+                "n_tasks": len(trial.ids),
+                "n_rows": len(trial.y),
+            }
+            for c, name in enumerate(self.names)
+        ]
+
+    @property
+    def model(self):
+        """The learner that the advice names, fitted to all tasks."""
+        return self.models[self._advised]
+
+    @property
+    def _advised(self) -> str:
+        """The simplest learner that is nowhere clearly behind, or the one least behind."""
+        rows = [row for trial in self.trials for row in self._rows(trial)]
+
+        def clearly_behind(name: str) -> bool:
+            mine = [row for row in rows if row["learner"] == name]
+            return any(row["behind"] > CLOSE + 2 * row["behind_se"] for row in mine)
+
+        usable = [name for name in self.names if name in self.models]
+        near = [name for name in usable if not clearly_behind(name)]
+        worst = {
+            name: max(row["behind"] for row in rows if row["learner"] == name) for name in usable
+        }
+        if AUTO in near and any("conditional" in name for name in near):
+            near = [name for name in near if "conditional" in name]
+        return min(near or usable, key=worst.__getitem__)
+
+    @property
+    def advice(self) -> str:
+        """What to use, and why, in a sentence or two."""
+        name = self._advised
+        model = self.models[name]
+        rows = [row for trial in self.trials for row in self._rows(trial)]
+        mine = [row for row in rows if row["learner"] == name]
+        behind = max(mine, key=lambda row: row["behind"])
+        call = f"{type(model).__name__}()"
+        title = call if name in (AUTO, "conditional") else f"{call} ({name})"
+        if behind["behind"] <= CLOSE + 2 * behind["behind_se"]:
+            why = "the best on held-out tasks, or within noise of it, at every number of points"
+        else:
+            points = _points(behind["n_support"])
+            why = f"at most {100 * behind['behind']:.1f} % behind the best, at {points}"
+        return f"Use {title}: {why} ({', '.join(map(str, self.shots))})."
+
+    @property
+    def side_sentence(self) -> str:
+        """Whether side information pays."""
+        if self.advantage is not None:
+            return self.advantage.sentence
+        if not self.gains:
+            return ""
+        pays = any(gain.is_clear for gain in self.gains)
+        verdict = "Side information pays" if pays else "Side information does not clearly pay"
+        return f"{verdict}: {gains_in_words(self.gains)}."
+
+    def to_html(self, path: Any = None, *, title: str | None = None, command: str | None = None):
+        """Return the report as one HTML page that needs nothing else, or write it to a file.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; then the path comes back.
+        title, command : str, optional
+            What the page is called, and the command that made it, to be shown.
+        """
+        from condmeta.report.comparison import render_comparison  # jinja2 and matplotlib
+
+        text = render_comparison(self, title=title, command=command)
+        if path is None:
+            return text
+        Path(path).write_text(text, encoding="utf-8")
+        return Path(path)
+
+    def __repr__(self) -> str:
+        head = [f"Mean {self.criterion.title} on new tasks, by the points they have shown:"]
+        width = max(map(len, self.names))
+        lines = [" " * width + "".join(f"{m:>10}" for m in self.shots)]
+        for c, name in enumerate(self.names):
+            lines.append(name.ljust(width) + "".join(f"{e:>10.4g}" for e in self.errors[:, c]))
+        return "\n".join([*head, *lines, self.advice, self.side_sentence]).rstrip()
+
+
+def by_task(losses: np.ndarray, task: np.ndarray) -> np.ndarray:
+    """Return the standard errors (C,) of mean losses (N, C) over rows that cluster in tasks."""
+    T = int(task.max()) + 1
+    if T < 2:
+        return np.full(losses.shape[1], np.inf)
+    off = losses - losses.mean(axis=0)
+    sums = np.array([np.bincount(task, column, T) for column in off.T])
+    return np.sqrt((sums**2).sum(axis=1) * T / (T - 1)) / len(task)
+
+
+def _points(m: int) -> str:
+    return "1 point" if m == 1 else f"{m} points"
