@@ -1,0 +1,58 @@
+"""Columns that are not what they seem: numbers with a stray word among them, dates as text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from condmeta.errors import DataError
+from condmeta.files import arrow
+
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(\D.*)?$"
+
+
+def check_columns(table: Any, names: Iterable[str], text: Collection[str] = ()) -> None:
+    """Refuse text columns of a PyArrow table that are numbers or dates for the most part.
+
+    As categories they would tell a learner nothing, and nobody would notice. Columns in `text`
+    are meant as text.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> check_columns(pa.table({"price": ["1.5", "2", "n.a."]}), ["price"])
+    Traceback (most recent call last):
+    condmeta.errors.DataError: Column 'price' holds numbers, and text in 1 of 3 rows, first 'n.a.' \
+in row 3: mend that, leave the cell empty if the value is missing, or say --text price.
+    """
+    types = arrow.load("pyarrow.types")
+    for name in names:
+        column = table.column(name)
+        is_text = types.is_string(column.type) or types.is_large_string(column.type)
+        if is_text and name not in text:
+            _check(column, name)
+
+
+def _check(column: Any, name: str) -> None:
+    compute = arrow.load("pyarrow.compute")
+    rows = len(column) - column.null_count
+    if rows == 0:
+        return
+    numbers = compute.match_substring_regex(column, _NUMBER)
+    count = compute.sum(numbers).as_py()
+    if 2 * count > rows and count < rows:
+        at = compute.index(numbers, False).as_py()
+        odd = column[at].as_py()
+        comma = " or say --decimal ," if "," in odd else ""
+        raise DataError(
+            f"Column {name!r} holds numbers, and text in {rows - count:,} of {rows:,} rows, first "
+            f"{odd!r} in row {at + 1}: mend that,{comma} leave the cell empty if the value is "
+            f"missing, or say --text {name}."
+        )
+    first = column.drop_null().slice(0, 1000)
+    if compute.all(compute.match_substring_regex(first, _DATE)).as_py():
+        raise DataError(
+            f"Column {name!r} holds dates ({first[0].as_py()!r}, ...): make a number of it, such "
+            f"as the days since a start, or leave it out with --exclude {name}."
+        )
