@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import builtins
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
+import condmeta as cm
+from condmeta.errors import DataError
+from condmeta.evaluation.advantage import Advantage
+from condmeta.evaluation.gains import Gain
 from condmeta.experiments import PANELS, Published, Results
 from condmeta.plots import (
+    AdvantageDisplay,
     FinalErrorsDisplay,
     LearningCurveDisplay,
+    ShotCurveDisplay,
     curves_figure,
     published_figure,
     save_figure,
 )
 from condmeta.plots.style import OTHERS, PAPER, styles_of
+from condmeta.theory.linear_gap import Interval
 
 METHODS = ("ITL", "unconditional", "mine")
 
@@ -140,3 +148,103 @@ def test_without_matplotlib_the_remedy_is_named(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(ImportError, match=r'pip install "condmeta\[plot\]"'):
         fake_results().plot()
+
+
+SHOTS = {
+    "learner": ["own data"] * 3 + ["conditional"] * 3,
+    "shot": [5, 0, 1, 0, 1, 5],
+    "error": [2.0, 4.0, 3.0, 1.5, 1.25, 1.0],
+    "se": [0.2, 0.4, 0.3, 0.1, 0.1, 0.1],
+}
+
+
+@pytest.mark.parametrize("make", ["dict", "pandas", "polars", "pyarrow"])
+def test_shot_curves_of_a_tidy_table(make):
+    frame = SHOTS
+    if make != "dict":
+        library = pytest.importorskip(make)
+        frame = library.table(SHOTS) if make == "pyarrow" else library.DataFrame(SHOTS)
+    display = ShotCurveDisplay.from_frame(frame).plot()
+    assert display.figure_ is display.ax_.figure
+    np.testing.assert_array_equal(display.lines_["own data"].get_xdata(), [0, 1, 5])
+    np.testing.assert_array_equal(display.lines_["own data"].get_ydata(), [4.0, 3.0, 2.0])
+    band = display.ax_.collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == pytest.approx((1.8, 4.4))
+    assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["0", "1", "5"]
+
+
+def test_shot_curves_choose_learners_and_do_without_standard_errors():
+    bare = {name: SHOTS[name] for name in ("learner", "shot", "error")}
+    display = ShotCurveDisplay.from_frame(bare, ["conditional"], error_name="log loss").plot()
+    assert list(display.lines_) == ["conditional"]
+    assert display.ax_.get_ylabel() == "log loss"
+    with pytest.raises(DataError, match="no learner 'mine'; it has"):
+        ShotCurveDisplay.from_frame(bare, ["mine"])
+    with pytest.raises(DataError, match="needs a table with the columns learner, shot and error"):
+        ShotCurveDisplay.from_frame({"shot": [1]})
+
+
+def test_one_bad_learner_does_not_flatten_the_shot_curves():
+    table = {**SHOTS, "error": [2.0, 4000.0, 3.0, 1.5, 1.25, 1.0]}
+    display = ShotCurveDisplay.from_frame(table).plot()
+    top = display.ax_.get_ylim()[1]
+    assert 3 < top < 20
+    edge = [line for line in display.ax_.lines if line.get_marker() == "^"]
+    assert [line.get_xydata().tolist() for line in edge] == [[[0.0, top]]]
+
+
+def test_many_numbers_of_points_are_labelled_as_far_as_there_is_room():
+    shots = list(range(51))
+    table = {"learner": ["a"] * 51, "shot": shots, "error": [1.0] * 51}
+    figure = ShotCurveDisplay.from_frame(table).plot().figure_
+    figure.draw_without_rendering()
+    boxes = [tick.get_window_extent() for tick in figure.axes[0].get_xticklabels()]
+    assert 5 < len(boxes) < 51
+    assert all(one.x1 < two.x0 for one, two in pairwise(boxes))
+
+
+def test_shot_curves_of_what_auto_compared():
+    tasks = cm.environments.Circle(d=2, n=6).sample(30, random_state=0)
+    auto = cm.AutoRegressor(base=None, shots=(0, 2)).fit(tasks)
+    display = ShotCurveDisplay.from_estimator(auto).plot()
+    np.testing.assert_array_equal(display.lines_["pooled"].get_ydata(), auto.errors_[:, 1])
+    assert display.describe().startswith("Mean absolute error on new tasks by number of points. 0")
+    with pytest.raises(DataError, match="made from a fitted AutoRegressor"):
+        ShotCurveDisplay.from_estimator(cm.PooledRegressor())
+
+
+def made_advantage(n_columns=2, gains=()):
+    whole = Interval(8.0, 6.0, 10.0)
+    share = Interval(0.8, 0.6, 1.0)
+    columns = {f"s{j}": (Interval(4.0 - j, 2, 5), Interval(1.0, 0, 2)) for j in range(n_columns)}
+    coefficients = {"x0": (5.0, 1.0), "x1": (3.0, 1.0)}
+    return Advantage(whole, share, whole, columns, coefficients, list(gains), 0.9, 50, 2, n_columns)
+
+
+def test_advantage_shows_shares_of_columns_with_intervals():
+    display = AdvantageDisplay.from_advantage(made_advantage()).plot()
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["all columns", "s0", "s1"]
+    points = [bar.lines[0].get_xydata()[0][0] for bar in display.ax_.containers]
+    assert points == pytest.approx([0.8, 0.4, 0.1, 0.3, 0.1])  # of a variance of 10
+    assert display.describe() == (
+        "Side information explains 80 % [60, 100] of the variance of task coefficients. "
+        "Alone: s0 40 %, s1 30 %."
+    )
+
+
+def test_advantage_of_many_columns_names_what_is_left_out():
+    display = AdvantageDisplay.from_advantage(made_advantage(15)).plot(most=10)
+    assert len(display.ax_.get_yticks()) == 11
+    assert "(5 more columns explain less)" in display.ax_.get_xlabel()
+
+
+def test_gains_by_number_of_points():
+    gains = [Gain(0, 50, 2.0, 1.0, 0.5, 0.1), Gain(5, 50, 1.0, 0.9, 0.1, 0.1)]
+    display = AdvantageDisplay.from_advantage(made_advantage(gains=gains)).plot(of="gains")
+    (bars,) = display.ax_.containers
+    np.testing.assert_array_equal(bars.lines[0].get_ydata(), [0.5, 0.1])
+    assert display.describe().endswith("by number of points: 50 % at 0, 10 % at 5.")
+    with pytest.raises(DataError, match=r"of='columns' or of='gains'. Got 'rows'"):
+        display.plot(of="rows")
+    with pytest.raises(DataError, match="call advantage with shots="):
+        AdvantageDisplay.from_advantage(made_advantage()).plot(of="gains")

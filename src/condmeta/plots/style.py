@@ -27,6 +27,7 @@ PAPER = {
     "conditional, true map": Style("#d55e00", "-", "o"),
     "conditional, random features": Style("#009e73", (0, (3, 1, 1, 1)), "^"),
 }
+ALIKE = {"own data": "ITL", "pooled": "mean"}  # what others call the paper's methods, or like them
 OTHERS = (
     Style("#cc79a7", "-", "D"),
     Style("#009e73", (0, (4, 1)), "v"),
@@ -50,8 +51,8 @@ def styles_of(methods: Iterable[str]) -> dict[str, Style]:
     found: dict[str, Style] = {}
     taken: set[int] = set()
     for name in methods:
-        if name in PAPER:
-            found[name] = PAPER[name]
+        if ALIKE.get(name, name) in PAPER:
+            found[name] = PAPER[ALIKE.get(name, name)]
             continue
         place = zlib.crc32(name.encode()) % len(OTHERS)
         while place in taken and len(taken) < len(OTHERS):
