@@ -12,7 +12,8 @@ from small_panels import hide_data, shrink_panels
 
 from condmeta.experiments.reproduction import reproduce
 from condmeta.report import outcome_of, write_report
-from condmeta.report.page import TEMPLATES, render
+from condmeta.report.fill import TEMPLATES
+from condmeta.report.reproduction import render
 
 
 @pytest.fixture(scope="module")

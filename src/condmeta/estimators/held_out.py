@@ -18,14 +18,15 @@ CHOSEN = "metric", "noise", "kappa", "lam"  # settings that learners choose from
 class Trial(NamedTuple):
     """What the candidates said of held-out tasks that showed `shot` points.
 
-    ids (T,) and fold (T,) of the tasks; task (N,), by their number; y (N,); answers
-    (N, candidates), of classifiers the probability of the second class.
+    ids (T,) and fold (T,) of the tasks; task (N,), by their number; row (N,), of the input;
+    y (N,); answers (N, candidates), of classifiers the probability of the second class.
     """
 
     shot: int
     ids: np.ndarray
     fold: np.ndarray
     task: np.ndarray
+    row: np.ndarray
     y: np.ndarray
     answers: np.ndarray
 
@@ -100,6 +101,7 @@ def _trial(m: int, parts: list) -> Trial:
         ids=np.concatenate([query.ids for query in queries]),
         fold=np.repeat(folds, [len(query) for query in queries]),
         task=np.repeat(np.arange(len(sizes)), sizes),
+        row=np.concatenate([query.row_order for query in queries]),
         y=np.concatenate([query.y for query in queries]),
         answers=np.concatenate(answers),
     )

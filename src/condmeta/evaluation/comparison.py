@@ -79,9 +79,9 @@ class Comparison:
     def frame(self):
         """A row for each number of points and learner.
 
-        Its columns: n_support, learner, error and its standard error over tasks, behind: how far
-        it is behind the best of this number of points, as a share of it, with the standard error
-        of the paired difference; n_tasks, n_rows.
+        Its columns: learner; shot, the number of points; error, and se, its standard error over
+        tasks; behind, how far it is behind the best of this shot, as a share of its error, and
+        behind_se, the standard error of the paired difference; n_tasks, n_rows.
         """
         rows = [row for trial in self.trials for row in self._rows(trial)]
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -95,10 +95,10 @@ class Comparison:
         behind = by_task(losses - losses[:, [best]], trial.task) / error[best]
         return [
             {
-                "n_support": trial.shot,
                 "learner": name,
+                "shot": trial.shot,
                 "error": error[c],
-                "error_se": spread[c],
+                "se": spread[c],
                 "behind": error[c] / error[best] - 1,
                 "behind_se": behind[c],
                 "n_tasks": len(trial.ids),
@@ -143,7 +143,7 @@ class Comparison:
         if behind["behind"] <= CLOSE + 2 * behind["behind_se"]:
             why = "the best on held-out tasks, or within noise of it, at every number of points"
         else:
-            points = _points(behind["n_support"])
+            points = _points(behind["shot"])
             why = f"at most {100 * behind['behind']:.1f} % behind the best, at {points}"
         return f"Use {title}: {why} ({', '.join(map(str, self.shots))})."
 

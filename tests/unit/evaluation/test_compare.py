@@ -49,8 +49,8 @@ def test_learners_and_plain_alternatives_at_every_number_of_points():
     assert frame["n_tasks"].tolist() == [80] * 16
     assert frame["n_rows"].tolist() == [640] * 8 + [400] * 8
     assert found.best[0] in ("conditional", "auto")
-    assert (frame.groupby("n_support")["behind"].min() == 0).all()
-    told = frame.set_index(["n_support", "learner"])["error"]
+    assert (frame.groupby("shot")["behind"].min() == 0).all()
+    told = frame.set_index(["shot", "learner"])["error"]
     assert told[0, "conditional"] < 0.6 * told[0, "unconditional"]
 
 
@@ -64,7 +64,7 @@ def test_errors_are_those_of_a_plain_loop():
     row = found.frame
     np.testing.assert_allclose(row["error"], off.mean())
     means = off.reshape(30, 6).mean(axis=1)  # tasks of equal size: the textbook standard error
-    np.testing.assert_allclose(row["error_se"], means.std(ddof=1) / np.sqrt(30))
+    np.testing.assert_allclose(row["se"], means.std(ddof=1) / np.sqrt(30))
     assert found.model.predict(tasks).shape == (240,)
 
 
@@ -73,7 +73,7 @@ def test_the_choice_is_made_by_other_tasks():
     task, fold = np.repeat(np.arange(4), 5), np.array([0, 0, 1, 1])
     y = np.zeros(20)
     right = np.column_stack([fold[task] != 0, fold[task] != 1]).astype(float)
-    trial = Trial(0, np.arange(4), fold, task, y, right)
+    trial = Trial(0, np.arange(4), fold, task, np.arange(20), y, right)
     said = _with_choice(trial, 2, CRITERIA["absolute"]).answers[:, 2]
     assert said.tolist() == [1.0] * 20  # either fold gets what was right in the other
 

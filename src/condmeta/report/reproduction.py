@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
 from pathlib import Path
 from typing import Any
-
-try:
-    import jinja2
-    from markupsafe import Markup
-except ImportError as error:
-    raise ImportError('The report needs jinja2: pip install "condmeta[report]".') from error
 
 from condmeta.experiments.claims import claims_of
 from condmeta.experiments.outputs import write_file
@@ -24,9 +15,9 @@ from condmeta.experiments.summary import summarise
 from condmeta.plots import FinalErrorsDisplay, LearningCurveDisplay
 from condmeta.plots.canvas import new_figure
 from condmeta.plots.save import FORMATS
+from condmeta.report.fill import fill
 from condmeta.report.pictures import inline_svg
 
-TEMPLATES = Path(__file__).parent / "templates"
 SIZE = 4.0, 3.0  # inches: text of 10 points stays legible at the width of a phone
 
 
@@ -46,23 +37,10 @@ def write_report(found: Reproduction, path: Any, *, command: str | None = None) 
 
 def render(found: Reproduction, command: str | None = None) -> str:
     """Return the page as text."""
-    world = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    world.filters["as_title"] = lambda text: Markup(
-        html.escape(text).replace("w_rho", "<i>w</i><sub>ρ</sub>")
-    )
-    script = (TEMPLATES / "sort.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     panels = [panel_content(found, name, results) for name, results in found.results.items()]
-    return world.get_template("reproduction.html").render(
-        style=Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        script_hash=digest,
+    return fill(
+        "reproduction.html",
+        ("sort.js",),
         panels=panels,
         verdicts=[verdict for panel in panels for _, verdict in panel["claims"]],
         skipped={PANELS[name].title: why for name, why in found.skipped.items()},
