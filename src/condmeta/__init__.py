@@ -33,6 +33,7 @@ _HOME = {
     "TaskModel": "condmeta.estimators",
     "TaskModels": "condmeta.estimators",
     "ConditionalSGDRegressorCV": "condmeta.estimators",
+    "TableModel": "condmeta.table",
     "TaskSet": "condmeta.tasks",
     "TaskSplit": "condmeta.tasks",
     "TaskTable": "condmeta.tasks",
@@ -41,7 +42,7 @@ _HOME = {
     "Calibrated": "condmeta.evaluation",
     "calibrate": "condmeta.evaluation",
     "cross_validate_tasks": "condmeta.evaluation",
-    "load": "condmeta.estimators",
+    "load": "condmeta.loading",
     "merge": "condmeta.estimators",
     "show_versions": "condmeta.versions",
 }
@@ -114,7 +115,6 @@ if TYPE_CHECKING:
         PooledRegressor,
         TaskModel,
         TaskModels,
-        load,
         merge,
     )
     from condmeta.evaluation import (
@@ -124,5 +124,7 @@ if TYPE_CHECKING:
         calibrate,
         cross_validate_tasks,
     )
+    from condmeta.loading import load
+    from condmeta.table import TableModel
     from condmeta.tasks import TaskSet, TaskSplit, TaskTable
     from condmeta.versions import show_versions
