@@ -33,6 +33,7 @@ _HOME = {
     "TaskModel": "condmeta.estimators",
     "TaskModels": "condmeta.estimators",
     "ConditionalSGDRegressorCV": "condmeta.estimators",
+    "TableModel": "condmeta.table",
     "TaskSet": "condmeta.tasks",
     "TaskSplit": "condmeta.tasks",
     "TaskTable": "condmeta.tasks",
@@ -43,7 +44,7 @@ _HOME = {
     "Comparison": "condmeta.evaluation",
     "compare": "condmeta.evaluation",
     "cross_validate_tasks": "condmeta.evaluation",
-    "load": "condmeta.estimators",
+    "load": "condmeta.loading",
     "merge": "condmeta.estimators",
     "show_versions": "condmeta.versions",
 }
@@ -116,7 +117,6 @@ if TYPE_CHECKING:
         PooledRegressor,
         TaskModel,
         TaskModels,
-        load,
         merge,
     )
     from condmeta.evaluation import (
@@ -128,5 +128,7 @@ if TYPE_CHECKING:
         compare,
         cross_validate_tasks,
     )
+    from condmeta.loading import load
+    from condmeta.table import TableModel
     from condmeta.tasks import TaskSet, TaskSplit, TaskTable
     from condmeta.versions import show_versions

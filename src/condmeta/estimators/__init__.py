@@ -21,7 +21,7 @@ from condmeta.estimators.sgd import ConditionalSGDClassifier, ConditionalSGDRegr
 from condmeta.estimators.sgd_cv import ConditionalSGDRegressorCV
 from condmeta.estimators.storage import export_auto, register_learner, restore_auto
 from condmeta.estimators.task_model import TaskModel, TaskModels
-from condmeta.persistence import read_model, register
+from condmeta.persistence import register
 
 __all__ = [
     "AutoClassifier",
@@ -44,7 +44,6 @@ __all__ = [
     "PooledRegressor",
     "TaskModel",
     "TaskModels",
-    "load",
     "merge",
 ]
 
@@ -68,21 +67,3 @@ for learner in LEARNERS:
     register_learner(learner)
 for cls in (AutoRegressor, AutoClassifier):
     register(cls, export=export_auto, restore=restore_auto)
-
-
-def load(path):
-    """Read a learner that `save` wrote.
-
-    The file is checked before it is read, and holds arrays and JSON only: opening it runs nothing.
-    Every fault is a `condmeta.errors.ModelFileError` that says what to do.
-
-    Examples
-    --------
-    >>> import condmeta as cm, tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "pooled.condmeta"
-    ...     cm.PooledRegressor(lam=0.5).fit([[0.0], [1.0]], [0.0, 1.0]).save(path)
-    ...     cm.load(path)
-    PooledRegressor(lam=0.5)
-    """
-    return read_model(path)

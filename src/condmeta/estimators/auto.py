@@ -164,8 +164,17 @@ class Auto(BaseEstimator):
 
     def save(self, path, *, tasks: bool = True, resume: bool = False) -> None:
         """Write the model to a file, as `ConditionalRidge.save` does."""
+        storage.save_learner(self, path, tasks=tasks, resume=resume)
+
+    def slim(self, tasks: bool = True, resume: bool = False):
+        """Return a copy that holds what `save` would write."""
         check_is_fitted(self, "weights_")
-        storage.save_auto(self, path, tasks, resume)
+        return storage.slimmed_auto(self, tasks, resume)
+
+    def card(self) -> dict:
+        """Return what a reader of the model wants to know: engine, sizes, columns, settings."""
+        check_is_fitted(self, "weights_")
+        return storage.card_of_auto(self)
 
 
 def _report(auto: Auto, criterion: Criterion) -> str:

@@ -115,6 +115,11 @@ class KernelTau:
             Kernels on sets only: agree that the conditioning points of the training tasks, which
             are data, go into the file.
         """
+        held = {"tasks": tasks, "resume": resume, "include_points": include_points}
+        storage.save_learner(self, path, **held)
+
+    def slim(self, tasks: bool = True, resume: bool = False, include_points: bool = False):
+        """Return a copy that holds what `save` would write."""
         self._ready()
         if getattr(self._kernel, "reads_points", False) and not include_points:
             raise DataError(
@@ -128,7 +133,7 @@ class KernelTau:
             used = task_weights(len(self._state.sides), self._meta_step(), self.averaging) != 0
             sides, weights = self._support
             slim._state, slim._support = None, KernelMap(sides[used], weights[used])
-        storage.save_learner(slim, path, tasks, resume)
+        return storage.slimmed(slim, tasks, resume)
 
     def _past(self) -> KernelState:
         if self._state is None:

@@ -274,8 +274,17 @@ class Serving(Lookup):
         >>> bool((again.predict([[2.0]]) == model.predict([[2.0]])).all())
         True
         """
+        storage.save_learner(self, path, tasks=tasks, resume=resume)
+
+    def slim(self, tasks: bool = True, resume: bool = False):
+        """Return a copy that holds what `save` would write."""
         self._ready()
-        storage.save_learner(self, path, tasks, resume)
+        return storage.slimmed(self, tasks, resume)
+
+    def card(self) -> dict[str, Any]:
+        """Return what a reader of the model wants to know: engine, sizes, columns, settings."""
+        self._ready()
+        return storage.card(self)
 
 
 def _is_table(side_info, columns) -> bool:

@@ -31,10 +31,10 @@ STATES = {
 }  # fmt: skip
 
 
-def save_learner(learner, path, tasks: bool, resume: bool) -> None:
-    """Write a learner to a model file (see `Serving.save`)."""
-    slim = slimmed(learner, tasks, resume)
-    persistence.write_model(path, slim, card=card(slim))
+def save_learner(learner, path, **held: bool) -> None:
+    """Write what `slim(**held)` leaves of a learner to a model file (see `Serving.save`)."""
+    slim = learner.slim(**held)
+    persistence.write_model(path, slim, card=slim.card())
 
 
 def slimmed(learner, tasks: bool, resume: bool):
@@ -49,14 +49,18 @@ def slimmed(learner, tasks: bool, resume: bool):
     return slim
 
 
-def save_auto(auto, path, tasks: bool, resume: bool) -> None:
-    """Write an Auto learner with the learners that it uses."""
-    slim = copy.copy(auto)
-    parts = auto._learners.items()
-    slim._learners = {name: slimmed(learner, tasks, resume) for name, learner in parts}
-    about = card(next(iter(slim._learners.values())))
+def slimmed_auto(auto, tasks: bool, resume: bool):
+    """Return a copy of an Auto learner whose learners are slim."""
+    slim, parts = copy.copy(auto), auto._learners.items()
+    slim._learners = {name: learner.slim(tasks, resume) for name, learner in parts}
+    return slim
+
+
+def card_of_auto(auto) -> dict:
+    """Return the card of the first learner that an Auto learner uses, with its own settings."""
+    about = next(iter(auto._learners.values())).card()
     about["settings"] = {name: repr(v) for name, v in auto.get_params(deep=False).items()}
-    persistence.write_model(path, slim, card=about | {"report": auto.report_})
+    return about | {"report": auto.report_}
 
 
 def export_auto(auto) -> dict:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.evaluation.conformal import (
     Calibration,
@@ -25,8 +26,8 @@ SHOTS = (0, 1, 2, 5, 10, 20)
 class Calibrated:
     """A fitted learner, or the model of a task, with intervals; made by `calibrate`.
 
-    All that the learner or model has (`predict`, `coef_`, `theta_for`, `save`, ...) can be asked of
-    this too.
+    All that the learner or model has (`predict`, `coef_`, `theta_for`, ...) can be asked of this
+    too; `save` stores the calibration with the learner.
 
     Attributes
     ----------
@@ -88,6 +89,24 @@ class Calibrated:
         """Add points, as `update` of the learner or model does; the calibration stays."""
         self.model.update(X, y, **whose)
         return self
+
+    def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
+        """Write learner and calibration to a model file, which `condmeta.load` opens.
+
+        `tasks` and `resume` as for `save` of the learner. `ConditionalRidge` needs `resume=True`
+        to know how sure it is of known tasks.
+        """
+        slim = self.slim(tasks, resume)
+        persistence.write_model(path, slim, card=slim.card())
+
+    def slim(self, tasks: bool = True, resume: bool = True) -> Calibrated:
+        """Return a copy that holds what `save` would write."""
+        return Calibrated(self.model.slim(tasks, resume), self._calibration, self._with_std)
+
+    def card(self) -> dict[str, Any]:
+        """Return the card of the learner, and how many tasks the intervals rest on."""
+        counts = {str(m): count for m, count in self.n_tasks_calibrated_.items()}
+        return self.model.card() | {"tasks_calibrated": counts}
 
     def __getitem__(self, task: Any) -> Calibrated:
         return Calibrated(self.model[task], self._calibration, self._with_std)
@@ -184,3 +203,16 @@ def _points_behind(model: Any, X: Any, n_rows: int, whose: dict[str, Any]) -> np
     codes, known = factorize(ids)
     n = model.n_[positions(model.ids, known)][codes]
     return X.restore_order(n) if isinstance(X, TaskSet) else n
+
+
+persistence.register(Scores, export=Scores._asdict, restore=lambda cls, parts: cls(**parts))
+persistence.register(Calibration)
+persistence.register(
+    Calibrated,
+    export=lambda calibrated: {
+        "model": calibrated.model,
+        "calibration": calibrated._calibration,
+        "with_std": calibrated._with_std,
+    },
+    restore=lambda cls, parts: cls(**parts),
+)

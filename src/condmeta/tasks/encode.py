@@ -1,4 +1,4 @@
-"""Encode a raw side table as numbers: what `feature_map="auto"` does."""
+"""Encode raw columns as numbers: what `feature_map="auto"` does, and features of a table."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.tasks.codes import object_codes
 from condmeta.tasks.ids import name_task
 from condmeta.tasks.numbers import level_name
 from condmeta.tasks.task_table import TaskTable
@@ -32,6 +33,9 @@ class TableEncoder:
         Fewest tasks that give a level a column of its own in a column of many levels.
     max_levels : int
         Number of levels up to which nothing is pooled.
+    of_rows : bool
+        Whether the table holds the rows of tasks in place of one row a task: numbers then stay as
+        they are, because learners scale features themselves, and messages speak of rows.
 
     Attributes
     ----------
@@ -52,9 +56,10 @@ class TableEncoder:
     [[-1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
 
-    def __init__(self, min_tasks: int = 2, max_levels: int = 20):
+    def __init__(self, min_tasks: int = 2, max_levels: int = 20, *, of_rows: bool = False):
         self.min_tasks = min_tasks
         self.max_levels = max_levels
+        self.of_rows = of_rows
 
     def fit(self, table: TaskTable) -> TableEncoder:
         """Learn means, scales and levels from the rows of a table."""
@@ -71,7 +76,7 @@ class TableEncoder:
             if kind == "category":
                 names += self._fit_levels(name, column)
             else:
-                names += self._fit_numbers(name, _numbers(column, name, table.ids), kind)
+                names += self._fit_numbers(name, self._numbers(column, name, table.ids), kind)
         self.names_out_ = tuple(names)
         return self
 
@@ -86,14 +91,11 @@ class TableEncoder:
         return [name, f"{name}={MISSING}"] if self.gaps_[name] else [name]
 
     def _fit_levels(self, name: str, column: np.ndarray) -> list[str]:
-        counts: dict[str, int] = {}
-        for level in _texts(column):
-            if level is not None:
-                counts[level] = counts.get(level, 0) + 1
+        counts = _counts(column)
         fewest = max(self.min_tasks, 0.002 * column.size) if len(counts) > self.max_levels else 0
         self.levels_[name] = tuple(sorted(v for v, n in counts.items() if n >= fewest))
         self.pooled_[name] = tuple(sorted(v for v, n in counts.items() if n < fewest))
-        self.gaps_[name] = None in column.tolist()
+        self.gaps_[name] = sum(counts.values()) < column.size
         extra = [OTHER] * bool(self.pooled_[name]) + [MISSING] * self.gaps_[name]
         return [f"{name}={level}" for level in [*self.levels_[name], *extra]]
 
@@ -111,12 +113,10 @@ class TableEncoder:
         table = table.align(self.columns_)
         unseen = self.unseen_levels(table)
         if unseen:
-            shown = "; ".join(
-                f"{name!r}: {', '.join(map(repr, levels[:5]))}{', ...' if len(levels) > 5 else ''}"
-                for name, levels in unseen.items()
-            )
+            shown = "; ".join(f"{name!r}: {_listed(levels)}" for name, levels in unseen.items())
+            what = "Columns" if self.of_rows else "Side columns"
             warnings.warn(
-                f"Side columns hold levels not seen in fit, encoded as all zero: {shown}.",
+                f"{what} hold levels not seen in fit, encoded as all zero: {shown}.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -127,20 +127,21 @@ class TableEncoder:
         return np.concatenate(blocks, axis=1)
 
     def _scaled(self, name: str, column: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        values = _numbers(column, name, ids)
+        values = self._numbers(column, name, ids)
         gap = np.isnan(values)
         filled = np.where(gap, self.means_[name], values)
-        if self.kinds_[name] == "number":
+        if self.kinds_[name] == "number" and not self.of_rows:
             filled = (filled - self.means_[name]) / self.scales_[name]
         return np.column_stack([filled, gap] if self.gaps_[name] else [filled]).astype(float)
 
     def _one_hot(self, name: str, column: np.ndarray, ids: np.ndarray) -> np.ndarray:
         place = self._places(name)
         width = len(set(place.values()))
+        codes, levels = _coded(column)
         # levels without a place go to an extra column, which is cut off
-        at = [place.get(level, width) for level in _texts(column)]
+        at = np.array([place.get(level, width) for level in levels], np.int64)
         out = np.zeros((column.size, width + 1))
-        out[np.arange(column.size), at] = 1.0
+        out[np.arange(column.size), at[codes]] = 1.0
         return out[:, :width]
 
     def _places(self, name: str) -> dict[str | None, int]:
@@ -152,17 +153,35 @@ class TableEncoder:
             place[None] = len(levels) + bool(pooled)
         return place
 
-    def unseen_levels(self, table: TaskTable) -> dict[str, list[str]]:
-        """Return for each categorical column the levels of a table that fit did not see."""
+    def unseen_levels(self, table: TaskTable) -> dict[str, dict[str, int]]:
+        """Return for each categorical column the levels that fit did not see, and how often."""
         out = {}
         for name, kind in self.kinds_.items():
             if kind == "category":
                 known = {*self.levels_[name], *self.pooled_[name]}
-                levels = dict.fromkeys(v for v in _texts(table.data[name]) if v is not None)
-                new = [level for level in levels if level not in known]
+                counts = _counts(table.data[name])
+                new = {level: count for level, count in counts.items() if level not in known}
                 if new:
                     out[name] = new
         return out
+
+    def _numbers(self, column: np.ndarray, name: str, ids: np.ndarray) -> np.ndarray:
+        """Return a column that was numeric in fit as floats with NaN for gaps."""
+        what = "Column" if self.of_rows else "Side column"
+        if column.dtype == object:
+            values: list[Any] = column.tolist()
+            text = next((v for v in values if isinstance(v, str)), None)
+            if text is not None:
+                raise DataError(
+                    f"{what} {name!r} held numbers in fit and holds text ({text!r}, ...) now."
+                )
+            return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+        column = column.astype(np.float64)
+        if np.isinf(column).any():
+            at = int(np.argmax(np.isinf(column)))
+            whose = f"Row {at + 1}" if self.of_rows else name_task(ids[at])
+            raise DataError(f"{whose} has infinity in {what.lower()} {name!r}.")
+        return column
 
 
 def _kind(column: np.ndarray) -> str:
@@ -173,25 +192,27 @@ def _kind(column: np.ndarray) -> str:
     return "boolean" if all(v is None or isinstance(v, bool) for v in column) else "category"
 
 
-def _numbers(column: np.ndarray, name: str, ids: np.ndarray) -> np.ndarray:
-    """Return a column that was numeric in fit as floats with NaN for gaps."""
-    if column.dtype == object:
-        values: list[Any] = column.tolist()
-        text = next((v for v in values if isinstance(v, str)), None)
-        if text is not None:
-            raise DataError(
-                f"Side column {name!r} held numbers in fit and holds text ({text!r}, ...) now."
-            )
-        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
-    column = column.astype(np.float64)
-    if np.isinf(column).any():
-        task_id = ids[int(np.argmax(np.isinf(column)))]
-        raise DataError(f"{name_task(task_id)} has infinity in side column {name!r}.")
-    return column
+def _coded(column: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
+    """Return codes (n,) of a categorical column and its levels as text, None for gaps.
+
+    Numbers are written as text; two levels may read the same.
+    """
+    codes, values = object_codes(column.tolist())
+    # NaN differs from itself, so that each gap of a numeric column would be a level
+    return codes, [None if v is None or v != v else level_name(v) for v in values]
 
 
-def _texts(column: np.ndarray) -> list[str | None]:
-    """Return a categorical column as text with None for gaps, numbers written as text."""
-    if column.dtype == object:
-        return [v if v is None or isinstance(v, str) else level_name(v) for v in column.tolist()]
-    return [None if v != v else level_name(v) for v in column.tolist()]
+def _counts(column: np.ndarray) -> dict[str, int]:
+    """Return how often each level of a categorical column occurs, gaps left out."""
+    codes, levels = _coded(column)
+    counts: dict[str, int] = {}
+    for level, count in zip(levels, np.bincount(codes, minlength=len(levels)), strict=True):
+        if level is not None:
+            counts[level] = counts.get(level, 0) + int(count)
+    return counts
+
+
+def _listed(levels: dict[str, int]) -> str:
+    """List the first five levels with their counts."""
+    shown = ", ".join(f"{level!r} ({count})" for level, count in list(levels.items())[:5])
+    return f"{shown}, ..." if len(levels) > 5 else shown

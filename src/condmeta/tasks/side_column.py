@@ -1,4 +1,4 @@
-"""One column of a side table: numbers, booleans, or text and categories."""
+"""One raw column: numbers, booleans, or text and categories."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from condmeta.tasks.numbers import NUMBERS, is_na
 _BOOLEANS = (bool, np.bool_)
 
 
-def type_column(values: Any, name: str) -> np.ndarray:
+def type_column(values: Any, name: str, what: str = "Side column") -> np.ndarray:
     """Return a column as float64 with NaN, bool, or object with None for gaps.
 
     Numbers become float64; booleans bool, or object if there are gaps; text and categories object.
+    Messages begin with `what`.
     """
     array = to_array(values) if is_series(values) else values
     if isinstance(array, np.ndarray):
         if array.ndim != 1:
-            raise DataError(f"Side column {name!r} must be 1-D, got shape {array.shape}.")
+            raise DataError(f"{what} {name!r} must be 1-D, got shape {array.shape}.")
         if array.dtype.kind in "fiu":
             return array.astype(np.float64)
         if array.dtype.kind == "b":
             return array.copy()
         if array.dtype.kind in "Mm":
-            raise _dates(name)
+            raise _dates(name, what)
         if array.dtype.kind == "c":
-            raise DataError(f"Side column {name!r} holds complex numbers; it must be real.")
+            raise DataError(f"{what} {name!r} holds complex numbers; it must be real.")
         array = array.tolist()
-    return _type_list(list(array), name)
+    return _type_list(list(array), name, what)
 
 
-def _type_list(values: list, name: str) -> np.ndarray:
+def _type_list(values: list, name: str, what: str) -> np.ndarray:
     """Type a list of Python values by what it holds."""
     plain = [None if is_na(v) else v for v in values]
     filled = [v for v in plain if v is not None]
@@ -53,19 +54,19 @@ def _type_list(values: list, name: str) -> np.ndarray:
         text = [None if v is None else str(v) for v in plain]
         return np.fromiter(text, dtype=object, count=len(text))
     if any(issubclass(kind, date | timedelta | np.datetime64 | np.timedelta64) for kind in kinds):
-        raise _dates(name)
+        raise _dates(name, what)
     odd = next((v for v in filled if not isinstance(v, (str, *NUMBERS))), None)
     if odd is not None:
         raise DataError(
-            f"Side column {name!r} holds objects (of type {type(odd).__name__}): it must hold "
+            f"{what} {name!r} holds objects (of type {type(odd).__name__}): it must hold "
             "numbers, booleans or text."
         )
-    raise DataError(f"Side column {name!r} mixes text and numbers: make it one of them.")
+    raise DataError(f"{what} {name!r} mixes text and numbers: make it one of them.")
 
 
-def _dates(name: str) -> DataError:
+def _dates(name: str, what: str) -> DataError:
     return DataError(
-        f"Side column {name!r} holds dates: turn it into a number, such as the days since a start."
+        f"{what} {name!r} holds dates: turn it into a number, such as the days since a start."
     )
 
 
@@ -74,4 +75,4 @@ def join_columns(first: np.ndarray, second: np.ndarray, name: str) -> np.ndarray
     if first.dtype == second.dtype and first.dtype != object:
         return np.concatenate([first, second])
     values: Sequence[Any] = [*first.tolist(), *second.tolist()]
-    return _type_list(list(values), name)
+    return _type_list(list(values), name, "Side column")

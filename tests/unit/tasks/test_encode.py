@@ -97,11 +97,12 @@ def test_unseen_levels_are_zero_and_reported_once():
     encoder = TableEncoder().fit(table(city=["Rome", "Bonn"], kind=["x", "y"]))
     new = TaskTable({"city": ["Oslo", "Rome"], "kind": ["z", "x"]}, [7, 8])
     state = dict(vars(encoder))
-    with pytest.warns(UserWarning, match="not seen in fit.*'city': 'Oslo'; 'kind': 'z'") as caught:
+    sentence = r"Side columns .* not seen in fit.*'city': 'Oslo' \(1\); 'kind': 'z' \(1\)\."
+    with pytest.warns(UserWarning, match=sentence) as caught:
         Phi = encoder.transform(new)
     assert len(caught) == 1
     assert Phi.tolist() == [[0, 0, 0, 0], [0, 1, 1, 0]]
-    assert encoder.unseen_levels(new) == {"city": ["Oslo"], "kind": ["z"]}
+    assert encoder.unseen_levels(new) == {"city": {"Oslo": 1}, "kind": {"z": 1}}
     assert vars(encoder) == state
 
 
@@ -126,3 +127,17 @@ def test_infinity_names_task_and_column():
 def test_a_table_without_columns_gives_no_features():
     empty = TaskTable({}, [1, 2])
     assert TableEncoder().fit(empty).transform(empty).shape == (2, 0)
+
+
+def test_rows_of_tasks_keep_their_units():
+    rows = table(x=[1.0, 3.0, None], city=["Rome", "Rome", None])
+    encoder = TableEncoder(of_rows=True).fit(rows)
+    assert encoder.names_out_ == ("x", "x=(missing)", "city=Rome", "city=(missing)")
+    assert encoder.transform(rows).tolist() == [[1, 0, 1, 0], [3, 0, 1, 0], [2, 1, 0, 1]]
+    new = TaskTable({"x": [1.0, 2.0], "city": ["Oslo", "Oslo"]}, [0, 1])
+    with pytest.warns(UserWarning, match=r"^Columns hold levels .*'city': 'Oslo' \(2\)\."):
+        encoder.transform(new)
+    with pytest.raises(DataError, match="Row 2 has infinity in column 'x'"):
+        TableEncoder(of_rows=True).fit(table(x=[1.0, np.inf]))
+    with pytest.raises(DataError, match=r"^Column 'x' held numbers in fit and holds text"):
+        encoder.transform(TaskTable({"x": ["big"], "city": ["Rome"]}, [0]))

@@ -1,0 +1,34 @@
+"""The calibration of intervals is part of the file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condmeta as cm
+from condmeta.persistence import read_card
+
+TASKS, FRESH = (
+    cm.environments.Circle(d=2, n=8)
+    .sample(60, random_state=0)
+    .split_tasks((40, 20), random_state=0)
+)
+
+
+@pytest.mark.parametrize("learner", [cm.ConditionalRidge(), cm.PooledRegressor(lam=1.0)])
+def test_intervals_survive_the_file(tmp_path, learner):
+    calibrated = cm.calibrate(learner, TASKS, shots=(0, 2))
+    calibrated.save(tmp_path / "m.condmeta")
+    again = cm.load(tmp_path / "m.condmeta")
+    assert isinstance(again, cm.Calibrated)
+    assert again.n_tasks_calibrated_ == {0: 40, 2: 40}
+    for tasks in (FRESH, TASKS):
+        for mine, theirs in zip(
+            again.predict_interval(tasks), calibrated.predict_interval(tasks), strict=True
+        ):
+            np.testing.assert_array_equal(mine, theirs)
+    support, query = FRESH.split_points(3, random_state=0)
+    mine = again.adapt(support).predict_interval(query)
+    np.testing.assert_array_equal(mine, calibrated.adapt(support).predict_interval(query))
+    again.update(TASKS[:1])
+    assert read_card(tmp_path / "m.condmeta")["tasks_calibrated"] == {"0": 40, "2": 40}
