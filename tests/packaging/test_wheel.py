@@ -27,6 +27,7 @@ model = cm.ConditionalSGDRegressor(lam=0.1).fit(X, [0, 1, 0, 2], task=list("aabb
 model.save("model.condmeta")
 again = cm.load("model.condmeta")
 assert (again.predict(X, task=list("aabb")) == model.predict(X, task=list("aabb"))).all()
+assert len(cm.datasets.load_flights()) == 100
 assert "pandas" not in sys.modules
 print(active_engine())
 """
@@ -73,8 +74,11 @@ def test_sdist_and_wheel_with_a_compiler(tmp_path):
     assert not [name for name in names if name.endswith((".mat", ".so")) or ".venv" in name]
     with zipfile.ZipFile(built[".whl"]) as wheel:
         files = wheel.namelist()
+        bundled = [f for f in wheel.infolist() if "datasets/bundled/" in f.filename]
     assert any("native/_core" in name for name in files)
     assert "condmeta/py.typed" in files
+    assert {Path(f.filename).name for f in bundled} >= {"flights.csv.gz", "airports.csv", "LICENSE"}
+    assert sum(f.compress_size for f in bundled) <= 200_000
     assert not [name for name in files if name.endswith((".cpp", ".h"))]
     assert use_in_clean_environment(built[".whl"], tmp_path) == "native"
 

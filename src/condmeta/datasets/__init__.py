@@ -1,12 +1,27 @@
-"""The real data sets of the paper, as `TaskSet`s: found on disk, or downloaded once and checked.
+"""Real data sets, as `TaskSet`s: one is bundled, some arrive in packages, two are downloaded.
 
-They carry no licence, so the package does not contain them. `load_lenk` and `load_schools` look
-for a file in this order: ``path=``; the flat folder named by the environment variable
-``CONDMETA_DATA``, which is never written to; the user's cache; and if it is nowhere they download
-it into the cache (``pip install "condmeta[data]"``).
+- `load_flights` reads a sample of flights that is part of condmeta (CC0) and needs nothing else.
+- `load_planes`, `load_wages`, `load_hsb82`, `load_exam` and `load_growth` read what other packages
+  hold; where one is absent, the error names the ``pip install``.
+- `load_lenk` and `load_schools`, of the paper, carry no licence, so no package contains them. They
+  look for a file in this order: ``path=``; the flat folder named by the environment variable
+  ``CONDMETA_DATA``, which is never written to; the user's cache; and if it is nowhere they download
+  it into the cache (``pip install "condmeta[data]"``).
 """
 
+from condmeta.datasets.flights import load_flights, load_planes
 from condmeta.datasets.lenk import load_lenk
+from condmeta.datasets.pupils import load_exam, load_growth, load_hsb82
 from condmeta.datasets.schools import load_schools
+from condmeta.datasets.wages import load_wages
 
-__all__ = ["load_lenk", "load_schools"]
+__all__ = [
+    "load_exam",
+    "load_flights",
+    "load_growth",
+    "load_hsb82",
+    "load_lenk",
+    "load_planes",
+    "load_schools",
+    "load_wages",
+]

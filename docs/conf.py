@@ -1,0 +1,81 @@
+"""The site: `make docs` builds it into docs/_build/html; warnings are errors, and no page asks the network."""
+
+import sys
+from pathlib import Path
+
+import condmeta
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+project = "condmeta"
+author = "The condmeta developers"
+copyright = "The condmeta developers, BSD-3-Clause"
+version = release = condmeta.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+
+# Markdown: the pages are read on the site and as they are.
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+# Reference: one page for each public name, methods of scikit-learn's own left out.
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings say the types
+numpydoc_show_class_members = False  # the template lists them
+numpydoc_xref_param_type = False
+
+# Gallery: every script is run, and its figures become pictures.
+sphinx_gallery_conf = {
+    "examples_dirs": str(HERE.parent / "examples" / "gallery"),
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/\w+\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,  # that page loads scripts from elsewhere
+    "min_reported_time": 1e9,
+    "remove_config_comments": True,
+    "copyfile_regex": "",
+}
+
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = "condmeta"
+html_static_path = ["_static"]
+html_css_files = ["condmeta.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "condmeta"},
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "header_links_before_dropdown": 6,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"**": ["sidebar-nav-bs"]}
+
+
+def skip_foreign(app, what, name, member, skip, options):
+    """Leave out what comes from scikit-learn and Python: it is documented there."""
+    home = getattr(member, "__module__", None) or ""
+    request = name.startswith("set_") and name.endswith("_request")
+    foreign = callable(member) and not home.startswith("condmeta")
+    return True if request or foreign else None
+
+
+def setup(app):
+    """Connect the filter of members."""
+    app.connect("autodoc-skip-member", skip_foreign)

@@ -1,0 +1,6 @@
+"""
+A first model
+=============
+"""
+import matplotlib.pyplot as plt
+plt.plot([1,2,3])
