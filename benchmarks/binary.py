@@ -221,6 +221,6 @@ def main() -> list[dict]:
                 rows.append(row(what, f"{ours.mean():.4f}", f"{peer.mean():.4f}", verdict,
                                 f"peer: {best}"))  # fmt: skip
             off, noise = calibration(labels, said[OURS[0]], at)
-            rows.append(row(f"{title}, {points} points: calibration", f"{off:.3f}",
-                            f"{noise:.3f}", no_goal(off / noise), "peer: binomial noise of a share"))  # fmt: skip
+            rows.append(row(f"{title}, {points} points: calibration", f"{off:.3f}", f"{noise:.3f}",
+                            no_goal(off / noise), "peer: binomial noise of a share"))  # fmt: skip
     return rows
