@@ -23,6 +23,7 @@ import condmeta as cm
 from benchmarks.accuracy.design import Design, codes_of, slices
 from benchmarks.accuracy.problem import Problem, split
 from benchmarks.common import no_goal, row
+from benchmarks.ridge import verdict
 from condmeta.datasets.packages import read_mlmrev
 from condmeta.environments import Clusters
 from condmeta.tasks import TaskSet, TaskTable
@@ -210,16 +211,8 @@ def main() -> list[dict]:
             peer = found[best][:, at]
             for name in OURS:
                 ours = found[name][:, at]
-                above = 100 * (ours.mean() / peer.mean() - 1)
-                slack = 200 * (ours - peer).std(ddof=1) / np.sqrt(splits) / peer.mean()
-                verdict = {
-                    "ratio": f"{above:+.2f} %",
-                    "goal": f"<= 1 % + {slack:.2f} %",
-                    "met": bool(above <= 1 + slack),
-                }
                 what = f"{title}, {points} points: {name}"
-                rows.append(row(what, f"{ours.mean():.4f}", f"{peer.mean():.4f}", verdict,
-                                f"peer: {best}"))  # fmt: skip
+                rows.append(verdict(what, ours, peer, 1.0, f"peer: {best}"))
             off, noise = calibration(labels, said[OURS[0]], at)
             rows.append(row(f"{title}, {points} points: calibration", f"{off:.3f}", f"{noise:.3f}",
                             no_goal(off / noise), "peer: binomial noise of a share"))  # fmt: skip

@@ -57,7 +57,7 @@ def choice(name: str, inputs: str) -> dict:
             ]
         )
     best = np.array(fixed)[:, np.mean(fixed, axis=0).argmin()]
-    return _verdict(f"{name}, {inputs} inputs", np.array(ours), best, 1.0, "peer: best setting")
+    return verdict(f"{name}, {inputs} inputs", np.array(ours), best, 1.0, "peer: best setting")
 
 
 def noise(train: int) -> dict:
@@ -72,10 +72,11 @@ def noise(train: int) -> dict:
         ours.append(error(cm.ConditionalRidge(Identity(), **PLAIN), *with_noise))
         none.append(error(cm.ConditionalRidge(None, **PLAIN), known, support, query))
     what = f"noise as side information, T = {train}"
-    return _verdict(what, np.array(ours), np.array(none), 2.0, "peer: none")
+    return verdict(what, np.array(ours), np.array(none), 2.0, "peer: none")
 
 
-def _verdict(what: str, ours, peer, percent: float, note: str) -> dict:
+def verdict(what: str, ours, peer, percent: float, note: str) -> dict:
+    """Return a row that says how far the mean of `ours` is above that of `peer`, in percent."""
     slack = 2 * (ours - peer).std(ddof=1) / np.sqrt(len(ours)) / peer.mean() * 100
     above = 100 * (ours.mean() / peer.mean() - 1)
     verdict = {
