@@ -115,7 +115,7 @@ def test_an_error_of_the_data_is_one_sentence(call, monkeypatch):
 
     monkeypatch.setitem(PANELS, "lenk", PANELS["lenk"]._replace(source=fail))
     done = call("reproduce", "lenk")
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert done.stderr == ("Error: lenk_data.mat could not be downloaded. Check the network.\n")
     shown = call("reproduce", "lenk", "--debug")
     assert isinstance(shown.exception, ConnectionError)
@@ -123,7 +123,7 @@ def test_an_error_of_the_data_is_one_sentence(call, monkeypatch):
 
 def test_a_wrong_number_is_an_error_of_the_data(call):
     done = call("reproduce", "circle", "--noise", -1)
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "The 'noise' parameter of Readings must be" in done.stderr
 
 

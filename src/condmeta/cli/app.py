@@ -5,19 +5,33 @@ from __future__ import annotations
 import click
 
 import condmeta
+from condmeta.cli.adapt_command import adapt_command
+from condmeta.cli.fit_command import fit_command
+from condmeta.cli.inspect_command import inspect_command
+from condmeta.cli.predict_command import predict_command
 from condmeta.cli.reproduce_command import reproduce_command
+from condmeta.cli.update_command import update_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(condmeta.__version__, prog_name="condmeta")
 def app() -> None:
-    """Give every small task a good model: conditional meta-learning."""
+    """Give every small task a good model: conditional meta-learning.
+
+    \b
+    condmeta fit sales.csv --task store --target sold -o stores.condmeta
+    condmeta predict stores.condmeta tomorrow.csv -o predicted.csv
+
+    Tables are CSV, Parquet or Feather files, or - for a pipe.
+    """
 
 
-@app.command("versions")
+@app.command("versions", short_help="Versions of condmeta and its packages.")
 def versions_command() -> None:
     """Show the versions of condmeta, its engine and the packages it works with."""
     condmeta.show_versions()
 
 
+for command in (fit_command, predict_command, adapt_command, update_command, inspect_command):
+    app.add_command(command)
 app.add_command(reproduce_command)

@@ -52,7 +52,7 @@ def reading_options(command):
     return command
 
 
-@click.command("reproduce")
+@click.command("reproduce", short_help="The paper's experiments, with a report.")
 @click.argument("names", nargs=-1, type=click.Choice(["all", *NAMES]), metavar="[NAMES]...")
 @click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--inner", type=click.Choice(["online", "batch"]), default="online",

@@ -2,14 +2,18 @@
 
 from condmeta.files.columns import check_columns
 from condmeta.files.dialect import CsvOptions
-from condmeta.files.reader import read_batches, read_table
-from condmeta.files.writer import check_output, write_table
+from condmeta.files.reader import as_text, read_batches, read_table
+from condmeta.files.source import no_file
+from condmeta.files.writer import check_output, write_parts, write_table
 
 __all__ = [
     "CsvOptions",
+    "as_text",
     "check_columns",
     "check_output",
+    "no_file",
     "read_batches",
     "read_table",
+    "write_parts",
     "write_table",
 ]

@@ -13,7 +13,7 @@ _DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(\D
 
 
 def check_columns(table: Any, names: Iterable[str], text: Collection[str] = ()) -> None:
-    """Refuse text columns of a PyArrow table that are numbers or dates for the most part.
+    """Refuse columns of a PyArrow table that are dates, or text that is numbers for the most part.
 
     As categories they would tell a learner nothing, and nobody would notice. Columns in `text`
     are meant as text.
@@ -29,6 +29,8 @@ in row 3: mend that, leave the cell empty if the value is missing, or say --text
     types = arrow.load("pyarrow.types")
     for name in names:
         column = table.column(name)
+        if types.is_temporal(column.type) and name not in text:
+            raise _dates(name, column.drop_null().slice(0, 1))
         is_text = types.is_string(column.type) or types.is_large_string(column.type)
         if is_text and name not in text:
             _check(column, name)
@@ -52,7 +54,13 @@ def _check(column: Any, name: str) -> None:
         )
     first = column.drop_null().slice(0, 1000)
     if compute.all(compute.match_substring_regex(first, _DATE)).as_py():
-        raise DataError(
-            f"Column {name!r} holds dates ({first[0].as_py()!r}, ...): make a number of it, such "
-            f"as the days since a start, or leave it out with --exclude {name}."
-        )
+        raise _dates(name, first)
+
+
+def _dates(name: str, first: Any) -> DataError:
+    shown = f" ({first[0].as_py()}, ...)" if len(first) else ""
+    return DataError(
+        f"Column {name!r} holds dates{shown}: make a number of it, such as the days since a start, "
+        f"leave it out with --exclude {name}, or let it be the order of rows with --order {name} "
+        "where a command has that."
+    )

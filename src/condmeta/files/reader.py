@@ -16,7 +16,11 @@ _PART = 1 << 18  # rows of a part of a Parquet or Feather file
 
 
 def read_table(
-    path: str | os.PathLike, *, text: Collection[str] = (), csv: CsvOptions | None = None
+    path: str | os.PathLike,
+    *,
+    text: Collection[str] = (),
+    csv: CsvOptions | None = None,
+    keep_types: bool = False,
 ) -> Any:
     """Return a CSV, Parquet or Feather file as a PyArrow table; "-" is standard input.
 
@@ -32,6 +36,8 @@ def read_table(
         a Parquet file is the 7 of a CSV file, and 007 is not. Those that are absent do not matter.
     csv : CsvOptions, optional
         Delimiter, decimal sign and encoding of CSV.
+    keep_types : bool
+        Whether Parquet and Feather keep the types of those columns; `as_text` comes later then.
 
     Examples
     --------
@@ -49,11 +55,15 @@ def read_table(
         table = _read_typed(source)
     if table.num_rows == 0:
         raise DataError(f"{source.name} has column names but no rows.")
-    return _named(_as_text(table, text), source.name)
+    return _named(table if keep_types else as_text(table, text), source.name)
 
 
 def read_batches(
-    path: str | os.PathLike, *, text: Collection[str] = (), csv: CsvOptions | None = None
+    path: str | os.PathLike,
+    *,
+    text: Collection[str] = (),
+    csv: CsvOptions | None = None,
+    keep_types: bool = False,
 ) -> Iterator[Any]:
     """Yield the rows of a file as PyArrow tables, for files that do not fit into memory.
 
@@ -66,7 +76,7 @@ def read_batches(
         parts = _typed_parts(source)
     for part in parts:
         empty = False
-        yield _named(_as_text(part, text), source.name)
+        yield _named(part if keep_types else as_text(part, text), source.name)
     if empty:
         raise DataError(f"{source.name} has column names but no rows.")
 
@@ -114,8 +124,8 @@ def _named(table: Any, name: str) -> Any:
     return table
 
 
-def _as_text(table: Any, text: Collection[str]) -> Any:
-    """Write numbers and dates of the named columns as text."""
+def as_text(table: Any, text: Collection[str]) -> Any:
+    """Return a table with numbers and dates of the named columns written as text."""
     pa, types = arrow.load(), arrow.load("pyarrow.types")
     compute = arrow.load("pyarrow.compute")
     for j, field in enumerate(table.schema):

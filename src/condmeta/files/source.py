@@ -51,7 +51,7 @@ class Source:
                 raise DataError(f"{self.name} is a folder: name one file in it.")
             file = open(path, "rb")  # noqa: SIM115  (a pipe stays open)
         except FileNotFoundError:
-            raise DataError(f"There is no file {self.name}{_nearest(path)}.") from None
+            raise no_file(path) from None
         except PermissionError:
             raise DataError(
                 f"{self.name} may not be read by this user: ask for the right to, or copy it."
@@ -124,14 +124,16 @@ class _Joined(io.RawIOBase):
         return b"".join(out)
 
 
-def _nearest(path: str) -> str:
-    """Suggest a file of the same folder whose name is close; else say where it was looked for."""
+def no_file(path: str | os.PathLike) -> DataError:
+    """Say that there is no such file, and which of the same folder has a name close to it."""
+    path = os.fspath(path)
     folder, name = os.path.split(path)
     try:
         names = os.listdir(folder or ".")
     except OSError:
-        return f": the folder '{folder}' does not exist"
+        return DataError(f"There is no file '{path}': the folder '{folder}' does not exist.")
     close = get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
-        return f": did you mean '{os.path.join(folder, close[0])}'?"[:-1]
-    return f" in the folder '{os.path.abspath(folder or '.')}'"
+        near = os.path.join(folder, close[0])
+        return DataError(f"There is no file '{path}': did you mean '{near}'?")
+    return DataError(f"There is no file '{path}' in the folder '{os.path.abspath(folder or '.')}'.")

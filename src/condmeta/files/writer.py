@@ -6,6 +6,8 @@ import csv
 import io
 import os
 import sys
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any, BinaryIO
 
 from condmeta.errors import DataError
@@ -49,38 +51,71 @@ def write_table(table: Any, path: str | os.PathLike) -> None:
     "007",1
     "a, b",
     """
+    write_parts(iter([table]), path)
+
+
+def write_parts(tables: Iterator[Any], path: str | os.PathLike) -> None:
+    """Write PyArrow tables of the same columns one after the other, as `write_table` does."""
     kind = check_output(path)
+    writer = {"parquet": _write_parquet, "feather": _write_feather}.get(kind)
+    if writer is None:
+
+        def writer(tables, file):
+            _write_csv(tables, file, "\t" if kind == "tsv" else ",")
+
     if os.fspath(path) == "-":
-        text = io.BytesIO()
-        _write(table, text, kind)
-        buffer = getattr(sys.stdout, "buffer", None)
-        if buffer is None:
-            sys.stdout.write(text.getvalue().decode())
-        else:
-            sys.stdout.flush()
-            buffer.write(text.getvalue())
-            buffer.flush()
-        return
-    write_atomically(path, lambda file: _write(table, file, kind))
-
-
-def _write(table: Any, file: BinaryIO, kind: str) -> None:
-    if kind == "parquet":
-        arrow.load("pyarrow.parquet").write_table(table, file)
-    elif kind == "feather":
-        arrow.load("pyarrow.feather").write_feather(table, file, compression="lz4")
+        writer(tables, _standard_output())
     else:
-        _write_csv(table, file, "\t" if kind == "tsv" else ",")
+        write_atomically(path, lambda file: writer(tables, file))
 
 
-def _write_csv(table: Any, file: BinaryIO, delimiter: str) -> None:
-    header = io.StringIO()
-    csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(table.column_names)
-    file.write(header.getvalue().encode())
-    writer = arrow.load("pyarrow.csv")
-    style = "needed" if _needs_quotes(table, delimiter) else "none"
-    options = writer.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=style)
-    writer.write_csv(_plain(table), file, options)
+def _standard_output() -> Any:
+    sys.stdout.flush()
+    return getattr(sys.stdout, "buffer", None) or _Texts()
+
+
+class _Texts(io.RawIOBase):
+    """Standard output that takes text only, as in notebooks and doctests."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        sys.stdout.write(bytes(data).decode())
+        return len(data)
+
+
+def _write_parquet(tables: Iterator[Any], file: BinaryIO) -> None:
+    first = next(tables)
+    with arrow.load("pyarrow.parquet").ParquetWriter(file, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table.cast(first.schema))
+
+
+def _write_feather(tables: Iterator[Any], file: BinaryIO) -> None:
+    ipc, first = arrow.load("pyarrow.ipc"), next(tables)
+    options = ipc.IpcWriteOptions(compression="lz4", unify_dictionaries=True)
+    with ipc.new_file(file, first.schema, options=options) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table.cast(first.schema))
+
+
+def _write_csv(tables: Iterator[Any], file: BinaryIO, delimiter: str) -> None:
+    writer, header = arrow.load("pyarrow.csv"), io.StringIO()
+    for number, table in enumerate(tables):
+        table = _plain(table)
+        if number == 0:
+            names = csv.writer(header, delimiter=delimiter, lineterminator="\n")
+            names.writerow(table.column_names)
+            file.write(header.getvalue().encode())
+        style = "needed" if _needs_quotes(table, delimiter) else "none"
+        options = writer.WriteOptions(
+            include_header=False, delimiter=delimiter, quoting_style=style
+        )
+        text = io.BytesIO()  # pyarrow would close the file
+        writer.write_csv(table, text, options)
+        file.write(text.getvalue())
+    file.flush()
 
 
 def _needs_quotes(table: Any, delimiter: str) -> bool:

@@ -226,6 +226,10 @@ class TableModel:
         self.n_rows_ += len(tasks.X)
         return self
 
+    def n_points(self, frame: Any) -> np.ndarray:
+        """Return for each row how many points of its task the model knows (N,); 0 is a new task."""
+        return self.learner_.n_points(self._read(frame, None, labelled=False))
+
     def coef_frame(self, wide: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
         return self.learner_.coef_frame(wide)

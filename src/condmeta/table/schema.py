@@ -33,13 +33,14 @@ class Schema:
         Numbers as they are, booleans 0 and 1, categories one-hot.
     classes : list or None
         The two values of a target that has two.
-    side_columns : list of str
-        Columns of the side information that the model reads.
+    side_columns, side_text : list of str
+        Columns of the side information that the model reads, and those of them that are text.
     """
 
     def __init__(self, columns: Columns, missing: str, side_key: Any):
         self.columns, self.missing, self.side_key = columns, missing, side_key
         self.side_columns: list[str] = []
+        self.side_text: list[str] = []
 
     def learn(self, frame: Any, classifier: bool | None) -> Schema:
         """Learn kinds, levels and classes from the rows of a table."""
@@ -58,6 +59,14 @@ class Schema:
     def feature_names(self) -> list[str]:
         """Names of the encoded features."""
         return list(self.encoder.names_out_)
+
+    @property
+    def text(self) -> list[str]:
+        """Columns of a table that are names and not numbers, whatever they look like in a file."""
+        names = [name for name, kind in self.encoder.kinds_.items() if kind == "category"]
+        if self.classes is not None and isinstance(self.classes[0], str):
+            names.append(self.columns.target)
+        return [*self.columns.task, *names, *self.side_text]
 
     def _rows(self, frame: Any) -> TaskTable:
         rows = read_rows(frame, self.columns.features)
@@ -90,6 +99,8 @@ class Schema:
             self.side_columns = wanted
             table = self._pick(table) if wanted else table
         self.side_columns = [] if table is None else list(table.columns)
+        kinds = {} if table is None else table.data
+        self.side_text = [name for name, column in kinds.items() if _is_text(column)]
         return table
 
     def side(self, frame: Any, side_table: Any) -> TaskTable | None:
@@ -157,6 +168,10 @@ class Schema:
             "side_from": "columns" if self.columns.side else "table" if self.side_columns else None,
             "missing": self.missing,
         }
+
+
+def _is_text(column: np.ndarray) -> bool:
+    return column.dtype == object and any(isinstance(value, str) for value in column)
 
 
 persistence.register(Columns, export=Columns._asdict, restore=lambda cls, parts: cls(**parts))

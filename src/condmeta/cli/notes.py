@@ -1,0 +1,50 @@
+"""What a command says beside its answer: notes and progress, on standard error."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+
+@contextmanager
+def tell_notes(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Give a function that tells a note; warnings of condmeta are told as notes too, each once."""
+    told: set[str] = set()
+
+    def tell(text: str) -> None:
+        if not quiet and text not in told:
+            told.add(text)
+            click.echo(text, err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: tell(f"Note: {message}")
+        yield tell
+
+
+@contextmanager
+def tell_work(text: str, quiet: bool) -> Iterator[None]:
+    """Show at a terminal that work goes on, and nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Write a number with its noun.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(12000, "row")
+    ('1 row', '12,000 rows')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,340 @@
+"""The commands on files: from a CSV to answers, pipes, exit codes, one sentence for each fault."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import condmeta as cm
+from condmeta.cli.app import app
+from condmeta.cli.fit_command import LEARNERS
+
+
+def draw(n_tasks=30, n=6):
+    rng = np.random.default_rng(0)
+    stores = pd.DataFrame(
+        {
+            "store": [f"{t:03d}" for t in range(n_tasks)],
+            "size": rng.normal(size=n_tasks).round(3),
+            "region": rng.choice(["north", "south"], n_tasks),
+        }
+    )
+    task = np.repeat(np.arange(n_tasks), n)
+    sales = pd.DataFrame({"store": stores["store"].to_numpy()[task]})
+    sales["price"] = rng.normal(size=task.size).round(3)
+    sales["city"] = rng.choice(["Bonn", "Kiel"], task.size)
+    noise = 0.1 * rng.normal(size=task.size)
+    sales["sold"] = ((1 + 2 * stores["size"].to_numpy()[task]) * sales["price"] + noise).round(3)
+    return sales, stores
+
+
+SALES, STORES = draw()
+NEW = ["028", "029"]  # not among the tasks of the fit
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with tables, and a model of the tasks that are not in NEW."""
+    folder = tmp_path_factory.mktemp("tables")
+    SALES[~SALES["store"].isin(NEW)].to_csv(folder / "sales.csv", index=False)
+    SALES[SALES["store"].isin([*NEW, "000"])].to_csv(folder / "new.csv", index=False)
+    STORES.to_csv(folder / "stores.csv", index=False, sep=";", decimal=",")
+    words = ["--task", "store", "--target", "sold", "-o", "m.condmeta"]
+    done = run(folder, "fit", "sales.csv", *words, "--side", "size", "--side-table", "stores.csv")
+    assert done.exit_code == 0, done.output
+    assert "ConditionalRidge of sold: 28 tasks, 168 rows, 2 feature columns" in done.stderr
+    assert done.stdout == ""
+    return folder
+
+
+def run(folder, *words, stdin=None):
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        return CliRunner().invoke(app, [str(word) for word in words], input=stdin)
+    finally:
+        os.chdir(before)
+
+
+def fit(folder, table, *words, out="x.condmeta"):
+    where = ["--task", "store", "--target", "sold", "-o", out]
+    return run(folder, "fit", table, *where, *words)
+
+
+def read(text):
+    return pd.read_csv(io.StringIO(text), dtype={"store": str})
+
+
+def test_predict_known_new_and_zero_point_tasks(folder):
+    done = run(folder, "predict", "m.condmeta", "new.csv")
+    assert done.exit_code == 0, done.output
+    answer = read(done.stdout)
+    rows = pd.read_csv(folder / "new.csv", dtype={"store": str})
+    pd.testing.assert_frame_equal(answer[rows.columns.tolist()], rows)
+    assert answer.columns.tolist()[-3:] == ["prediction", "points", "kind"]
+    assert (answer["kind"] == np.where(rows["store"] == "000", "known", "new")).all()
+    model = cm.load(folder / "m.condmeta")
+    np.testing.assert_allclose(answer["prediction"], model.predict(rows), rtol=1e-12)
+    assert np.abs(answer["prediction"] - rows["sold"]).mean() < 0.4
+
+
+def test_adapt_gives_coefficients_and_leaves_the_model(folder):
+    before = (folder / "m.condmeta").read_bytes()
+    words = ["m.condmeta", "new.csv", "--side-table", "stores.csv", "-o", "coef.csv"]
+    done = run(folder, "adapt", *words)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "Coefficients of 3 tasks: coef.csv" in done.stderr
+    table = read((folder / "coef.csv").read_text())
+    names = ["store", "n", "(intercept)", "price", "city=Bonn", "city=Kiel"]
+    assert table.columns.tolist() == names
+    slopes = 1 + 2 * STORES.set_index("store")["size"]
+    np.testing.assert_allclose(table["price"], slopes[table["store"]], atol=0.25)
+    assert (folder / "m.condmeta").read_bytes() == before
+
+
+def test_update_then_inspect_two_models(folder):
+    words = ["m.condmeta", "new.csv", "--side-table", "stores.csv", "-o", "m2.condmeta"]
+    done = run(folder, "update", *words)
+    assert done.exit_code == 0, done.output
+    assert "18 rows added: 1 known task, 2 new tasks. m2.condmeta" in done.stderr
+    found = json.loads(run(folder, "inspect", "m.condmeta", "m2.condmeta", "--json").stdout)
+    assert not found["same"]
+    assert found["sizes"] == {"rows": [168, 186]}
+    assert found["tasks"]["in_both"] == 30
+    assert found["coefficients"]["tasks_that_differ"] == 3
+    assert {row["task"] for row in found["coefficients"]["furthest"]} == {"000", *NEW}
+    one, two = (
+        cm.load(folder / name).coef_frame(wide=True) for name in ("m.condmeta", "m2.condmeta")
+    )
+    apart = np.abs(one.to_pandas().iloc[:, 2:] - two.to_pandas().iloc[:, 2:]).to_numpy()
+    assert found["coefficients"]["largest"] == pytest.approx(apart.max(), rel=1e-9)
+    same = run(folder, "inspect", "m.condmeta", "m.condmeta")
+    assert "same" in same.stdout
+    assert "True" in same.stdout
+    done = run(folder, "predict", "m2.condmeta", "new.csv")
+    assert set(read(done.stdout)["kind"]) == {"known"}
+
+
+def test_update_in_place(folder):
+    (folder / "own.condmeta").write_bytes((folder / "m.condmeta").read_bytes())
+    done = run(folder, "update", "own.condmeta", "new.csv", "--quiet")
+    assert (done.exit_code, done.output) == (0, "")
+    assert cm.load(folder / "own.condmeta").n_rows_ == 186
+    assert fit(folder, "sales.csv", "--share").exit_code == 0
+    done = run(folder, "update", "x.condmeta", "sales.csv")
+    assert done.exit_code == 1
+    assert "resume=True" in done.stderr
+
+
+def test_inspect_shows_the_card(folder):
+    text = run(folder, "inspect", "m.condmeta").stdout
+    for part in ("ConditionalRidge", "city", "levels Bonn, Kiel", "rows", "168", "side columns"):
+        assert part in text
+    card = json.loads(run(folder, "inspect", "m.condmeta", "--json").stdout)
+    assert card["bytes"] == (folder / "m.condmeta").stat().st_size
+    assert card["schema"]["task"] == ["store"]
+    assert card["class"] == "TableModel"
+
+
+def test_inspect_compares_other_learners(folder):
+    arrays = cm.PooledRegressor(lam=1.0).fit([[0.0], [1.0]], [0.0, 1.0])
+    arrays.save(folder / "arrays.condmeta")
+    found = json.loads(run(folder, "inspect", "m.condmeta", "arrays.condmeta", "--json").stdout)
+    assert found["class"] == {"learner": ["ConditionalRidge", "PooledRegressor"]}
+    assert found["columns"]["price"] == ["number", None]
+    done = run(folder, "predict", "arrays.condmeta", "new.csv")
+    assert done.exit_code == 1
+    assert "holds a PooledRegressor of arrays, which knows no columns" in done.stderr
+
+
+def test_intervals(folder):
+    assert fit(folder, "sales.csv", "--intervals", out="i.condmeta").exit_code == 0
+    done = run(folder, "predict", "i.condmeta", "new.csv", "--coverage", 0.8)
+    answer = read(done.stdout)
+    assert (answer["lower"] < answer["prediction"]).all()
+    assert (answer["prediction"] < answer["upper"]).all()
+    done = run(folder, "predict", "m.condmeta", "new.csv", "--coverage", 0.8)
+    assert done.exit_code == 1
+    assert "no intervals: fit it with intervals=True (--intervals)" in done.stderr
+    assert run(folder, "predict", "i.condmeta", "new.csv", "--coverage", 2).exit_code == 2
+
+
+def test_two_classes(folder):
+    yes = SALES.assign(sold=np.where(SALES["sold"] > 0, "yes", "no"))
+    yes.to_csv(folder / "yes.csv", index=False)
+    for learner in ([], ["--learner", "pooled"]):
+        done = fit(folder, "yes.csv", *learner, out="y.condmeta")
+        assert done.exit_code == 0, done.output
+    assert "PooledClassifier" in done.stderr
+    fit(folder, "yes.csv", out="y.condmeta")
+    answer = read(run(folder, "predict", "y.condmeta", "yes.csv").stdout)
+    likely = np.where(answer["probability"] > 0.5, "yes", "no")
+    assert (answer["prediction"] == likely).all()
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_typed_files_and_ids_that_are_numbers(folder, suffix):
+    """17 of a Parquet file is the 17 of a CSV file; answers keep the types of the table."""
+    typed = SALES.assign(store=SALES["store"].astype(int) + 100)
+    write = {"parquet": typed.to_parquet, "feather": typed.to_feather}[suffix]
+    write(folder / f"t.{suffix}")
+    STORES.assign(store=STORES["store"].astype(int) + 100).to_csv(folder / "ints.csv", index=False)
+    done = fit(folder, f"t.{suffix}", "--side-table", "ints.csv", out="t.condmeta")
+    assert done.exit_code == 0, done.output
+    for name, out in (("predict", f"p.{suffix}"), ("adapt", f"a.{suffix}")):
+        words = ["t.condmeta", f"t.{suffix}", "-o", out]
+        words += ["--side-table", "ints.csv"] if name == "adapt" else []
+        assert run(folder, name, *words).exit_code == 0
+        found = getattr(pd, f"read_{suffix}")(folder / out)
+        assert found["store"].dtype == np.int64
+    typed.to_csv(folder / "t.csv", index=False)
+    answer = read(run(folder, "predict", "t.condmeta", "t.csv").stdout)
+    assert set(answer["kind"]) == {"known"}
+
+
+def test_chunks_give_what_the_whole_gives(folder):
+    found = []
+    for words in ([], ["--chunks"]):
+        done = fit(folder, "sales.csv", "--side-table", "stores.csv", *words, out="c.condmeta")
+        assert done.exit_code == 0, done.output
+        done = run(folder, "predict", "c.condmeta", "sales.csv", *words, "-o", "p.parquet")
+        assert done.exit_code == 0, done.output
+        found.append(pd.read_parquet(folder / "p.parquet")["prediction"])
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_pipes_through_real_processes(folder):
+    """Standard input to standard output, nothing else on it."""
+    command = [sys.executable, "-c", "from condmeta.cli import main; main()"]
+    done = subprocess.run(
+        [*command, "predict", "m.condmeta", "-", "-o", "-"], cwd=folder, check=True,
+        input=(folder / "new.csv").read_bytes(), capture_output=True,
+    )  # fmt: skip
+    assert len(read(done.stdout.decode())) == 18
+    assert done.stderr == b""
+    done = subprocess.run(
+        [*command, "predict", "m.condmeta", "none.csv"], cwd=folder, capture_output=True
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_help_loads_nothing_heavy():
+    for name in ("fit", "predict", "adapt", "update", "inspect"):
+        done = CliRunner().invoke(app, [name, "--help"])
+        assert done.exit_code == 0
+        assert "condmeta " + name in done.output
+        assert "Exit codes" in done.output
+    code = (
+        "import sys\nfrom condmeta.cli.app import app\n"
+        "heavy = {'sklearn', 'scipy', 'pyarrow', 'pandas', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_learners_exist():
+    for numbers, classes in LEARNERS.values():
+        assert all(hasattr(cm, name) for name in (numbers, classes) if name)
+
+
+BAD = {
+    "missing ids": ("store,sold,x\na,1,2\n,2,3\n,4,5\n", "in 2 of 3 rows, first in row 2"),
+    "missing features": ("store,sold,x\na,1,\nb,2,3\nb,4,5\n", "'x' 1. Fill them"),
+    "text target": ("store,sold,x\na,u,1\nb,v,2\nb,w,2\n", "'sold' .* has 3 values"),
+    "dates": ("store,sold,x\na,1,2024-01-01\nb,2,2024-01-02\n", "holds dates .*--exclude x"),
+    "mixed": ("store,sold,x\na,1,1\nb,2,2\nb,3,?\n", r"text in 1 of 3 rows, first '\?' in row 3"),
+    "empty": ("", "is empty"),
+    "header": ("store,sold,x\n", "no rows"),
+    "twins": ("store,sold,x,x\na,1,2,3\n", "'x' occurs 2 times"),
+    "only roles": ("store,sold\na,1\nb,2\n", "No column is left to be a feature"),
+    "no column": ("shop,sold,x\na,1,2\n", r"Column 'store' \(task\) is not in the table"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_tables_are_one_sentence_and_code_1(folder, name):
+    content, sentence = BAD[name]
+    (folder / "bad.csv").write_text(content)
+    done = fit(folder, "bad.csv", out="bad.condmeta")
+    assert done.exit_code == 1, done.output
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("Error: ")
+    assert re.search(sentence, done.stderr), done.stderr
+    assert not (folder / "bad.condmeta").exists()
+
+
+def test_usage_errors_are_code_2(folder):
+    assert run(folder, "fit", "sales.csv", "-o", "x").exit_code == 2
+    assert fit(folder, "sales.csv", "--features", "price,,x").exit_code == 2
+    assert fit(folder, "sales.csv", "--learner", "magic").exit_code == 2
+
+
+def test_outputs_are_checked_before_the_work(folder):
+    for out, sentence in (("-", "to a file"), ("none/x", "There is no folder"), (".", "a folder")):
+        done = fit(folder, "sales.csv", out=out)
+        assert done.exit_code == 1
+        assert sentence in done.stderr
+    done = run(folder, "predict", "m.condmeta", "new.csv", "-o", "x.xlsx")
+    assert "Which format is 'x.xlsx' to have?" in done.stderr
+
+
+def test_answers_never_overwrite_columns(folder):
+    SALES.assign(kind="a").to_csv(folder / "kind.csv", index=False)
+    done = run(folder, "predict", "m.condmeta", "kind.csv")
+    assert "The table has a column 'kind' already" in done.stderr
+
+
+def test_traceback_only_when_asked(folder, monkeypatch):
+    words = ["predict", "m.condmeta", "none.csv"]
+    assert run(folder, *words, "--traceback").exception.__class__ is cm.errors.DataError
+    monkeypatch.setenv("CONDMETA_TRACEBACK", "1")
+    assert run(folder, *words).exception.__class__ is cm.errors.DataError
+
+
+def test_unseen_levels_are_noted_with_counts(folder):
+    SALES[:4].assign(city=["Oslo", "Oslo", "Bonn", "Lund"]).to_csv(folder / "oslo.csv", index=False)
+    done = run(folder, "predict", "m.condmeta", "oslo.csv")
+    assert done.exit_code == 0
+    assert "Note: Columns hold levels not seen in fit" in done.stderr
+    assert "'Oslo' (2), 'Lund' (1)" in done.stderr
+    assert len(read(done.stdout)) == 4
+    quiet = run(folder, "predict", "m.condmeta", "oslo.csv", "--quiet")
+    assert quiet.stderr == ""
+
+
+def test_options_reach_the_reader(folder):
+    text = SALES.to_csv(index=False, sep="#", decimal=",")
+    (folder / "odd.csv").write_bytes(text.replace("Kiel", "Köln").encode("latin-1"))
+    assert fit(folder, "odd.csv").exit_code == 1
+    words = ["--delimiter", "#", "--decimal", ",", "--encoding", "latin-1"]
+    done = fit(folder, "odd.csv", *words, out="odd.condmeta")
+    assert done.exit_code == 0, done.output
+    assert "city=Köln" in cm.load(folder / "odd.condmeta").schema_.feature_names
+
+
+def test_missing_side_and_text(folder):
+    few = STORES[:20]
+    few.to_csv(folder / "few.csv", index=False)
+    done = fit(folder, "sales.csv", "--side-table", "few.csv")
+    assert done.exit_code == 1
+    assert "8 tasks are missing from" in done.stderr
+    done = fit(folder, "sales.csv", "--side-table", "few.csv", "--missing-side", "mean")
+    assert done.exit_code == 0, done.output
+    numbers = SALES.assign(city=np.where(SALES["city"] == "Bonn", 1, 2))
+    numbers.to_csv(folder / "numbers.csv", index=False)
+    assert fit(folder, "numbers.csv", "--text", "city", out="n.condmeta").exit_code == 0
+    names = cm.load(folder / "n.condmeta").schema_.feature_names
+    assert names == ["price", "city=1", "city=2"]
+    done = run(folder, "predict", "n.condmeta", "numbers.csv")
+    assert done.exit_code == 0
+    assert done.stderr == ""
