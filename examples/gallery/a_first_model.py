@@ -2,5 +2,7 @@
 A first model
 =============
 """
+
 import matplotlib.pyplot as plt
-plt.plot([1,2,3])
+
+plt.plot([1, 2, 3])

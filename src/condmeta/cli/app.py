@@ -6,6 +6,7 @@ import click
 
 import condmeta
 from condmeta.cli.adapt_command import adapt_command
+from condmeta.cli.compare_command import compare_command
 from condmeta.cli.fit_command import fit_command
 from condmeta.cli.inspect_command import inspect_command
 from condmeta.cli.predict_command import predict_command
@@ -32,6 +33,13 @@ def versions_command() -> None:
     condmeta.show_versions()
 
 
-for command in (fit_command, predict_command, adapt_command, update_command, inspect_command):
+for command in (
+    compare_command,
+    fit_command,
+    predict_command,
+    adapt_command,
+    update_command,
+    inspect_command,
+):
     app.add_command(command)
 app.add_command(reproduce_command)

@@ -6,7 +6,8 @@ import click
 
 from condmeta.cli.failures import tell_failures
 from condmeta.cli.notes import count, tell_notes, tell_work
-from condmeta.cli.options import NAMES, csv_options, quiet_option, read_options
+from condmeta.cli.options import csv_options, quiet_option, read_options, table_options
+from condmeta.cli.training import read_training, read_training_side, table_model, used_columns
 
 # For numbers and for two classes. Names of classes, not classes: `--help` must load nothing.
 LEARNERS = {
@@ -23,26 +24,11 @@ LEARNERS = {
 
 @click.command("fit", short_help="Learn a model from a table.")
 @click.argument("table")
-@click.option("--task", type=NAMES, required=True, metavar="COL",
-              help="Column of task ids; several, with commas, make joint ids.")  # fmt: skip
-@click.option("--target", required=True, metavar="COL", help="Column to predict.")
-@click.option("--features", type=NAMES, metavar="COLS",
-              help="Features, with commas.  [default: all other columns]")  # fmt: skip
-@click.option("--exclude", type=NAMES, metavar="COLS", help="Columns that are no features.")
-@click.option("--side", type=NAMES, metavar="COLS",
-              help="Side columns: constant within a task; with --side-table, its columns to "
-              "use.")  # fmt: skip
-@click.option("--side-table", metavar="FILE", help="Side information, one row a task.")
-@click.option("--side-key", type=NAMES, metavar="COL",
-              help="Task ids in the side table.  [default: named as in TABLE]")  # fmt: skip
+@table_options
 @click.option("--learner", type=click.Choice(list(LEARNERS)),
               help="[default: ridge; logistic if the target has two values]")  # fmt: skip
-@click.option("--missing", type=click.Choice(["error", "impute"]), default="error",
-              show_default=True, help="Missing features: refused, or mean and a mark.")  # fmt: skip
 @click.option("--missing-side", type=click.Choice(["error", "mean"]), default="error",
               show_default=True, help="Tasks without a row in the side table.")  # fmt: skip
-@click.option("--text", type=NAMES, default=[], metavar="COLS",
-              help="Columns to read as names, whatever they look like.")  # fmt: skip
 @click.option("--intervals", is_flag=True, help="Calibrate intervals on held-out tasks.")
 @click.option("--chunks", is_flag=True,
               help="Read in parts a table larger than memory, sorted by task.")  # fmt: skip
@@ -79,19 +65,13 @@ def fit_command(table, output, quiet, share, chunks, **params):
 
 
 def _fit_whole(path, csv, params):
-    from condmeta.files import check_columns, read_table
     from condmeta.table.target import find_classes
-    from condmeta.tasks.frames import require_columns
 
-    table = read_table(path, text=[*params["task"], *params["text"]], csv=csv)
-    require_columns(table, params["task"], "task")
-    require_columns(table, [params["target"]], "target")
-    check_columns(table, _used(table, params), params["text"])
+    table, side = read_training(path, csv, params)
     classes = None
     if params["learner"] is not None:
         classes = find_classes(table, params["target"], _wants_classes(params["learner"]))
-    model = _model(params, classes is not None)
-    return model.fit(table, _read_side(params, csv))
+    return _model(params, classes is not None).fit(table, side)
 
 
 def _fit_parts(path, csv, params):
@@ -99,39 +79,15 @@ def _fit_parts(path, csv, params):
 
     def parts():
         for part in read_batches(path, text=[*params["task"], *params["text"]], csv=csv):
-            check_columns(part, _used(part, params), params["text"])
+            check_columns(part, used_columns(part, params), params["text"])
             yield part
 
-    return _model(params, False).fit_batches(parts(), _read_side(params, csv))
-
-
-def _used(table, params) -> list[str]:
-    """Return the columns of a table that the model would read as features, side or target."""
-    away = {*params["task"], *(params["exclude"] or [])}
-    wanted = params["features"]
-    if wanted is not None:
-        side = params["side"] if params["side_table"] is None else None
-        wanted = {*wanted, *(side or []), params["target"]}
-    names = table.column_names
-    return [n for n in names if n not in away and (wanted is None or n in wanted)]
+    return _model(params, False).fit_batches(parts(), read_training_side(csv, params))
 
 
 def _wants_classes(learner: str) -> bool | None:
     numbers, classes = LEARNERS[learner]
     return None if numbers and classes else numbers is None
-
-
-def _read_side(params, csv):
-    from condmeta.files import check_columns, read_table
-
-    path = params["side_table"]
-    if path is None:
-        return None
-    keys = params["side_key"] or params["task"]
-    table = read_table(path, text=[*keys, *params["text"]], csv=csv)
-    used = params["side"] or [name for name in table.column_names if name not in keys]
-    check_columns(table, [n for n in used if n in table.column_names], params["text"])
-    return table
 
 
 def _model(params, classes: bool):
@@ -143,11 +99,7 @@ def _model(params, classes: bool):
     if params["missing_side"] == "mean":
         kind = condmeta.ConditionalLogistic if classes else condmeta.ConditionalRidge
         learner = (learner or kind()).set_params(missing_side="mean")
-    return condmeta.TableModel(
-        learner, task=params["task"], target=params["target"], features=params["features"],
-        exclude=params["exclude"] or [], side=params["side"], side_key=params["side_key"],
-        missing=params["missing"], intervals=params["intervals"],
-    )  # fmt: skip
+    return table_model(params, learner, intervals=params["intervals"])
 
 
 def summary(card: dict) -> str:

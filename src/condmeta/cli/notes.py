@@ -28,15 +28,16 @@ def tell_notes(quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def tell_work(text: str, quiet: bool) -> Iterator[None]:
-    """Show at a terminal that work goes on, and nothing elsewhere."""
+def tell_work(text: str, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Show at a terminal that work goes on, and nothing elsewhere; give what renews the text."""
     if quiet or not sys.stderr.isatty():
-        yield
+        yield lambda step: None
         return
     from rich.console import Console
+    from rich.markup import escape
 
-    with Console(stderr=True).status(text):
-        yield
+    with Console(stderr=True).status(escape(text)) as status:
+        yield lambda step: status.update(escape(f"{text}: {step}"))
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

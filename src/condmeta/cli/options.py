@@ -26,6 +26,32 @@ class Names(click.ParamType):
 NAMES = Names()
 OUTPUT_HELP = "File to write: .csv, .tsv, .parquet or .feather; - is CSV on standard output."
 
+TABLE_OPTIONS = (
+    click.option("--task", type=NAMES, required=True, metavar="COL",
+                 help="Column of task ids; several, with commas, make joint ids."),
+    click.option("--target", required=True, metavar="COL", help="Column to predict."),
+    click.option("--features", type=NAMES, metavar="COLS",
+                 help="Features, with commas.  [default: all other columns]"),
+    click.option("--exclude", type=NAMES, metavar="COLS", help="Columns that are no features."),
+    click.option("--side", type=NAMES, metavar="COLS",
+                 help="Side columns: constant within a task; with --side-table, its columns to "
+                 "use."),
+    click.option("--side-table", metavar="FILE", help="Side information, one row a task."),
+    click.option("--side-key", type=NAMES, metavar="COL",
+                 help="Task ids in the side table.  [default: named as in TABLE]"),
+    click.option("--missing", type=click.Choice(["error", "impute"]), default="error",
+                 show_default=True, help="Missing features: refused, or mean and a mark."),
+    click.option("--text", type=NAMES, default=[], metavar="COLS",
+                 help="Columns to read as names, whatever they look like."),
+)  # fmt: skip
+
+
+def table_options(command: Callable) -> Callable:
+    """Add which column of a table is what."""
+    for option in reversed(TABLE_OPTIONS):
+        command = option(command)
+    return command
+
 
 def csv_options(command: Callable) -> Callable:
     """Add how CSV files are written; Parquet and Feather say so themselves."""

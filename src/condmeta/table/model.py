@@ -97,10 +97,7 @@ class TableModel:
 
         Tasks of the side table without rows are kept: they are predicted by their side row alone.
         """
-        frame = _table(frame)
-        schema = self._learn_schema(frame, side_table, self.learner)
-        side = schema.learn_side(frame, side_table, as_names(self.side))
-        tasks = schema.tasks(frame, side, labelled=True)
+        schema, tasks = self._learn_tasks(frame, side_table)
         if self.learner is not None:
             learner = clone(self.learner)
         else:
@@ -124,6 +121,19 @@ class TableModel:
         """
         fit_batches(self, map(_table, batches), side_table)
         return self
+
+    def read_tasks(self, frame: Any, side_table: Any = None) -> TaskSet:
+        """Return the tasks of a table as `fit` reads them, for `compare`, `advantage` and others.
+
+        Classes are coded 0 and 1; the model is not changed.
+        """
+        return self._learn_tasks(frame, side_table)[1]
+
+    def _learn_tasks(self, frame: Any, side_table: Any) -> tuple[Schema, TaskSet]:
+        frame = _table(frame)
+        schema = self._learn_schema(frame, side_table, self.learner)
+        side = schema.learn_side(frame, side_table, as_names(self.side))
+        return schema, schema.tasks(frame, side, labelled=True)
 
     def _learn_schema(self, frame: Any, side_table: Any, learner: Any) -> Schema:
         if self.missing not in ("error", "impute"):

@@ -1,0 +1,170 @@
+"""`condmeta compare`: which learner, and does side information pay?"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from condmeta.cli.failures import tell_failures
+from condmeta.cli.fit_command import LEARNERS
+from condmeta.cli.notes import count, tell_notes, tell_work
+from condmeta.cli.options import csv_options, quiet_option, read_options, table_options
+
+
+class Shots(click.ParamType):
+    """Numbers of points with commas between them."""
+
+    name = "numbers"
+
+    def convert(self, value, param, ctx) -> list[int]:
+        """Return the numbers as a list."""
+        if isinstance(value, list):
+            return value
+        try:
+            return [int(part) for part in value.split(",")]
+        except ValueError:
+            self.fail(f"{value!r} is not a list of whole numbers, as 0,1,5.", param, ctx)
+
+
+@click.command("compare", short_help="Which learner, and does side information pay?")
+@click.argument("table")
+@table_options
+@click.option("--order", metavar="COL",
+              help="Time or order of the rows: a new task shows its earliest ones, and is judged "
+              "by the later; no feature.")  # fmt: skip
+@click.option("--shots", type=Shots(), default="0,1,2,5,10", show_default=True,
+              help="Numbers of points that a new task has shown.")  # fmt: skip
+@click.option("--criterion", type=click.Choice(["absolute", "squared"]), default="absolute",
+              show_default=True,
+              help="The error that counts; of two classes the log loss.")  # fmt: skip
+@click.option("--no-boosting", is_flag=True, help="Leave out what stands on boosted trees.")
+@click.option("-o", "--output", default="comparison.html", show_default=True, metavar="REPORT",
+              help="Page to write; the numbers go beside it as .csv.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@csv_options
+@quiet_option
+@tell_failures
+@click.pass_context
+def compare_command(
+    ctx, table, order, shots, criterion, no_boosting, output, as_json, quiet, **params
+):
+    """Compare learners on tasks of TABLE that are held out (CSV, Parquet, Feather; - is a pipe).
+
+    Each task is left out in turn, shows a few of its points, and is judged by the others: by its
+    own points alone, one model for all, learned priors without and with side information, and
+    boosted trees. Says what to use and whether side information pays, and writes a report.
+
+    \b
+    condmeta compare sales.csv --task store --target sold --side-table stores.csv
+    condmeta compare visits.parquet --task patient --target dose --order date -o doses.html
+
+    Exit codes: 0 done, 1 the data do not allow it, 2 the command was not understood.
+    """
+    page = _checked(output)
+    csv = read_options(params)
+    if order is not None and order not in (params["features"] or []):
+        params["exclude"] = [*(params["exclude"] or []), order]
+    command = _command_line(ctx)
+    with tell_notes(quiet) as tell:
+        tasks = _read(table, order, csv, params, shots, tell)
+        with tell_work("Comparing", quiet) as step:
+            from condmeta.evaluation import compare
+
+            found = compare(
+                tasks, shots=shots, criterion=criterion, base=None if no_boosting else "boosting",
+                order="random" if order is None else "first", progress=step,
+            )  # fmt: skip
+        by = " and ".join(params["task"])
+        found.to_html(page, title=f"{params['target']} by {by}", command=command)
+        numbers = _write_numbers(found, page)
+        if as_json:
+            click.echo(json.dumps(_outcome(found, page, numbers), indent=2))
+        elif not quiet:
+            click.echo(repr(found))
+        tell(f"Report: {page}\nNumbers: {numbers}\nNext: {_fit_command(found, table, params)}")
+
+
+def _checked(output: str) -> Path:
+    """Return where the page goes, or say why it cannot, before the work is done."""
+    from condmeta.errors import DataError
+
+    page = Path(output)
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise DataError(f"The report is an HTML page: call it {page.stem}.html, not '{output}'.")
+    if not page.parent.is_dir():
+        raise DataError(
+            f"There is no folder '{page.parent}' to write '{output}' to: make it first."
+        )
+    if not os.access(page if page.exists() else page.parent, os.W_OK):
+        raise DataError(f"'{output}' cannot be written: no permission.")
+    return page
+
+
+def _read(path, order, csv, params, shots, tell) -> Any:
+    """Return the tasks; say early what will be done."""
+    from condmeta.cli.training import read_training, table_model
+    from condmeta.tasks.frames import require_columns
+
+    table, side = read_training(path, csv, params)
+    listed = ", ".join(map(str, shots))
+    tell(
+        f"{path}: {count(table.num_rows, 'row')}, {count(len(table.column_names), 'column')}. "
+        f"Tasks are held out in 5 folds and judged with {listed} of their points shown."
+    )
+    if order is not None:
+        require_columns(table, [order], "order")
+        table = table.sort_by(order)  # stable: rows of one time keep their order
+    return table_model(params).read_tasks(table, side)
+
+
+def _write_numbers(found, page: Path) -> Path:
+    from condmeta.files import write_table
+
+    path = page.with_suffix(".csv")
+    write_table(found.frame, str(path))
+    return path
+
+
+def _outcome(found, page: Path, numbers: Path) -> dict[str, Any]:
+    """Return the outcome as a dict that JSON can hold."""
+    return {
+        "criterion": found.criterion.title,
+        "errors": [row for trial in found.trials for row in found._rows(trial)],
+        "best": {str(shot): name for shot, name in found.best.items()},
+        "advice": found.advice,
+        "side_information": found.side_sentence,
+        "report": str(page),
+        "numbers": str(numbers),
+    }
+
+
+def _fit_command(found, table: str, params: dict) -> str:
+    """Return the command that makes the model which the advice names."""
+    kind = type(found.model).__name__
+    learner = next(name for name, classes in LEARNERS.items() if kind in classes)
+    words = ["condmeta", "fit", table, "--learner", learner]
+    for name, value in params.items():
+        if value and (name, value) != ("missing", "error"):
+            words += [
+                f"--{name.replace('_', '-')}",
+                ",".join(value) if isinstance(value, list) else value,
+            ]
+    return shlex.join([*words, "-o", "model.condmeta"])
+
+
+def _command_line(ctx: click.Context) -> str:
+    """Return the command with the options that were given, for the report."""
+    words = ["condmeta", "compare", ctx.params["table"]]
+    for param in ctx.command.params:
+        given = ctx.get_parameter_source(param.name) == ParameterSource.COMMANDLINE
+        if given and isinstance(param, click.Option) and param.name != "debug":
+            value = ctx.params[param.name]
+            value = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            words += [param.opts[-1]] + ([] if param.is_flag else [value])
+    return shlex.join(words)

@@ -1,0 +1,53 @@
+"""The tables of a command that learns: read by its options, and which column is what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def read_training(path: str, csv: Any, params: dict) -> tuple[Any, Any]:
+    """Return the table of all tasks, and the side table or None."""
+    from condmeta.files import check_columns, read_table
+    from condmeta.tasks.frames import require_columns
+
+    table = read_table(path, text=[*params["task"], *params["text"]], csv=csv)
+    require_columns(table, params["task"], "task")
+    require_columns(table, [params["target"]], "target")
+    check_columns(table, used_columns(table, params), params["text"])
+    return table, read_training_side(csv, params)
+
+
+def read_training_side(csv: Any, params: dict) -> Any:
+    """Return the side table, or None."""
+    from condmeta.files import check_columns, read_table
+
+    path = params["side_table"]
+    if path is None:
+        return None
+    keys = params["side_key"] or params["task"]
+    table = read_table(path, text=[*keys, *params["text"]], csv=csv)
+    used = params["side"] or [name for name in table.column_names if name not in keys]
+    check_columns(table, [n for n in used if n in table.column_names], params["text"])
+    return table
+
+
+def used_columns(table: Any, params: dict) -> list[str]:
+    """Return the columns of a table that the model would read as features, side or target."""
+    away = {*params["task"], *(params["exclude"] or [])}
+    wanted = params["features"]
+    if wanted is not None:
+        side = params["side"] if params["side_table"] is None else None
+        wanted = {*wanted, *(side or []), params["target"]}
+    names = table.column_names
+    return [n for n in names if n not in away and (wanted is None or n in wanted)]
+
+
+def table_model(params: dict, learner: Any = None, **more: Any) -> Any:
+    """Return a model with the columns of the options, not yet fitted."""
+    import condmeta
+
+    return condmeta.TableModel(
+        learner, task=params["task"], target=params["target"], features=params["features"],
+        exclude=params["exclude"] or [], side=params["side"], side_key=params["side_key"],
+        missing=params["missing"], **more,
+    )  # fmt: skip

@@ -1,0 +1,118 @@
+"""condmeta compare: from files to a page, numbers and the next command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import condmeta as cm
+from condmeta.cli.app import app
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with sales.csv, text ids, dates and categories, and stores.csv with gaps."""
+    out = tmp_path_factory.mktemp("compare")
+    rng = np.random.default_rng(0)
+    ids = np.array([f"{t:03d}" for t in range(40)])
+    size = rng.normal(size=40)
+    stores = pd.DataFrame({"store": ids, "size": size, "town": rng.choice(["A", "B"], 40)})
+    stores.loc[3, "size"], stores.loc[5, "town"] = None, None
+    task = np.repeat(np.arange(40), 8)
+    price = rng.uniform(1, 3, size=320)
+    sales = pd.DataFrame({"store": ids[task], "day": "2024-05-01", "price": price})
+    sales["kind"] = rng.choice(["new", "old"], 320)
+    sales["day"] = pd.date_range("2024-01-01", periods=320).strftime("%Y-%m-%d")
+    sales["sold"] = 10 + 3 * size[task] * price + 0.5 * rng.normal(size=320)
+    sales["gone"] = np.where(sales["sold"] > 10, "yes", "no")
+    sales.to_csv(out / "sales.csv", index=False)
+    stores.to_csv(out / "stores.csv", index=False)
+    return out
+
+
+def run(folder, *words, code=0):
+    """Run condmeta compare in a folder; return the result."""
+    command = ["compare", str(folder / "sales.csv"), "--task", "store", *map(str, words)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_a_page_numbers_an_advice_and_the_next_command(folder):
+    page = folder / "out.html"
+    result = run(
+        folder, "--target", "sold", "--exclude", "gone", "--order", "day", "--shots", "0,3",
+        "--side-table", folder / "stores.csv", "-o", page, "--no-boosting",
+    )  # fmt: skip
+    assert result.stdout.startswith("Mean absolute error on new tasks")
+    assert "Use ConditionalRidge()" in result.stdout
+    assert "Side information explains" in result.stdout
+    told = result.stderr.splitlines()
+    assert "320 rows, 6 columns. Tasks are held out in 5 folds" in told[0]
+    assert "with 0, 3 of their points shown" in told[0]
+    text = page.read_text(encoding="utf-8")
+    assert "<h1>sold by store</h1>" in text
+    assert "--order day" in text
+    numbers = pd.read_csv(folder / "out.csv")
+    assert set(numbers["learner"]) == {"own data", "pooled", "unconditional", "conditional", "auto"}
+    assert numbers["shot"].unique().tolist() == [0, 3]
+    following = told[-1].partition("Next: ")[2]
+    assert "--exclude gone,day" in following
+    words = shlex.split(following)[1:]
+    words[words.index("model.condmeta")] = str(folder / "model.condmeta")
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert isinstance(cm.load(folder / "model.condmeta").learner_, cm.ConditionalRidge)
+
+
+def test_the_outcome_for_machines(folder):
+    result = run(
+        folder, "--target", "sold", "--features", "price", "--shots", "2", "--no-boosting",
+        "--json", "--quiet", "-o", folder / "json.html",
+    )  # fmt: skip
+    outcome = json.loads(result.stdout)
+    assert outcome["criterion"] == "absolute error"
+    assert list(outcome["best"]) == ["2"]
+    assert len(outcome["errors"]) == 4
+    assert outcome["side_information"] == ""
+    assert result.stderr == ""
+
+
+def test_two_values_are_classes(folder):
+    result = run(
+        folder, "--target", "gone", "--features", "price,kind", "--side-table",
+        folder / "stores.csv", "--shots", "0,3", "-o", folder / "classes.html",
+    )  # fmt: skip
+    assert result.stdout.startswith("Mean log loss on new tasks")
+    assert "--learner logistic" in result.stderr or "--learner auto" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--target", "kind2"), "kind2"),
+        (("--target", "sold"), "'day'"),  # a date is no feature; the hint names --order
+        (("--target", "day", "--features", "price"), "day"),
+        (("--target", "sold", "-o", "out.txt"), "call it out.html"),
+        (("--target", "sold", "-o", "nowhere/out.html"), "There is no folder 'nowhere'"),
+        (("--target", "sold", "--exclude", "gone", "--order", "dat"), "dat"),
+    ],
+)
+def test_what_cannot_be_compared_is_told_in_a_sentence(folder, words, sentence):
+    result = run(folder, *words, code=1)
+    assert sentence in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_dates_hint_at_order(folder):
+    assert "--order" in run(folder, "--target", "sold", code=1).stderr
+
+
+def test_numbers_of_points_must_be_numbers(folder):
+    result = run(folder, "--target", "sold", "--shots", "a,b", code=2)
+    assert "not a list of whole numbers" in result.stderr
