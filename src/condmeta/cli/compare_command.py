@@ -148,6 +148,8 @@ def _fit_command(found, table: str, params: dict) -> str:
     """Return the command that makes the model which the advice names."""
     kind = type(found.model).__name__
     learner = next(name for name, classes in LEARNERS.items() if kind in classes)
+    if "base=" in found.call:
+        learner = "auto"  # which has the base as well
     words = ["condmeta", "fit", table, "--learner", learner]
     for name, value in params.items():
         if value and (name, value) != ("missing", "error"):

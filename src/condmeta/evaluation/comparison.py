@@ -17,6 +17,13 @@ from condmeta.tasks.frames import make_frame
 
 CLOSE = 0.01  # a difference that does not matter
 AUTO = "auto"
+SETTINGS = {  # of the default learners, as they are made by hand
+    AUTO: "",
+    "conditional": "",
+    "unconditional": "feature_map=None",
+    "conditional on base": 'base="boosting"',
+    "unconditional on base": 'feature_map=None, base="boosting"',
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,6 +120,11 @@ class Comparison:
         return self.models[self._advised]
 
     @property
+    def call(self) -> str:
+        """How the learner that the advice names is made."""
+        return f"{type(self.model).__name__}({SETTINGS.get(self._advised, '')})"
+
+    @property
     def _advised(self) -> str:
         """The simplest learner that is nowhere clearly behind, or the one least behind."""
         rows = [row for trial in self.trials for row in self._rows(trial)]
@@ -134,12 +146,10 @@ class Comparison:
     def advice(self) -> str:
         """What to use, and why, in a sentence or two."""
         name = self._advised
-        model = self.models[name]
         rows = [row for trial in self.trials for row in self._rows(trial)]
         mine = [row for row in rows if row["learner"] == name]
         behind = max(mine, key=lambda row: row["behind"])
-        call = f"{type(model).__name__}()"
-        title = call if name in (AUTO, "conditional") else f"{call} ({name})"
+        title = self.call if name in SETTINGS else f"{self.call} ({name})"
         if behind["behind"] <= CLOSE + 2 * behind["behind_se"]:
             why = "the best on held-out tasks, or within noise of it, at every number of points"
         else:

@@ -120,7 +120,7 @@ def _snippet(found: Comparison) -> str:
         side, row = ", side_info=side_table", ", side_info=row"
     return "\n".join(
         [
-            f"model = cm.{type(found.model).__name__}().fit(X, y, task=ids{side})",
+            f"model = cm.{found.call}.fit(X, y, task=ids{side})",
             "model.predict(X_new, task=ids_new)  # known tasks, and new ones without points",
             f"model.adapt(X_few, y_few{row})  # a new task, from a few points",
         ]
