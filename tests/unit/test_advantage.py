@@ -187,3 +187,9 @@ def test_errors():
         cm.advantage(tasks[:5])
     with pytest.raises(DataError, match="there are none"):
         cm.advantage(cm.TaskSet([[1.0]], None, [0, 1], [0]))
+
+
+def test_weights_are_refused():
+    tasks = cm.TaskSet.from_arrays([[1.0], [2.0]], [1, 2], task=["a", "b"], weight=[1, 2])
+    with pytest.raises(DataError, match="advantage reads tasks without weights"):
+        cm.advantage(tasks)

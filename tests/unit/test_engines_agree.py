@@ -83,6 +83,19 @@ def test_batch_tasks_agree(loss, d):
         assert got[2].max() <= 1e-12 * (1 + np.abs(y).max() ** 2)
 
 
+@pytest.mark.parametrize("d", WIDTHS)
+def test_weighted_batch_tasks_agree(loss, d):
+    X, y, offsets, _, theta = draw_tasks(d, 1, loss)
+    row, weight = LOSSES[loss](), np.random.default_rng(d).uniform(0.1, 3.0, size=len(y))
+    for lam in LAMS:
+        want = batch_tasks.reference(theta, X, y, offsets, lam, row, 1e-6, 1, weight)
+        got = core.batch_tasks(theta, X, y, offsets, lam, row.native, 1e-6, 1, weight)
+        for part in (0, 1, 3):
+            assert_close([got[part]], [want[part]])
+        assert got[2].max() <= 1e-12 * (1 + np.abs(y).max() ** 2)
+        assert np.isfinite(row.conjugate(got[3], y)).all()  # no slope beyond its bounds
+
+
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize("at_average", [False, True])
 @pytest.mark.parametrize("linear", [False, True])

@@ -27,10 +27,12 @@ from condmeta.estimators.inputs import (
 from condmeta.estimators.linear_map import LinearMap
 from condmeta.estimators.parameters import check_parameters, jobs_of
 from condmeta.estimators.preparation import Preparation
+from condmeta.estimators.row_weights import drop_absent, no_weights, refuse, require_weight
 from condmeta.estimators.serving import Serving, atomic
 from condmeta.estimators.task_store import TaskStore
 from condmeta.feature_maps import ComposedMap
 from condmeta.inner.algorithms import get_inner
+from condmeta.meta.points import WeightedPoints
 from condmeta.tasks import TaskSet
 from condmeta.tasks.read import require_rows
 
@@ -44,7 +46,8 @@ FITTED = (
 class Prepared(NamedTuple):
     """Tasks as the meta-learner reads them: rows (N, width), offsets (T+1,), Phi (T, k).
 
-    For a kernel `Phi` is what it reads of T tasks: coordinates (T, p), or sets of points.
+    Rows count weight (N,) times, or once. For a kernel `Phi` is what it reads of T tasks:
+    coordinates (T, p), or sets of points.
     """
 
     ids: np.ndarray
@@ -52,6 +55,12 @@ class Prepared(NamedTuple):
     y: np.ndarray
     offsets: np.ndarray
     Phi: Any
+    weight: np.ndarray | None = None
+
+    @property
+    def points(self) -> WeightedPoints:
+        """The rows of all tasks, with how often they count."""
+        return WeightedPoints(self.X, self.y, self.offsets, self.weight)
 
 
 class Learner(Serving, BaseEstimator):
@@ -63,13 +72,14 @@ class Learner(Serving, BaseEstimator):
     __metadata_request__score = METADATA
 
     _special_rules: dict = {}
+    _weighs = False  # whether rows may have weights
     feature_map = None
     conditioning = "shared"
     loss = "squared"
     inner = "batch"
 
     @atomic
-    def fit(self, X, y=None, *, task=None, side_info=None):
+    def fit(self, X, y=None, *, task=None, side_info=None, **unknown):
         """Learn the map from many tasks, then every task's model from the final map.
 
         Parameters
@@ -88,8 +98,12 @@ class Learner(Serving, BaseEstimator):
         -------
         self
         """
+        refuse(f"{type(self).__name__}.fit", unknown)
+        return self._fit(X, y, task, side_info)
+
+    def _fit(self, X, y, task, side_info, weight=None):
         self._start()
-        tasks, points = self._read(X, y, task, side_info, reset=True)
+        tasks, points = self._read(X, y, task, side_info, weight, reset=True)
         self._fit_tasks(tasks, points)
         return self
 
@@ -126,11 +140,13 @@ class Learner(Serving, BaseEstimator):
     def _make_inner(self):
         return get_inner(self.inner, self.lam, self.loss, self.tol)
 
-    def _read(self, X, y, task, side_info, *, reset: bool) -> tuple[TaskSet, TaskSet | None]:
+    def _read(
+        self, X, y, task, side_info, weight=None, *, reset: bool
+    ) -> tuple[TaskSet, TaskSet | None]:
         """Return the call's tasks with their side table, and separate conditioning points."""
         fmap = self._make_map() if reset else self._map
         if isinstance(X, TaskSet):
-            check_taskset(self, X, (y, task), reset)
+            check_taskset(self, X, (y, task, weight), reset)
             if X.y is None:
                 raise DataError("The TaskSet has no y. Make it with a target.")
             table, points = self._read_side(side_info, fmap, X.task_name)
@@ -146,10 +162,13 @@ class Learner(Serving, BaseEstimator):
             backend, task_name = rows.backend, rows.task_name
             table, points = self._read_side(rows.side_info(side_info), fmap, task_name)
             tasks = TaskSet.from_arrays(
-                rows.X, labels, rows.task, side_info=table, missing_side="mean",
+                rows.X, labels, rows.task, side_info=table, missing_side="mean", weight=weight,
                 feature_names=getattr(self, "feature_names_in_", None),
             )  # fmt: skip
+        self._check_weights(tasks)
+        tasks = drop_absent(tasks)
         if reset:
+            require_weight(tasks)
             self._backend, self._task_name = backend, task_name
         elif self._head.base is not None:
             by_row = np.repeat(np.arange(len(tasks)), tasks.sizes)
@@ -164,6 +183,8 @@ class Learner(Serving, BaseEstimator):
         table, points = conditioning.read_side(side_info, fmap, task_name, self.side_key, names)
         if points is not None:
             check_features(self, points, "side_info")
+            self._check_weights(points)
+            points = drop_absent(points)
         return table, points
 
     def _freeze(self, tasks: TaskSet, points: TaskSet | None) -> None:
@@ -179,7 +200,7 @@ class Learner(Serving, BaseEstimator):
         if fmap.reads_points:
             rows, y = prep.for_maps(prep.scaled(tasks.X), prep.target(tasks.y))
         names = None if tasks.feature_names is None else prep.names(tasks.feature_names)
-        own = {"X": rows, "y": y, "offsets": tasks.offsets}
+        own = {"X": rows, "y": y, "offsets": tasks.offsets, "weight": tasks.weight}
         fmap.fit(table, SimpleNamespace(**own, feature_names=names))
         self._map = fmap
         self.side_features_ = list(fmap.names_out_)
@@ -191,7 +212,8 @@ class Learner(Serving, BaseEstimator):
 
     def _learn_preparation(self, tasks: TaskSet) -> Preparation:
         rule = self.scale, self.fit_intercept, self._centre()
-        return Preparation.learn(tasks.X, tasks.y, *rule, getattr(self, "x_transform", None))
+        transform = getattr(self, "x_transform", None)
+        return Preparation.learn(tasks.X, tasks.y, *rule, transform, tasks.weight)
 
     def _make_head(self, preparation: Preparation, feature_names) -> Head:
         inner = self._inner
@@ -204,6 +226,7 @@ class Learner(Serving, BaseEstimator):
             probabilistic=getattr(getattr(inner, "loss", None), "name", "") == "logistic",
             resumable=getattr(inner, "resumable", False) and not self._map.reads_points,
             base=self.__dict__.get("_base"),
+            weighs=self._weighs,
         )
 
     def _restore_inner(self):
@@ -212,9 +235,10 @@ class Learner(Serving, BaseEstimator):
 
     def _prepare(self, tasks: TaskSet, points: TaskSet | None) -> Prepared:
         """Return rows and Phi of tasks; points that condition only are taken off the rows."""
-        return self._prepare_rows(tasks.ids, tasks.X, tasks.y, tasks.offsets, tasks.side, points)
+        rows = tasks.X, tasks.y, tasks.offsets
+        return self._prepare_rows(tasks.ids, *rows, tasks.side, points, tasks.weight)
 
-    def _prepare_rows(self, ids, X, y, offsets, table, points) -> Prepared:
+    def _prepare_rows(self, ids, X, y, offsets, table, points, weight=None) -> Prepared:
         prep, fmap = self._head.preparation, self._map
         scaled, y = prep.scaled(X), prep.target(y)
         given = None
@@ -225,15 +249,22 @@ class Learner(Serving, BaseEstimator):
                 mask, first, rest = conditioning.halves(offsets)
                 given = *prep.for_maps(scaled[mask], y[mask]), first
                 scaled, y, offsets = scaled[~mask], y[~mask], rest
+                if weight is not None:
+                    given, weight = (*given, weight[mask]), weight[~mask]
             else:
                 given = *prep.for_maps(scaled, y), offsets
+                given = given if weight is None else (*given, weight)
         Phi = self._features(ids, table, given)
-        return Prepared(ids, prep.with_ones(scaled), y, offsets, Phi)
+        return Prepared(ids, prep.with_ones(scaled), y, offsets, Phi, weight)
+
+    def _check_weights(self, tasks: TaskSet) -> None:
+        """Say why weights are refused, where they are."""
+        if tasks.weight is not None and not self._weighs:
+            raise no_weights(type(self).__name__)
 
     def _solve(self, data: Prepared) -> TaskStore:
-        rows = data.X, data.y, data.offsets
         theta, jobs = self._theta(data.Phi), jobs_of(self)
-        return TaskStore.solve(self._inner, data.ids, theta, *rows, jobs)
+        return TaskStore.solve(self._inner, data.ids, theta, data.points, jobs)
 
 
 class TaskLearner(LinearMap, Learner):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from condmeta.errors import DataError
 from condmeta.estimators.boosted import BoostedTrees
@@ -71,13 +72,23 @@ def fit_base(base, tasks: TaskSet) -> tuple[Base, np.ndarray]:
     Z, fold = np.hstack([tasks.X, Phi[task]]), rank[task] % min(FOLDS, rank[-1] + 1)
     unseen = np.empty(len(Z))
     for f in np.unique(fold):
-        unseen[fold == f] = (
-            clone(regressor).fit(Z[fold != f], tasks.y[fold != f]).predict(Z[fold == f])
-        )
-    fitted = clone(regressor).fit(Z, tasks.y)
+        model = _fitted(regressor, Z, tasks, fold != f)
+        unseen[fold == f] = model.predict(Z[fold == f])
+    fitted = _fitted(regressor, Z, tasks, slice(None))
     if isinstance(base, str):
         fitted = BoostedTrees.of(fitted)
     return Base(fitted, encoder, fill), unseen
+
+
+def _fitted(regressor, Z, tasks: TaskSet, rows):
+    if tasks.weight is None:
+        return clone(regressor).fit(Z[rows], tasks.y[rows])
+    if not has_fit_parameter(regressor, "sample_weight"):
+        raise DataError(
+            f"The base {type(regressor).__name__} takes no sample_weight: use base='boosting' or "
+            "another regressor that does, or leave sample_weight out."
+        )
+    return clone(regressor).fit(Z[rows], tasks.y[rows], sample_weight=tasks.weight[rows])
 
 
 def _make(base):

@@ -9,6 +9,7 @@ from condmeta.estimators.choose_lam import across_tasks, best_lam, within_tasks
 from condmeta.estimators.defaults import with_defaults
 from condmeta.estimators.parameters import POSITIVE, jobs_of
 from condmeta.estimators.targets import RealTarget, TwoClasses
+from condmeta.estimators.weighted import Weighted
 from condmeta.inner.algorithms import get_inner, solve_tasks
 from condmeta.inner.keep import Keep
 from condmeta.losses import get_loss
@@ -23,7 +24,7 @@ def _is_cv(value) -> bool:
 LAM_OR_CV = {"lam": (lambda value: _positive(value) or _is_cv(value), f"{_range}, or 'cv'")}
 
 
-class Baseline(TaskLearner):
+class Baseline(Weighted, TaskLearner):
     """A learner whose map is one vector, the same for all tasks: k = 0."""
 
     missing_side = "mean"
@@ -56,6 +57,10 @@ class Baseline(TaskLearner):
         self.tol = tol
         self.n_jobs = n_jobs
 
+    @property
+    def _weighs(self) -> bool:
+        return isinstance(self.inner, str) and self.inner == "batch"
+
     def _make_inner(self, lam=None):
         lam = self.lam if lam is None else lam
         return get_inner(self.inner, 1.0 if _is_cv(lam) else lam, self.loss, self.tol)
@@ -64,7 +69,7 @@ class Baseline(TaskLearner):
         """Set `lam_`, by cross-validation if it is to be chosen, and the inner algorithm."""
         self.lam_ = self.lam
         if _is_cv(self.lam):
-            trial = hold_out(data.X, data.y, data.offsets)
+            trial = hold_out(data.points)
             loss, jobs = self._inner.loss, jobs_of(self)
             self.lam_ = best_lam(trial, theta, self._make_inner, loss, jobs)
         self._use(self._make_inner(self.lam_))
@@ -221,7 +226,7 @@ class Pooled(Baseline):
         zero = np.zeros(data.X.shape[1])
         self._choose_lam(across_tasks, data, zero)
         whole = np.array([0, len(data.y)])
-        solved = solve_tasks(self._inner, zero[None], data.X, data.y, whole)
+        solved = solve_tasks(self._inner, zero[None], data.X, data.y, whole, weight=data.weight)
         self._use(self._restore_inner())
         self._set_bias(solved.coef[0])
 

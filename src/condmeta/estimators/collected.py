@@ -9,6 +9,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.inner.scatter import Scatter
+from condmeta.meta.points import WeightedPoints
 from condmeta.meta.ridge_choice import FOLDS
 from condmeta.tasks import TaskTable
 from condmeta.tasks.ids import show_ids
@@ -27,6 +28,8 @@ class Collected(NamedTuple):
         Raw side rows of the tasks that have one, where the map reads these alone.
     Phi : (T, k) array or None
         Features, where the map reads points, which are not kept.
+    sizes : (T,) int array
+        Rows of each task, whatever their weights.
     keys : (T,) uint64 array
         Hashes of the ids: the tasks with the smallest are the sample.
     sample : (m,) int array
@@ -41,6 +44,7 @@ class Collected(NamedTuple):
     whole: Scatter
     table: TaskTable | None
     Phi: np.ndarray | None
+    sizes: np.ndarray
     keys: np.ndarray
     sample: np.ndarray
     support: Scatter
@@ -48,22 +52,22 @@ class Collected(NamedTuple):
     Phi_support: np.ndarray | None
 
     @classmethod
-    def of(cls, ids, X, y, offsets, table=None, Phi=None, features=None) -> Collected:
-        """Collect the tasks of one call: points X (N, d), y (N,), offsets (T+1,).
+    def of(cls, ids, points: WeightedPoints, table=None, Phi=None, features=None) -> Collected:
+        """Collect the tasks of one call.
 
-        `features(tasks, X, y, offsets)` gives Phi of the tasks at some positions from these points
-        of theirs, for a map that reads the points themselves.
+        `features(tasks, points)` gives Phi of the tasks at some positions from these points of
+        theirs, for a map that reads the points themselves.
         """
         keys = np.array([task_key(task) for task in ids.tolist()], dtype=np.uint64)
         order = np.argsort(keys, kind="stable")
-        sample = order[np.diff(offsets)[order] > 0][:SAMPLE]
-        first, second = (half_of(X, y, offsets, sample, half) for half in (True, False))
+        sample = order[points.sizes[order] > 0][:SAMPLE]
+        first, second = (half_of(points, sample, half) for half in (True, False))
         Phi_support = None if Phi is None else Phi[sample]
         if features is not None:
-            Phi_support = features(sample, *first)
-        whole = Scatter.of(X, y, offsets)
+            Phi_support = features(sample, first)
+        whole = Scatter.of(*points)
         halves = Scatter.of(*first), Scatter.of(*second)
-        return cls(ids, whole, table, Phi, keys, sample, *halves, Phi_support)
+        return cls(ids, whole, table, Phi, points.sizes, keys, sample, *halves, Phi_support)
 
     def refuse(self, ids, remedy: str) -> None:
         """Say so when some ids are known already."""
@@ -86,6 +90,7 @@ class Collected(NamedTuple):
             self.whole.join(other.whole),
             table,
             _both(self.Phi, other.Phi),
+            np.concatenate([self.sizes, other.sizes]),
             keys,
             at[order],
             self.support.join(other.support).take(order),
@@ -93,19 +98,18 @@ class Collected(NamedTuple):
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
         )
 
-    def extend(self, at, X, y, offsets) -> Collected:
+    def extend(self, at, points: WeightedPoints) -> Collected:
         """Return it with further points of the tasks at positions `at`."""
+        order = np.argsort(at)
         sizes = np.zeros(len(self.ids), np.int64)
-        sizes[at] = np.diff(offsets)
-        rows = np.argsort(np.repeat(at, np.diff(offsets)), kind="stable")
-        X, y, offsets = X[rows], y[rows], np.concatenate([[0], np.cumsum(sizes)])
-        before = self.whole.count
+        sizes[at] = points.sizes
+        points = points.take(order)._replace(offsets=np.concatenate([[0], np.cumsum(sizes)]))
         support, query = (
-            part.extend(Scatter.of(*half_of(X, y, offsets, self.sample, half, before)))
+            part.extend(Scatter.of(*half_of(points, self.sample, half, self.sizes)))
             for part, half in ((self.support, True), (self.query, False))
         )
-        whole = self.whole.extend(Scatter.of(X, y, offsets))
-        return self._replace(whole=whole, support=support, query=query)
+        whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
+        return self._replace(whole=whole, sizes=sizes, support=support, query=query)
 
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points: the sample, then the rest by their keys.
@@ -126,17 +130,13 @@ def task_key(task) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def half_of(X, y, offsets, tasks, half: bool, before=None):
-    """Return the rows of one half of some tasks, with their offsets; `before`: points until now."""
-    sizes = np.diff(offsets)[tasks]
-    ends = np.cumsum(sizes)
-    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
-    rows = np.repeat(offsets[tasks], sizes) + within
+def half_of(points: WeightedPoints, tasks, half: bool, before=None) -> WeightedPoints:
+    """Return one half of the points of some tasks; `before` (T,): points until now."""
+    points = points.take(tasks)
+    within = np.arange(len(points.y)) - np.repeat(points.offsets[:-1], points.sizes)
     if before is not None:
-        within = within + np.repeat(before[tasks], sizes)
-    wanted = (within % 2 == 1) == half
-    counts = np.bincount(np.repeat(np.arange(len(tasks)), sizes)[wanted], minlength=len(tasks))
-    return X[rows[wanted]], y[rows[wanted]], np.concatenate([[0], np.cumsum(counts)])
+        within = within + np.repeat(before[tasks], points.sizes)
+    return points.where((within % 2 == 1) == half)
 
 
 def _both(a, b):

@@ -10,11 +10,13 @@ from condmeta.estimators.collected import Collected
 from condmeta.estimators.conditioning import halves
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.serving import atomic
+from condmeta.estimators.weighted import Weighted
 from condmeta.feature_maps import ComposedMap
+from condmeta.meta.points import WeightedPoints
 from condmeta.tasks import TaskSet
 
 
-class Collecting(TaskLearner):
+class Collecting(Weighted, TaskLearner):
     """A learner whose `_conclude()` learns from `_state`, the statistics of all its tasks."""
 
     def _fit_tasks(self, tasks: TaskSet, points: TaskSet | None) -> None:
@@ -24,12 +26,12 @@ class Collecting(TaskLearner):
         self._learn_again()
 
     @atomic
-    def partial_fit(self, X, y=None, *, task=None, side_info=None):
+    def partial_fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
         Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
         of points read the scale of the first call. A task that is known already is an error that
-        names `update`.
+        names `update`. `sample_weight` (N,) as in `fit`.
 
         Returns
         -------
@@ -40,7 +42,7 @@ class Collecting(TaskLearner):
             self._start()
         elif self._is_nameless(X, task):
             task = np.full(len(X), self._free_number())
-        tasks, points = self._read(X, y, task, side_info, reset=first)
+        tasks, points = self._read(X, y, task, side_info, sample_weight, reset=first)
         if first:
             self._freeze(tasks, points)
         else:
@@ -61,25 +63,24 @@ class Collecting(TaskLearner):
             table = tasks.side
             if table is not None:
                 table = table.take(tasks.ids[table.has(tasks.ids)])
-            return Collected.of(tasks.ids, *self._raw(tasks), table)
+            return Collected.of(tasks.ids, self._raw(tasks), table)
         Phi, features, prep = self._prepare(tasks, points).Phi, None, self._head.preparation
         if points is None and self.conditioning == "shared":
 
-            def features(at, X, y, offsets):
-                own = prep.rescaled(X), prep.target(y), offsets
-                return self._features(tasks.ids[at], tasks.side, own)
+            def features(at, shown: WeightedPoints):
+                own = shown._replace(X=prep.rescaled(shown.X), y=prep.target(shown.y))
+                return self._features(tasks.ids[at], tasks.side, tuple(own))
 
         elif points is None:  # the first half of a task's points only conditions
-            mask, _, offsets = halves(tasks.offsets)
-            X, y, _ = self._raw(tasks)
-            return Collected.of(tasks.ids, X[~mask], y[~mask], offsets, None, Phi)
-        return Collected.of(tasks.ids, *self._raw(tasks), None, Phi, features)
+            mask, *_ = halves(tasks.offsets)
+            return Collected.of(tasks.ids, self._raw(tasks).where(~mask), None, Phi)
+        return Collected.of(tasks.ids, self._raw(tasks), None, Phi, features)
 
-    def _raw(self, tasks: TaskSet):
-        """Return X, y and offsets in units that no other task has a say in."""
+    def _raw(self, tasks: TaskSet) -> WeightedPoints:
+        """Return points in units that no other task has a say in."""
         prep = self._head.preparation
         X = prep.scaled(tasks.X) if self.scale == "rows" else prep.transformed(tasks.X)
-        return X, tasks.y, tasks.offsets
+        return WeightedPoints(X, tasks.y, tasks.offsets, tasks.weight)
 
     def _overall(self, order) -> Preparation:
         """Return the scales of all rows, whatever the first call froze."""
@@ -141,7 +142,7 @@ class Collecting(TaskLearner):
         if len(known):
             part = tasks.subset(known)
             at = self._store.positions(part.ids.tolist())
-            state = state.extend(at, *self._raw(part))
+            state = state.extend(at, self._raw(part))
         if len(new):
             state = state.join(self._collect(tasks.subset(new), points))
         self._state = state

@@ -48,7 +48,10 @@ def _long_table(frame, task_name, side_key, feature_names) -> TaskSet:
 
 
 def align_points(points: TaskSet, ids, head: Head):
-    """Return conditioning points (X, y, offsets) of the tasks `ids`, scaled; absent ones empty."""
+    """Return conditioning points (X, y, offsets) of the tasks `ids`, scaled; absent ones empty.
+
+    Their weights stand behind them, if there are some.
+    """
     preparation = head.preparation
     found = positions(points.ids, ids)
     sizes = np.where(found < 0, 0, points.sizes[found])
@@ -57,7 +60,8 @@ def align_points(points: TaskSet, ids, head: Head):
     if y is not None:
         y = preparation.target(y if head.classes is None else encode_labels(y, head.classes))
     rows = preparation.for_maps(preparation.scaled(chosen.X), y)
-    return *rows, np.concatenate([[0], np.cumsum(sizes)])
+    weight = () if chosen.weight is None else (chosen.weight,)
+    return *rows, np.concatenate([[0], np.cumsum(sizes)]), *weight
 
 
 def no_points(n_tasks: int, n_features: int):

@@ -13,17 +13,18 @@ from condmeta.estimators.collected import task_key
 from condmeta.estimators.parameters import POSITIVE, POSITIVE_OR_INF, jobs_of, or_auto
 from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import RealTarget
+from condmeta.estimators.weighted import Weighted
 from condmeta.inner.algorithms import Batch
 from condmeta.meta.erm import learn_map
 from condmeta.meta.erm_choice import KAPPAS, Candidate, View, choose, fifths, lam_grid
-from condmeta.meta.points import Points
+from condmeta.meta.points import WeightedPoints
 from condmeta.meta.ridge_choice import FOLDS
 from condmeta.tasks import TaskSet
 
 SAMPLE = 300  # tasks that lam and kappa are chosen on
 
 
-class ConditionalERMRegressor(RealTarget, TaskLearner):
+class ConditionalERMRegressor(RealTarget, Weighted, TaskLearner):
     r"""Learn where a task's linear model starts, by the exact minimum over all tasks at once.
 
     With phi = (Phi(s), 1), Phi in units of its root mean square, and W = (M, b), the map minimises
@@ -138,7 +139,7 @@ class ConditionalERMRegressor(RealTarget, TaskLearner):
         data = self._prepare(tasks, points)
         self._phi_mean = data.Phi.mean(axis=0)
         rotation = Rotation.learn(data.Phi, centre=False)
-        loss, rows = self._inner.loss, Points(data.X, data.y, data.offsets)
+        loss, rows = self._inner.loss, data.points
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             chosen = self._choose(data, rows, rotation, tasks, points)
             learned = learn_map(
@@ -154,7 +155,7 @@ class ConditionalERMRegressor(RealTarget, TaskLearner):
         self._head = self._make_head(self._head.preparation, self._head.feature_names)
         return data
 
-    def _choose(self, data: Prepared, rows: Points, rotation, tasks, given) -> Candidate:
+    def _choose(self, data: Prepared, rows: WeightedPoints, rotation, tasks, given) -> Candidate:
         """Choose lam and kappa on a sample of the tasks that depends on their ids alone."""
         loss = self._inner.loss
         own = self._map.reads_points and given is None and self.conditioning == "shared"
@@ -177,10 +178,10 @@ class ConditionalERMRegressor(RealTarget, TaskLearner):
         ]
         return chosen
 
-    def _shown(self, ids, tasks: TaskSet, support: Points) -> np.ndarray:
+    def _shown(self, ids, tasks: TaskSet, support: WeightedPoints) -> np.ndarray:
         """Return Phi of tasks that show these points alone."""
         rows = self._head.preparation.for_maps(support.X[:, : self.n_features_in_], support.y)
-        return self._features(ids, tasks.side, (*rows, support.offsets))
+        return self._features(ids, tasks.side, (*rows, support.offsets, support.weight))
 
     def _warn_if_open(self) -> None:
         if self.dual_gap_ > self.tol * self.objective_:

@@ -9,9 +9,11 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.estimators.inputs import numbers, read_target
 from condmeta.estimators.preparation import Preparation
+from condmeta.estimators.row_weights import no_weights
 from condmeta.inner.averaged import averaged_logistic
 from condmeta.inner.scores import row_scores
 from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame
+from condmeta.tasks.weights import read_weight
 
 
 class Head(NamedTuple):
@@ -25,6 +27,7 @@ class Head(NamedTuple):
     probabilistic: bool
     resumable: bool
     base: Any = None
+    weighs: bool = False
 
     def read(self, X) -> np.ndarray:
         """Return checked rows (N, d)."""
@@ -47,6 +50,16 @@ class Head(NamedTuple):
         """Return checked targets as numbers, classes as -1 and +1."""
         y = read_target(y, n_rows, self.owner)
         return as_vector(y) if self.classes is None else encode_labels(y, self.classes)
+
+    def counting(self, X, y, weight):
+        """Return the points of one task that count, and how often; None is once each."""
+        if weight is None:
+            return X, y, None
+        if not self.weighs:
+            raise no_weights(self.owner)
+        weight = read_weight(weight, len(X))
+        counts = weight > 0
+        return X[counts], y[counts], weight[counts]
 
     def scores(self, X, W, codes=None, n_jobs=1, sides=None) -> np.ndarray:
         """Return <row, w> of each row for one weight vector W, or for W[codes] row by row.

@@ -10,11 +10,11 @@ from condmeta.estimators.collected import half_of, task_key
 from condmeta.estimators.parameters import NON_NEGATIVE, jobs_of, one_of, or_auto
 from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import TwoClasses
+from condmeta.estimators.weighted import Weighted
 from condmeta.inner.bernoulli import Bernoulli, Covariances
 from condmeta.inner.posterior import lower_root
 from condmeta.meta.logistic import learn_prior
 from condmeta.meta.logistic_choice import Choice, Halves, choose
-from condmeta.meta.points import Points
 from condmeta.meta.ridge import METRICS
 from condmeta.meta.ridge_choice import FOLDS, KAPPAS
 from condmeta.tasks import TaskSet
@@ -22,7 +22,7 @@ from condmeta.tasks import TaskSet
 SAMPLE = 400  # tasks to choose by
 
 
-class ConditionalLogistic(TwoClasses, TaskLearner):
+class ConditionalLogistic(TwoClasses, Weighted, TaskLearner):
     r"""Learn the prior of a task's weights for two classes; nothing to tune, calibrated.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
@@ -127,7 +127,7 @@ class ConditionalLogistic(TwoClasses, TaskLearner):
         data = self._prepare(tasks, points)
         self._phi_mean = data.Phi.mean(axis=0)
         rotation = Rotation.learn(data.Phi)
-        whole, Z = Points(data.X, data.y, data.offsets), rotation.apply(data.Phi)
+        whole, Z = data.points, rotation.apply(data.Phi)
         jobs = jobs_of(self)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice = self._choose(tasks, points, data, rotation)
@@ -150,16 +150,15 @@ class ConditionalLogistic(TwoClasses, TaskLearner):
         """Choose on tasks that do not depend on the order in which they came."""
         keys = np.array([task_key(task) for task in data.ids.tolist()], dtype=np.uint64)
         sample = np.argsort(keys, kind="stable")[:SAMPLE]
-        rows = data.X, data.y, data.offsets
-        support, query = (Points(*half_of(*rows, sample, half)) for half in (True, False))
+        support, query = (half_of(data.points, sample, half) for half in (True, False))
         Z = rotation.apply(data.Phi[sample])
         shown = Z
         if self._map.reads_points and points is None and self.conditioning == "shared":
             prep, X = self._head.preparation, support.X[:, : self.n_features_in_]
-            own = *prep.for_maps(X, support.y), support.offsets
+            own = *prep.for_maps(X, support.y), support.offsets, support.weight
             shown = rotation.apply(self._features(data.ids[sample], tasks.side, own))
         return choose(
-            Halves(Points(*rows).take(sample), support, query), Z, shown,
+            Halves(data.points.take(sample), support, query), Z, shown,
             np.arange(len(sample)) % FOLDS,
             tuple(METRICS) if self.metric == "auto" else (self.metric,),
             KAPPAS if self.kappa == "auto" else (float(self.kappa),),

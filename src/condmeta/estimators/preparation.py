@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from condmeta.errors import DataError
+from condmeta.tasks.weights import weighted_median
 
 SCALES = ("none", "standard", "rows")
 
@@ -48,22 +50,28 @@ class Preparation:
         self.n_inputs = len(x_mean) if n_inputs is None else n_inputs
 
     @classmethod
-    def learn(cls, X, y, scale: str, fit_intercept: bool, centre, transformer=None) -> Preparation:
-        """Read the scales off training rows; `centre` is np.median, np.mean or None (classes)."""
+    def learn(
+        cls, X, y, scale: str, fit_intercept: bool, centre, transformer=None, weight=None
+    ) -> Preparation:
+        """Read the scales off training rows; `centre` is np.median, np.mean or None (classes).
+
+        Rows count weight (N,) times. The transformer learns of it if its `fit` can.
+        """
         n_inputs = X.shape[1]
         if transformer is not None:
-            transformer = clone(transformer).fit(X)
+            knows = weight is not None and has_fit_parameter(transformer, "sample_weight")
+            transformer = clone(transformer).fit(X, **({"sample_weight": weight} if knows else {}))
             X = _checked(transformer.transform(X), len(X))
         d = X.shape[1]
         x_mean, x_scale = np.zeros(d), np.ones(d)
         if scale == "standard":
-            spread = X.std(axis=0)
+            mean, spread = _moments(X, weight)
             # The spread of a constant column is rounding noise of its size, not exactly zero.
             varies = spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
             x_scale[varies] = spread[varies]
             if fit_intercept:
-                x_mean[varies] = X.mean(axis=0)[varies]
-        y_offset = float(centre(y)) if fit_intercept and centre is not None else 0.0
+                x_mean[varies] = mean[varies]
+        y_offset = _middle(y, centre, weight) if fit_intercept and centre is not None else 0.0
         return cls(
             scale, fit_intercept, x_mean, x_scale, y_offset, transformer=transformer,
             n_inputs=n_inputs,
@@ -162,6 +170,21 @@ class Preparation:
         if with_intercept:
             w[d] = theta[d] - self.y_offset + self.x_mean @ theta[:d]
         return w
+
+
+def _moments(X, weight) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation (d,) of rows that count weight (N,) times."""
+    if weight is None:
+        return X.mean(axis=0), X.std(axis=0)
+    mean = np.average(X, axis=0, weights=weight)
+    return mean, np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+
+
+def _middle(y, centre, weight) -> float:
+    """Return the mean or the median of y."""
+    if weight is None:
+        return float(centre(y))
+    return float(np.average(y, weights=weight)) if centre is np.mean else weighted_median(y, weight)
 
 
 def _checked(rows, n: int) -> np.ndarray:

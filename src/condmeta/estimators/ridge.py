@@ -143,7 +143,7 @@ class ConditionalRidge(RealTarget, Collecting):
     def _make_inner(self):
         return None  # known once the prior is learned
 
-    def fit(self, X, y=None, *, task=None, side_info=None, offset=None):
+    def fit(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Learn the prior from many tasks, then every task's model from it.
 
         Parameters
@@ -153,23 +153,28 @@ class ConditionalRidge(RealTarget, Collecting):
             What a model of the user's own predicts for the rows: the prior is learned from y -
             offset. It must not have seen the row's task, and goes with `adapt`, `update` and
             `predict` as well.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
 
         Returns
         -------
         self
         """
-        return super().fit(X, take_off(y, offset), task=task, side_info=side_info)
+        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        return super().fit(X, take_off(y, offset), **call)
 
-    def adapt(self, X=None, y=None, *, task=None, side_info=None, offset=None):
-        """Solve new tasks (see `ConditionalSGDRegressor.adapt`); `offset` (n,) as in `fit`.
+    def adapt(self, X=None, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
+        """Solve new tasks (see `ConditionalSGDRegressor.adapt`); offset and weights as in `fit`.
 
         The models that it returns predict without the offset: add it to what they say.
         """
-        return super().adapt(X, take_off(y, offset), task=task, side_info=side_info)
+        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        return super().adapt(X, take_off(y, offset), **call)
 
-    def update(self, X, y=None, *, task=None, side_info=None, offset=None):
-        """Add points to known tasks and enrol new ones; tau stays. `offset` (n,) as in `fit`."""
-        return super().update(X, take_off(y, offset), task=task, side_info=side_info)
+    def update(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
+        """Add points to known tasks, enrol new ones; tau stays. Offset and weights as in `fit`."""
+        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        return super().update(X, take_off(y, offset), **call)
 
     def _fit_tasks(self, tasks: TaskSet, points: TaskSet | None) -> None:
         shared = self.__dict__.pop("_shared_base", None)  # several learners on one base
@@ -183,10 +188,12 @@ class ConditionalRidge(RealTarget, Collecting):
         if shared is not None and self._store is not None:
             self._store.sides = self._base.sides(self._store.ids, tasks.side)
 
-    def partial_fit(self, X, y=None, *, task=None, side_info=None):
+    def partial_fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
         if self.base is not None:
             raise DataError("A base needs the rows of all tasks at once: use fit, or base=None.")
-        return super().partial_fit(X, y, task=task, side_info=side_info)
+        return super().partial_fit(
+            X, y, task=task, side_info=side_info, sample_weight=sample_weight
+        )
 
     def _conclude(self) -> None:
         """Learn the prior from what was collected, and every task's model from it."""
@@ -223,9 +230,7 @@ class ConditionalRidge(RealTarget, Collecting):
             whole.take(slice(m)), _in(overall, state.support), _in(overall, state.query)
         )
         shown = Shown(Z[:m], Z[:m])
-        if (
-            state.Phi is not None
-        ):  # without points a task has the mean features, which are zero here
+        if state.Phi is not None:  # without points a task has the mean features, zero here
             shown = Shown(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))
         choice = choose(
             halves, Z[:m], shown, state.folds(),
@@ -249,7 +254,7 @@ class ConditionalRidge(RealTarget, Collecting):
         return Gaussian(lower_root(self.H_), self.s2_, self.noise_ == "per_task")
 
     def _solve(self, data: Prepared) -> TaskStore:
-        stats = SquaredState.of(data.X, data.y, data.offsets)
+        stats = SquaredState.of(*data.points)
         return self._stored(data.ids, stats, self._theta(data.Phi))
 
     def _stored(self, ids, stats: SquaredState, theta) -> TaskStore:

@@ -17,6 +17,7 @@ from condmeta.estimators.lookup import Lookup
 from condmeta.estimators.parameters import jobs_of
 from condmeta.estimators.task_model import TaskModel, TaskModels, require_resumable, user_vector
 from condmeta.estimators.task_store import solve_named
+from condmeta.meta.points import WeightedPoints
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.taskset import check_finite
@@ -55,7 +56,7 @@ class CallRows(NamedTuple):
 class Serving(Lookup):
     """The methods of a fitted learner."""
 
-    def adapt(self, X=None, y=None, *, task=None, side_info=None):
+    def adapt(self, X=None, y=None, *, task=None, side_info=None, sample_weight=None):
         """Solve new tasks from a few points, or from none; the learner is not changed.
 
         Parameters
@@ -67,6 +68,9 @@ class Serving(Lookup):
         side_info : row or table, optional
             For one task its row (a dict of columns, a Series, a sequence); with `task` a table
             keyed by task id, as in `fit`.
+        sample_weight : (n,) array, optional
+            How often each point counts: 2 is the point twice, 0 is no point. Online learners have
+            no weights.
 
         Returns
         -------
@@ -74,45 +78,48 @@ class Serving(Lookup):
         """
         self._ready()
         if task is None and (X is None or self._is_nameless(X, task)):
-            return self._adapt_one(X, y, side_info)
+            return self._adapt_one(X, y, side_info, sample_weight)
         if X is None:
             data, table = self._prepare_empty(task, side_info)
         else:
-            tasks, points = self._read(X, y, task, side_info, reset=False)
+            tasks, points = self._read(X, y, task, side_info, sample_weight, reset=False)
             data, table = self._prepare(tasks, points), tasks.side
         theta = self._theta(data.Phi)
-        rows = data.X, data.y, data.offsets
-        solved = solve_named(self._inner, data.ids, theta, *rows, jobs_of(self), keep_state=False)
+        rows = data.points
+        solved = solve_named(self._inner, data.ids, theta, rows, jobs_of(self), keep_state=False)
         sides = self._base_sides(data.ids, table)
         return TaskModels(self._head, data.ids, theta, solved.coef, rows, solved.gap, sides)
 
-    def _adapt_one(self, X, y, side_info) -> TaskModel:
+    def _adapt_one(self, X, y, side_info, weight) -> TaskModel:
         head = self._head
         if X is None or len(X) == 0:
             X, y, _ = no_points(1, self.n_features_in_)
+            weight = None
         else:
             rows = read_rows(self, X, None, reset=False)
             X, side_info = rows.X, rows.side_info(side_info)
             y = head.read_labels(y, len(X))
             check_finite(X, y, feature_names=head.feature_names)
+            X, y, weight = head.counting(X, y, weight)
         ids, table, points = self._read_one(side_info)
         sides = self._base_sides(ids, table)
         if sides is not None:
             y = head.off_base(X, y, np.repeat(sides, len(X), axis=0))
-        data = self._prepare_rows(ids, X, y, np.array([0, len(X)]), table, points)
+        data = self._prepare_rows(ids, X, y, np.array([0, len(X)]), table, points, weight)
         theta = self._theta(data.Phi)
-        solved = solve_named(self._inner, ids, theta, data.X, data.y, data.offsets)
+        solved = solve_named(self._inner, ids, theta, data.points)
         gap = None if solved.gap is None else float(solved.gap[0])
         state = solved.state if head.keeps_state else None
         sides = None if sides is None else sides[0]
-        return TaskModel(head, theta[0], solved.coef[0], len(X), state, gap, sides)
+        n = len(X) if weight is None else weight.sum()
+        return TaskModel(head, theta[0], solved.coef[0], n, state, gap, sides)
 
     @atomic
-    def update(self, X, y=None, *, task=None, side_info=None):
+    def update(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
         """Add points to known tasks and enrol new ones; the map tau stays as it is.
 
         Exact (equal to adapting on all points at once) with inner='online' or loss='squared'; an
-        error that says so elsewhere.
+        error that says so elsewhere. `sample_weight` (n,) as for `adapt`.
 
         Returns
         -------
@@ -127,17 +134,15 @@ class Serving(Lookup):
             if len(store.ids) != 1:
                 raise self._which_task()
             task = np.repeat(store.ids, len(X))
-        tasks, points = self._read(X, y, task, side_info, reset=False)
+        tasks, points = self._read(X, y, task, side_info, sample_weight, reset=False)
         found = store.positions(tasks.ids.tolist())
         known = np.flatnonzero(found >= 0)
         new = np.flatnonzero(found < 0)
         store.refuse_twins(tasks.ids[new].tolist())
         if len(known):
             part, prep = tasks.subset(known), self._head.preparation
-            store = store.extend(
-                self._inner, found[known], prep.rows(part.X), prep.target(part.y), part.offsets,
-                jobs_of(self),
-            )  # fmt: skip
+            rows = WeightedPoints(prep.rows(part.X), prep.target(part.y), part.offsets, part.weight)
+            store = store.extend(self._inner, found[known], rows, jobs_of(self))
         if len(new):
             part = self._solve(self._prepare(tasks.subset(new), points))
             part.sides = self._base_sides(part.ids, tasks.side)
@@ -184,6 +189,8 @@ class Serving(Lookup):
     def n_points(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Return how many points stand behind the prediction of each row (N,); 0 is tau alone.
 
+        Points with weights count as often as these say.
+
         The arguments are those of `predict`.
         """
         call = self._call_rows(X, task, side_info)
@@ -191,7 +198,7 @@ class Serving(Lookup):
         if call.codes is None:
             own = call.side_info is None and store is not None
             return np.full(len(call.X), store.sizes[0] if own else 0)
-        sizes = np.zeros(len(call.ids), np.int64)
+        sizes = np.zeros(len(call.ids), np.int64 if store is None else store.sizes.dtype)
         if store is not None:
             at = store.positions(call.ids.tolist())
             sizes[at >= 0] = store.sizes[at[at >= 0]]

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.estimators.row_weights import refuse
 from condmeta.estimators.serving import atomic
 from condmeta.estimators.sgd import ConditionalSGD, ConditionalSGDRegressor
 from condmeta.estimators.targets import RealTarget
@@ -128,7 +129,7 @@ class ConditionalSGDRegressorCV(RealTarget, ConditionalSGD):
         return self.meta_step_
 
     @atomic
-    def fit(self, X, y=None, *, task=None, side_info=None):
+    def fit(self, X, y=None, *, task=None, side_info=None, **unknown):
         """Choose the pair on held-out tasks, then fit all tasks with it.
 
         Parameters
@@ -140,6 +141,7 @@ class ConditionalSGDRegressorCV(RealTarget, ConditionalSGD):
         -------
         self
         """
+        refuse("ConditionalSGDRegressorCV.fit", unknown)
         self._start()
         tasks, points = self._read(X, y, task, side_info, reset=True)
         if points is not None:

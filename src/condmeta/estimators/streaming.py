@@ -6,6 +6,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.estimators.base import Prepared
+from condmeta.estimators.row_weights import refuse
 from condmeta.estimators.serving import atomic
 from condmeta.tasks.ids import show_id
 
@@ -26,7 +27,7 @@ class Streamed(Incremental):
     """A learner that goes on learning from further tasks."""
 
     @atomic
-    def partial_fit(self, X, y=None, *, task=None, side_info=None, classes=None):
+    def partial_fit(self, X, y=None, *, task=None, side_info=None, classes=None, **unknown):
         """Go on learning the map with further tasks, each seen once and whole.
 
         The first call freezes scales and encodings. Only the map is learned: models of tasks that
@@ -45,6 +46,7 @@ class Streamed(Incremental):
         -------
         self
         """
+        refuse(f"{type(self).__name__}.partial_fit", unknown)
         first = not self.__sklearn_is_fitted__()
         if first:
             self._start()

@@ -11,6 +11,8 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.estimators.head import Head
 from condmeta.estimators.preparation import Preparation
+from condmeta.inner.algorithms import weighted
+from condmeta.meta.points import WeightedPoints
 from condmeta.tasks import TaskSet
 from condmeta.tasks.ids import explain_absent, factorize, positions
 from condmeta.tasks.taskset import check_finite
@@ -25,7 +27,7 @@ class TaskModel:
     intercept_ : float
     theta_ : (d,) array, or (d+1,) with the intercept last
         Where the task started: tau of its side information.
-    n_ : int
+    n_ : int, or float if points had weights
         Points that the model has seen; 0 is zero-shot.
 
     Examples
@@ -37,10 +39,10 @@ class TaskModel:
     (array([1.66666667]), 3)
     """
 
-    def __init__(self, head: Head, theta, coef, n: int, state=None, gap=None, sides=None):
+    def __init__(self, head: Head, theta, coef, n, state=None, gap=None, sides=None):
         self._head, self._theta, self._coef, self._state = head, theta, coef, state
         self._sides = sides
-        self.n_ = int(n)
+        self.n_ = n.item() if isinstance(n, np.generic) else n
         self.gap_ = gap
 
     @property
@@ -78,21 +80,22 @@ class TaskModel:
         codes = np.zeros(len(scores), np.int64)
         return self._head.probabilities(scores, self._head.variances(X, codes, self._state))
 
-    def update(self, X, y) -> TaskModel:
-        """Add points; the result equals one `adapt` on all of them."""
+    def update(self, X, y, sample_weight=None) -> TaskModel:
+        """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`."""
         require_resumable(self._head, self._state)
         X = self._head.read(X)
         y = self._head.read_labels(y, len(X))
         check_finite(X, y, feature_names=self._head.feature_names)
+        X, y, weight = self._head.counting(X, y, sample_weight)
         if self._head.base is not None:
             y = self._head.off_base(X, y, np.tile(self._sides, (len(X), 1)))
         prep = self._head.preparation
         solved = self._head.inner.solve_tasks(
             self._theta[None], prep.rows(X), prep.target(y), np.array([0, len(y)]),
-            state=self._state,
+            state=self._state, **weighted(weight),
         )  # fmt: skip
         self._coef, self._state = solved.coef[0], solved.state
-        self.n_ += len(y)
+        self.n_ += len(y) if weight is None else float(weight.sum())
         return self
 
     def __repr__(self) -> str:
@@ -120,11 +123,11 @@ class TaskModels(Mapping):
     (['a', 'b'], array([2.]))
     """
 
-    def __init__(self, head: Head, ids, theta, coef, rows, gap=None, sides=None):
+    def __init__(self, head: Head, ids, theta, coef, rows: WeightedPoints, gap=None, sides=None):
         self._head, self._theta, self._coef, self._rows = head, theta, coef, rows
         self._sides = sides
         self.ids = ids
-        self.n_ = np.diff(rows[2])
+        self.n_ = rows.count
         self.gap_ = gap
 
     @property
@@ -154,13 +157,11 @@ class TaskModels(Mapping):
 
     def __getitem__(self, task) -> TaskModel:
         t = self._index[task]
-        X, y, offsets = self._rows
         state = None
         if self._head.keeps_state:
-            part = slice(offsets[t], offsets[t + 1])
-            bounds = np.array([0, self.n_[t]])
+            X, y, offsets, weight = self._rows.take(np.array([t]))
             state = self._head.inner.solve_tasks(
-                self._theta[t : t + 1], X[part], y[part], bounds
+                self._theta[t : t + 1], X, y, offsets, **weighted(weight)
             ).state
         gap = None if self.gap_ is None else self.gap_[t]
         sides = None if self._sides is None else self._sides[t]
@@ -207,7 +208,8 @@ class TaskModels(Mapping):
 
     @cached_property
     def _state(self):
-        return self._head.inner.solve_tasks(self._theta, *self._rows).state
+        X, y, offsets, weight = self._rows
+        return self._head.inner.solve_tasks(self._theta, X, y, offsets, **weighted(weight)).state
 
     def _by_row(self, value, X, task) -> np.ndarray:
         """Return value(rows, positions of their tasks), in the order of the call."""

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import ConvergenceWarning, DataError, DivergenceError
-from condmeta.inner.algorithms import Solved, solve_tasks
+from condmeta.inner.algorithms import Solved, solve_tasks, weighted
+from condmeta.meta.points import WeightedPoints
 from condmeta.tasks.ids import explain_mismatch, show_id, show_ids
 
 
@@ -21,8 +22,9 @@ class TaskStore:
     Parameters
     ----------
     ids : (T,) object array
-    sizes : (T,) int array
-        Points of each task; 0 for a task known from its side information alone.
+    sizes : (T,) array
+        Points of each task, the sum of their weights if they have some; 0 for a task known from its
+        side information alone.
     theta, coef : (T, width) arrays
         Where each task starts, and its model.
     own : (T, width) array or None
@@ -52,16 +54,14 @@ class TaskStore:
         self.sides = sides
 
     @classmethod
-    def solve(cls, inner, ids, theta, X, y, offsets, n_jobs) -> TaskStore:
+    def solve(cls, inner, ids, theta, points: WeightedPoints, n_jobs) -> TaskStore:
         """Solve tasks from their theta, and once more from zero."""
-        solved = solve_named(inner, ids, theta, X, y, offsets, n_jobs)
-        sizes, own, own_state = np.diff(offsets), None, None
+        solved = solve_named(inner, ids, theta, points, n_jobs)
+        sizes, own, own_state = points.count, None, None
         if getattr(inner, "learns", True):
             any_start = getattr(solved.state, "any_start", False)
             keep = getattr(inner, "resumable", False) and not any_start
-            alone = solve_named(
-                inner, ids, np.zeros_like(theta), X, y, offsets, n_jobs, keep_state=keep
-            )
+            alone = solve_named(inner, ids, np.zeros_like(theta), points, n_jobs, keep_state=keep)
             own, own_state = alone.coef, alone.state
         return cls(ids, sizes, theta, solved.coef, own, solved.gap, solved.state, own_state)
 
@@ -86,13 +86,16 @@ class TaskStore:
         """Return the position of each id, -1 where it is not known."""
         return np.fromiter(map(self.index.get, ids, repeat(-1)), np.int64, len(ids))
 
-    def extend(self, inner, at, X, y, offsets, n_jobs) -> TaskStore:
+    def extend(self, inner, at, points: WeightedPoints, n_jobs) -> TaskStore:
         """Return a store in which the tasks at positions `at` have further points."""
+        X, y, offsets, weight = points
 
         def go_on(theta, state):
             before = _rows(state, at)
             with naming_task(self.ids[at]):
-                part = inner.solve_tasks(theta, X, y, offsets, state=before, n_jobs=n_jobs)
+                part = inner.solve_tasks(
+                    theta, X, y, offsets, state=before, n_jobs=n_jobs, **weighted(weight)
+                )
             return part, _put(state, at, part.state)
 
         part, state = go_on(self.theta[at], self.state)
@@ -103,7 +106,7 @@ class TaskStore:
             own = _put_rows(own, at, alone.coef)
         elif own is not None:
             own = _put_rows(own, at, inner.coef(part.state, zeros))
-        sizes = _put_rows(self.sizes, at, self.sizes[at] + np.diff(offsets))
+        sizes = _put_rows(self.sizes, at, self.sizes[at] + points.count)
         gap = None if self.gap is None else _put_rows(self.gap, at, part.gap)
         return TaskStore(self.ids, sizes, self.theta, coef, own, gap, state, own_state, self.sides)
 
@@ -130,7 +133,7 @@ def _rows(state, at):
 
 
 def _put_rows(array, at, values) -> np.ndarray:
-    out = array.copy()
+    out = array.astype(np.result_type(array, values))  # counts are whole until weights come
     out[at] = values
     return out
 
@@ -148,10 +151,11 @@ def _join(a, b):
     return np.concatenate([a, b])
 
 
-def solve_named(inner, ids, theta, X, y, offsets, n_jobs=1, keep_state=True) -> Solved:
+def solve_named(inner, ids, theta, points: WeightedPoints, n_jobs=1, keep_state=True) -> Solved:
     """Solve tasks; name those whose pass diverges, or whose gap stays above the tolerance."""
+    X, y, offsets, weight = points
     with naming_task(ids):
-        solved = solve_tasks(inner, theta, X, y, offsets, n_jobs=n_jobs, keep_state=keep_state)
+        solved = solve_tasks(inner, theta, X, y, offsets, n_jobs, keep_state, weight)
     if solved.unsolved is not None and len(solved.unsolved):
         first = show_ids(ids[solved.unsolved])
         warnings.warn(

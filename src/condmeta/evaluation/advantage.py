@@ -225,6 +225,8 @@ def _checked(tasks: TaskSet, scale: str, coverage: float) -> TaskSet:
     """Return the tasks that have points, or say what is missing."""
     if tasks.y is None:
         raise DataError("advantage reads the targets of the tasks: there are none.")
+    if tasks.weight is not None:
+        raise DataError("advantage reads tasks without weights: leave them out, or repeat rows.")
     if scale not in SCALES:
         listed = ", ".join(map(repr, SCALES))
         raise DataError(f"The 'scale' parameter must be one of {listed}. Got {scale!r} instead.")

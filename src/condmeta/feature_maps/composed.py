@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,7 +88,8 @@ class ComposedMap:
     def fit(self, table: TaskTable | None = None, points: Any = None) -> ComposedMap:
         """Fit the parts on the tasks that have a side row, and on the tasks' points.
 
-        `points` has attributes X, y and offsets (a `TaskSet`), or is a tuple of them.
+        `points` has attributes X, y, offsets and weight (a `TaskSet`), or is a tuple of them; the
+        weight may be None, or left out.
         """
         self.columns_ = None if table is None else table.columns
         self.parts_: list[Any] = []
@@ -104,7 +106,7 @@ class ComposedMap:
             kind = _input_kind(part, table, points)
             if kind == "points":
                 if hasattr(part, "fit_tasks"):
-                    part.fit_tasks(*_arrays(points))
+                    part.fit_tasks(*_read_by(part, part.fit_tasks, points))
             else:
                 self._run(part.fit, kind, table)
             self.parts_.append(part)
@@ -133,7 +135,7 @@ class ComposedMap:
             The side rows of the tasks that have one.
         rows : (table.n_tasks,) int array, optional
             Positions of the table's rows among the tasks; by default 0, 1, 2, ...
-        points : TaskSet or (X, y, offsets), optional
+        points : TaskSet or (X, y, offsets) or (X, y, offsets, weight), optional
             The points of all tasks, some of which may have none.
         fill : (k,) array, optional
             What a task takes where it has no side row, or no points; without it such a task is a
@@ -175,7 +177,7 @@ class ComposedMap:
     def _block(self, part: Any, kind: str, table: Any, points: Any) -> np.ndarray:
         """Return the checked features of one part."""
         if kind == "points":
-            out = part.transform_tasks(*_arrays(points))
+            out = part.transform_tasks(*_read_by(part, part.transform_tasks, points))
             n_rows, ids = len(_arrays(points)[2]) - 1, None
         else:
             out = self._run(part.transform, kind, table)
@@ -220,16 +222,33 @@ def _label(part: Any) -> str:
 
 
 def _arrays(points: Any) -> Sequence[Any]:
-    return points if isinstance(points, tuple) else (points.X, points.y, points.offsets)
+    """Return X, y, offsets and weight; weight may be None."""
+    if isinstance(points, tuple):
+        return *points, *[None] * (4 - len(points))
+    return points.X, points.y, points.offsets, getattr(points, "weight", None)
+
+
+def _read_by(part: Any, method: Any, points: Any) -> Sequence[Any]:
+    """Return what a method of a map of points is given: weights only where there are some."""
+    *arrays, weight = _arrays(points)
+    if weight is None:
+        return arrays
+    if len(inspect.signature(method).parameters) < 4:
+        raise DataError(
+            f"The feature map {_label(part)} reads points without weights. Give its "
+            f"{method.__name__} a fourth argument, weight, or leave sample_weight out."
+        )
+    return *arrays, weight
 
 
 def _one_task(points: Any) -> Any:
     """Return the points of the first task that has some: enough to know the width of a map."""
     if points is None:
         return None
-    X, y, offsets = _arrays(points)
+    X, y, offsets, weight = _arrays(points)
     end = next((int(end) for end in offsets if end > 0), 0)
-    return X[:end], None if y is None else y[:end], np.array([0, end])
+    first = [None if array is None else array[:end] for array in (y, weight)]
+    return X[:end], first[0], np.array([0, end]), first[1]
 
 
 def _input_kind(part: Any, table: TaskTable | None, points: Any) -> str:

@@ -10,17 +10,23 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.feature_maps.fourier import Fourier
 from condmeta.feature_maps.params import FeatureMap
+from condmeta.tasks.weights import task_sums
 
 _BLOCK_VALUES = 1 << 20  # at most this many features of points are held at a time (8 MB)
 
 
 class PointMap(FeatureMap):
-    """Map the points of each task to (T, k); the row of a task without points is zero."""
+    """Map the points of each task to (T, k); the row of a task without points is zero.
+
+    Means are weighted if the points have weights (N,).
+    """
 
     reads_points = True
     needs_y = False
 
-    def fit_tasks(self, X: np.ndarray, y: np.ndarray | None, offsets: np.ndarray) -> PointMap:
+    def fit_tasks(
+        self, X: np.ndarray, y: np.ndarray | None, offsets: np.ndarray, weight: Any = None
+    ) -> PointMap:
         """Do nothing: this map has nothing to learn."""
         return self
 
@@ -35,9 +41,11 @@ class MeanInput(PointMap):
            [0.]])
     """
 
-    def transform_tasks(self, X: np.ndarray, y: Any, offsets: np.ndarray) -> np.ndarray:
+    def transform_tasks(
+        self, X: np.ndarray, y: Any, offsets: np.ndarray, weight: Any = None
+    ) -> np.ndarray:
         """Return (T, d)."""
-        return _task_means(lambda rows: X[rows], offsets, X.shape[1])
+        return _task_means(lambda rows: X[rows], offsets, X.shape[1], weight)
 
     def names_out(self, input_names: Sequence[str]) -> list[str]:
         """Name the features."""
@@ -55,7 +63,9 @@ class MeanInputOutput(PointMap):
 
     needs_y = True
 
-    def transform_tasks(self, X: np.ndarray, y: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    def transform_tasks(
+        self, X: np.ndarray, y: np.ndarray, offsets: np.ndarray, weight: Any = None
+    ) -> np.ndarray:
         """Return (T, 2 d)."""
         if y is None:
             raise DataError("MeanInputOutput reads y: give the points of each task their targets.")
@@ -63,7 +73,7 @@ class MeanInputOutput(PointMap):
         def features(rows: slice) -> np.ndarray:
             return np.concatenate([y[rows, None] * X[rows], X[rows]], axis=1)
 
-        return _task_means(features, offsets, 2 * X.shape[1])
+        return _task_means(features, offsets, 2 * X.shape[1], weight)
 
     def names_out(self, input_names: Sequence[str]) -> list[str]:
         """Name the features."""
@@ -88,21 +98,25 @@ class MeanFourier(Fourier, PointMap):
     (2, 4)
     """
 
-    def fit_tasks(self, X: np.ndarray, y: Any, offsets: np.ndarray) -> MeanFourier:
+    def fit_tasks(
+        self, X: np.ndarray, y: Any, offsets: np.ndarray, weight: Any = None
+    ) -> MeanFourier:
         """Draw frequencies `U_` (k, d) and phases `v_` (k,)."""
         self._draw(X.shape[1])
         return self
 
-    def transform_tasks(self, X: np.ndarray, y: Any, offsets: np.ndarray) -> np.ndarray:
+    def transform_tasks(
+        self, X: np.ndarray, y: Any, offsets: np.ndarray, weight: Any = None
+    ) -> np.ndarray:
         """Return (T, k)."""
-        return _task_means(lambda rows: self._phi(X[rows]), offsets, self.v_.size)
+        return _task_means(lambda rows: self._phi(X[rows]), offsets, self.v_.size, weight)
 
     def names_out(self, input_names: Sequence[str]) -> list[str]:
         """Name the features."""
         return [f"mean(fourier{j})" for j in range(self.v_.size)]
 
 
-def _task_means(features: Any, offsets: np.ndarray, width: int) -> np.ndarray:
+def _task_means(features: Any, offsets: np.ndarray, width: int, weight: Any) -> np.ndarray:
     """Average the features of the points of each task, block by block."""
     offsets = np.asarray(offsets)
     sizes = np.diff(offsets)
@@ -116,8 +130,12 @@ def _task_means(features: Any, offsets: np.ndarray, width: int) -> np.ndarray:
         if not first.size or first[0] > 0:  # the rest of a task larger than a block
             at = np.append(filled[inside.start - 1], at)
             first = np.append(0, first)
-        out[at] += np.add.reduceat(features(rows), first, axis=0)
-    return out / np.maximum(sizes, 1)[:, None]
+        values = features(rows)
+        if weight is not None:
+            values = values * weight[rows, None]
+        out[at] += np.add.reduceat(values, first, axis=0)
+    count = sizes if weight is None else task_sums(weight, offsets)
+    return out / np.where(sizes > 0, count, 1)[:, None]
 
 
 def _blocks(edges: np.ndarray, most: int) -> Iterator[slice]:

@@ -81,16 +81,20 @@ class Batch:
         )
         return coef[0], gradient[0], float(gap[0])
 
-    def solve_tasks(self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True) -> Solved:
+    def solve_tasks(
+        self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True, weight=None
+    ) -> Solved:
         """Solve each task around its theta; with `state`, on its earlier points as well."""
         if state is not None:
-            state = state.extend(X, y, offsets)
+            state = state.extend(X, y, offsets, weight)
             return Solved(self.coef(state, theta), np.zeros(len(theta)), state)
-        coef, _, gap, _ = batch_tasks(theta, X, y, offsets, self.lam, self.loss, self.tol, n_jobs)
+        coef, _, gap, _ = batch_tasks(
+            theta, X, y, offsets, self.lam, self.loss, self.tol, n_jobs, weight
+        )
         if self.resumable:
-            kept = SquaredState.start(*theta.shape).extend(X, y, offsets) if keep_state else None
-            return Solved(coef, gap, kept)
-        reached = gap <= np.maximum(self.tol * mean_loss_at(theta, X, y, offsets, self.loss), 1e-15)
+            return Solved(coef, gap, SquaredState.of(X, y, offsets, weight) if keep_state else None)
+        unit = mean_loss_at(theta, X, y, offsets, self.loss, weight)
+        reached = gap <= np.maximum(self.tol * unit, 1e-15)
         return Solved(coef, gap, unsolved=np.flatnonzero(~reached))
 
 
@@ -111,15 +115,24 @@ def get_inner(inner, lam: float, loss, tol: float):
     )
 
 
-def solve_tasks(inner, theta, X, y, offsets, n_jobs=1, keep_state=True) -> Solved:
-    """Solve T tasks by any inner algorithm, built-in or of the user's."""
+def solve_tasks(inner, theta, X, y, offsets, n_jobs=1, keep_state=True, weight=None) -> Solved:
+    """Solve T tasks by any inner algorithm, built-in or of the user's.
+
+    Only algorithms that have a weight read one.
+    """
     if hasattr(inner, "solve_tasks"):
-        return inner.solve_tasks(theta, X, y, offsets, n_jobs=n_jobs, keep_state=keep_state)
+        options = {"n_jobs": n_jobs, "keep_state": keep_state} | weighted(weight)
+        return inner.solve_tasks(theta, X, y, offsets, **options)
     coef, gap = theta.copy(), np.zeros(len(theta))
     for t, (lo, hi) in enumerate(pairwise(offsets)):
         if lo < hi:
             coef[t], _, gap[t] = inner.solve(theta[t], X[lo:hi], y[lo:hi])
     return Solved(coef, gap)
+
+
+def weighted(weight) -> dict:
+    """Return the argument `weight` where there is one: online algorithms have no such argument."""
+    return {} if weight is None else {"weight": weight}
 
 
 def diverged(position: int, lam: float) -> DivergenceError:

@@ -8,6 +8,10 @@ Everything is read off the dual point a (one slope a_i of the loss for each poin
     A = theta - g / lam,
     gap = (1/n) sum_i [l(z_i) + l*(a_i) - a_i z_i],  z = X A      (= primal - dual >= eps >= 0).
 
+A point that counts m_i times has m_i a_i in place of a_i in g, m_i times its term in sums, and n is
+the sum of all m_i: the solvers then look for m a, whose box is m times wider and whose curvature is
+m times less.
+
 How a is found depends on the loss only: closed form (squared), Newton (logistic), a box-constrained
 quadratic program (the piecewise ones: `condmeta.inner.box_qp`), or coordinate ascent that needs
 nothing but the slope (losses of the user's).
@@ -24,6 +28,7 @@ from condmeta.errors import DataError
 from condmeta.inner.box_qp import solve_box_qp
 from condmeta.inner.solution import Solution, check_inputs, dual_value, objective
 from condmeta.losses import LogisticLoss, Loss, get_loss
+from condmeta.tasks.weights import task_sums
 
 MAX_ITER = 1000
 
@@ -63,59 +68,65 @@ def batch(theta, X, y, lam: float, loss="absolute", tol: float = 1e-6) -> Soluti
 
 
 @twin
-def batch_tasks(theta, X, y, offsets, lam, loss, tol, n_jobs):
+def batch_tasks(theta, X, y, offsets, lam, loss, tol, n_jobs, weight=None):
     """Solve T independent tasks; the compiled twin runs them on `n_jobs` threads.
 
-    theta (T, d); X (N, d); y (N,); offsets (T+1,).
+    theta (T, d); X (N, d); y (N,); offsets (T+1,); weight (N,) > 0, how often each point counts.
     Returns coef (T, d), gradient (T, d), gap (T,), slopes (N,); a task without points keeps theta.
     """
     gradient, gap, slopes = np.zeros_like(theta), np.zeros(len(theta)), np.zeros(len(y))
     for t, (lo, hi) in enumerate(pairwise(offsets)):
         if lo < hi:
-            points = X[lo:hi], y[lo:hi]
-            a = solve_dual(theta[t], *points, lam, loss, tol)
-            gradient[t] = points[0].T @ a / (hi - lo)
-            gap[t] = certified_gap(a, theta[t], *points, lam, loss)
+            points, m = (X[lo:hi], y[lo:hi]), np.ones(hi - lo) if weight is None else weight[lo:hi]
+            a = solve_dual(theta[t], *points, m, lam, loss, tol)
+            gradient[t] = points[0].T @ (m * a) / m.sum()
+            gap[t] = certified_gap(a, theta[t], *points, m, lam, loss)
             slopes[lo:hi] = a
     return theta - gradient / lam, gradient, gap, slopes
 
 
-def solve_dual(theta, X, y, lam, loss, tol) -> np.ndarray:
-    """Return the dual point a of one task."""
+def solve_dual(theta, X, y, m, lam, loss, tol) -> np.ndarray:
+    """Return the dual point a of one task, whose points count m (n,) times."""
     if isinstance(loss, LogisticLoss):
-        return _newton(theta, X, y, lam, loss)
+        return _newton(theta, X, y, m, lam, loss)
     if not isinstance(loss, Loss):
-        return _coordinate_ascent(theta, X, y, lam, loss, tol)
-    residual = y - X @ theta
+        return _coordinate_ascent(theta, X, y, m, lam, loss, tol)
+    residual, c = y - X @ theta, lam * m.sum()
     q = loss.curvature
-    if np.isinf(loss.high):  # squared: (q I + X X^T / (lam n)) a = -residual
-        return _solve_shifted(X, -residual / q, 1.0 / (lam * len(y) * q))
-    target = tol * np.sum(loss.value(X @ theta, y))
+    if np.isinf(loss.high):  # squared: (q I + R R^T / c) r a = -r residual, r = sqrt(m), R = r X
+        root = np.sqrt(m)
+        return _solve_shifted(root[:, None] * X, -root * residual / q, 1.0 / (c * q)) / root
+    target = tol * np.sum(m * loss.value(X @ theta, y))
     if target == 0:  # theta fits every point: it is the minimiser
         return np.zeros_like(y)
     low, high = loss.box(y)
     if not loss.dead_zone:
-        return solve_box_qp(X, residual, lam * len(y), q, low, high, target)
-    # |a| = p + m with a = p - m: a dead zone doubles the rows, with signs.
-    both = np.vstack([X, -X])
+        a = solve_box_qp(X, residual, c, q / m, m * low, m * high, target, m.sum()) / m
+        return np.clip(a, low, high)  # the division may round beyond
+    # |a| = p + n with a = p - n: a dead zone doubles the rows, with signs.
+    both, twice = np.vstack([X, -X]), np.concatenate([m, m])
     shifted = np.concatenate([residual, -residual]) + loss.dead_zone
-    width = np.concatenate([high, -low])
-    p = solve_box_qp(both, shifted, lam * len(y), q, np.zeros_like(width), width, target)
-    return p[: len(y)] - p[len(y) :]
+    width = twice * np.concatenate([high, -low])
+    nothing = np.zeros_like(width)
+    p = solve_box_qp(both, shifted, c, q / twice, nothing, width, target, twice.sum())
+    return np.clip((p[: len(y)] - p[len(y) :]) / m, low, high)
 
 
-def certified_gap(a, theta, X, y, lam, loss) -> float:
+def certified_gap(a, theta, X, y, m, lam, loss) -> float:
     """Return the duality gap of a and its weight vector, as a sum of non-negative terms."""
-    z = X @ (theta - X.T @ a / (lam * len(y)))
-    return float(np.mean(np.maximum(loss.value(z, y) + loss.conjugate(a, y) - a * z, 0.0)))
+    z = X @ (theta - X.T @ (m * a) / (lam * m.sum()))
+    terms = np.maximum(loss.value(z, y) + loss.conjugate(a, y) - a * z, 0.0)
+    return float(np.sum(m * terms) / m.sum())
 
 
-def mean_loss_at(theta, X, y, offsets, loss) -> np.ndarray:
+def mean_loss_at(theta, X, y, offsets, loss, weight=None) -> np.ndarray:
     """Return the mean loss of each task at its theta (T,), the unit of `tol`; 0 if no points."""
     sizes = np.diff(offsets)
     z = np.einsum("ij,ij->i", X, np.repeat(theta, sizes, axis=0))
-    total = np.bincount(np.repeat(np.arange(len(sizes)), sizes), loss.value(z, y), len(sizes))
-    return total / np.maximum(sizes, 1)
+    lost, count = loss.value(z, y), np.maximum(sizes, 1)
+    if weight is not None:
+        lost, count = weight * lost, np.where(sizes > 0, task_sums(weight, offsets), 1.0)
+    return np.bincount(np.repeat(np.arange(len(sizes)), sizes), lost, len(sizes)) / count
 
 
 def require_conjugate(loss):
@@ -136,19 +147,19 @@ def _solve_shifted(X, b, scale) -> np.ndarray:
     return b - X @ np.linalg.solve(np.eye(d) / scale + X.T @ X, X.T @ b)
 
 
-def _newton(theta, X, y, lam, loss) -> np.ndarray:
+def _newton(theta, X, y, m, lam, loss) -> np.ndarray:
     """Minimise the smooth primal by damped Newton steps, to rounding; return the slopes there."""
-    n, d = X.shape
+    d, n = X.shape[1], m.sum()
     v = np.zeros(d)
-    value = objective(theta, theta, X, y, lam, loss)
+    value = objective(theta, theta, X, y, lam, loss, m)
     for _ in range(MAX_ITER):
         a = loss.slope(X @ (theta + v), y)
         p = np.abs(a)
-        curvature = (X.T * (p * (1 - p))) @ X / n + lam * np.eye(d)
-        step = np.linalg.solve(curvature, X.T @ a / n + lam * v)
+        curvature = (X.T * (m * (p * (1 - p)))) @ X / n + lam * np.eye(d)
+        step = np.linalg.solve(curvature, X.T @ (m * a) / n + lam * v)
         length = 1.0
         while True:
-            trial = objective(theta + v - length * step, theta, X, y, lam, loss)
+            trial = objective(theta + v - length * step, theta, X, y, lam, loss, m)
             if trial <= value + 1e-13 * value or length < 1e-10:  # rounding must not decide
                 break
             length /= 2
@@ -160,19 +171,19 @@ def _newton(theta, X, y, lam, loss) -> np.ndarray:
     return loss.slope(X @ (theta + v), y)
 
 
-def _coordinate_ascent(theta, X, y, lam, loss, tol) -> np.ndarray:
+def _coordinate_ascent(theta, X, y, m, lam, loss, tol) -> np.ndarray:
     """Ascend the dual one coordinate at a time, by bisection on the slope alone.
 
-    With the others fixed, a_i is the root of a = l'(z_i - (a - a_i) ||x_i||^2 / (lam n)): the right
-    side falls as a grows, so the root lies between a_i and the slope at z_i.
+    With the others fixed, a_i is the root of a = l'(z_i - (a - a_i) m_i ||x_i||^2 / (lam n)): the
+    right side falls as a grows, so the root lies between a_i and the slope at z_i.
     """
-    n = len(y)
+    n = m.sum()
     a = np.asarray(loss.slope(X @ theta, y), dtype=float)
-    v = -X.T @ a / (lam * n)
-    step = np.einsum("ij,ij->i", X, X) / (lam * n)
-    target = tol * float(np.mean(loss.value(X @ theta, y)))
+    v = -X.T @ (m * a) / (lam * n)
+    step = m * np.einsum("ij,ij->i", X, X) / (lam * n)
+    target = tol * float(np.sum(m * loss.value(X @ theta, y)) / n)
     for _ in range(MAX_ITER):
-        for i in range(n):
+        for i in range(len(y)):
             z = X[i] @ (theta + v)
             lo, hi = sorted((a[i], float(loss.slope(z, y[i]))))
             for _ in range(60):
@@ -181,8 +192,8 @@ def _coordinate_ascent(theta, X, y, lam, loss, tol) -> np.ndarray:
                     lo = middle
                 else:
                     hi = middle
-            v -= (hi - a[i]) * X[i] / (lam * n)
+            v -= m[i] * (hi - a[i]) * X[i] / (lam * n)
             a[i] = hi
-        if certified_gap(a, theta, X, y, lam, loss) <= target:
+        if certified_gap(a, theta, X, y, m, lam, loss) <= target:
             break
     return a

@@ -15,10 +15,10 @@ from condmeta.losses import LogisticLoss
 BLOCK = 1 << 20  # numbers in the largest temporary
 
 
-def find_posteriors(X, y, offsets, theta, factor, tol=1e-9, n_jobs=1) -> Variational:
+def find_posteriors(X, y, offsets, theta, factor, tol=1e-9, n_jobs=1, times=None) -> Variational:
     """Return the posteriors of tasks (see `variational_pass`), from where f = <x, theta> on."""
-    start = np.full(len(y), 0.1), np.zeros(len(y))
-    return Variational(*variational_pass(X, y, offsets, theta, factor, *start, tol, n_jobs))
+    start = np.full(len(y), 0.1) * (1.0 if times is None else times), np.zeros(len(y))
+    return Variational(*variational_pass(X, y, offsets, theta, factor, *start, tol, n_jobs, times))
 
 
 def weighted_statistics(X, offsets, weight) -> SquaredState:
@@ -53,9 +53,11 @@ class Bernoulli:
         found = find_posteriors(X, y, np.array([0, len(y)]), theta[None], self.factor)
         return theta + self.factor @ found.z[0], -found.g[0] / len(y), 0.0
 
-    def solve_tasks(self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True) -> Solved:
+    def solve_tasks(
+        self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True, weight=None
+    ) -> Solved:
         """Return the mean of every task, and its covariance as the state."""
-        found = find_posteriors(X, y, offsets, theta, self.factor, n_jobs=n_jobs)
+        found = find_posteriors(X, y, offsets, theta, self.factor, n_jobs=n_jobs, times=weight)
         mean = theta + found.z @ self.factor.T
         return Solved(
             mean, None, self.covariances(X, offsets, found.weight) if keep_state else None

@@ -1,11 +1,11 @@
 r"""The dual of a piecewise loss: a quadratic program in a box.
 
-    min over low <= a <= high of   1/2 ||X^T a||^2 / c + q/2 ||a||^2 + <r, a>
+    min over low <= a <= high of   1/2 ||X^T a||^2 / c + 1/2 sum_i q_i a_i^2 + <r, a>
 
-with X (n, d), r = y - X theta, c = lam n, and q the curvature of the loss. An interior-point method
-(Mehrotra's predictor and corrector; a d x d or n x n Cholesky factor, whichever is smaller) finds
-which slopes stand at a bound; the free ones then solve a linear system, so that the answer is exact
-to rounding and does not depend on where the iteration stopped.
+with X (n, d), r = y - X theta, c = lam n, and q_i the curvature of the loss. An interior-point
+method (Mehrotra's predictor and corrector; a d x d or n x n Cholesky factor, whichever is smaller)
+finds which slopes stand at a bound; the free ones then solve a linear system, so that the answer is
+exact to rounding and does not depend on where the iteration stopped.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ MAX_STEPS = 100
 MAX_SWAPS = 30
 
 
-def solve_box_qp(X, r, c, q, low, high, target) -> np.ndarray:
-    """Return the minimiser a (n,); `target` bounds the complementarity sum, n times the gap."""
+def solve_box_qp(X, r, c, q, low, high, target, count) -> np.ndarray:
+    """Return the minimiser a (n,); `target` bounds the complementarity sum, n times the gap.
+
+    `count` is how many points there are, by how often each counts.
+    """
     reached = None
     for tighter in (1.0, 1e-3, 1e-6):  # a wrong guess of the bounds: go further along the path
         a, lower, upper = _interior_point(X, r, c, q, low, high, tighter * target)
-        exact = _finish(X, r, c, q, low, high, a, lower, upper)
+        exact = _finish(X, r, c, q, low, high, a, lower, upper, count)
         if exact is not None:
             return exact
         reached = a if reached is None else reached
@@ -86,7 +89,7 @@ def _longest(*pairs) -> float:
     return length
 
 
-def _finish(X, r, c, q, low, high, a, lower, upper):
+def _finish(X, r, c, q, low, high, a, lower, upper, count):
     """Solve for the free slopes with the others at their bounds; None if the sets do not settle.
 
     A free slope that leaves the box goes to its bound; a bound slope whose gradient points inside
@@ -98,12 +101,12 @@ def _finish(X, r, c, q, low, high, a, lower, upper):
         return X @ (X.T @ a) / c + q * a + r
 
     def solve(system, b):
-        return np.linalg.solve(system, b) if q else np.linalg.lstsq(system, b)[0]
+        return np.linalg.solve(system, b) if q.any() else np.linalg.lstsq(system, b)[0]
 
     width, scale = high - low, lower + upper + np.abs(r).max()
     at_low = (a - low) / width < lower / scale
     at_high = ~at_low & ((high - a) / width < upper / scale)
-    slack = 1e-12 * (np.abs(r).max() + np.einsum("ij,ij->i", X, X).max() * len(r) / c)
+    slack = 1e-12 * (np.abs(r).max() + np.einsum("ij,ij->i", X, X).max() * count / c)
     for _ in range(MAX_SWAPS):
         free = ~(at_low | at_high)
         a = np.where(at_low, low, np.where(at_high, high, a))
@@ -112,12 +115,9 @@ def _finish(X, r, c, q, low, high, a, lower, upper):
             return None
         if free.any():
             F = X[free]
-            system = F @ F.T / c + q * np.eye(len(F))
+            system = F @ F.T / c + np.diag(q[free])
             for _ in range(2):  # the second one removes the rounding errors of the first
-                step = (
-                    np.linalg.solve(system, g[free]) if q else np.linalg.lstsq(system, g[free])[0]
-                )
-                a[free] -= step
+                a[free] -= solve(system, g[free])
                 g = gradient(a)
         too_low, too_high = free & (a < low), free & (a > high)
         inside = (at_low & (g < -slack)) | (at_high & (g > slack))

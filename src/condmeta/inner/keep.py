@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.inner.algorithms import Solved
+from condmeta.tasks.weights import task_sums
 
 
 class Counted(NamedTuple):
@@ -24,7 +25,10 @@ class Keep:
     def __init__(self, loss):
         self.loss = loss
 
-    def solve_tasks(self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True) -> Solved:
+    def solve_tasks(
+        self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True, weight=None
+    ) -> Solved:
         """Return theta for every task."""
-        count = np.diff(offsets) + (0 if state is None else state.count)
+        count = np.diff(offsets) if weight is None else task_sums(weight, offsets)
+        count = count + (0 if state is None else state.count)
         return Solved(theta.copy(), state=Counted(count))

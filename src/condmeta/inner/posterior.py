@@ -113,10 +113,12 @@ class Gaussian:
         m = self.solve_tasks(theta[None], X, y, np.array([0, len(y)])).coef[0]
         return m, X.T @ (X @ m - y) / len(y), 0.0
 
-    def solve_tasks(self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True) -> Solved:
+    def solve_tasks(
+        self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True, weight=None
+    ) -> Solved:
         """Return the posterior mean of every task; with `state`, of its earlier points as well."""
         before = SquaredState.start(*theta.shape) if state is None else state
-        state = before.extend(X, y, offsets)
+        state = before.extend(X, y, offsets, weight)
         mean = self.posterior(state, theta, n_jobs).mean
         return Solved(mean, np.zeros(len(mean)), state if keep_state else None)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.inner.squared import SquaredState
+from condmeta.tasks.weights import task_sums
 
 BLOCK = 1 << 17  # numbers in a temporary
 
@@ -15,7 +16,7 @@ class Scatter(NamedTuple):
     """Statistics of the points (x, y) of each of T tasks.
 
     count (T,); mean (T, d+1); scatter (T, d+1, d+1), the sum of (z - mean)(z - mean)^T, z = (x, y).
-    Nothing is lost when x or y lie far from zero.
+    Points that have weights count so often in all three. Nothing is lost when x or y lie far off.
     """
 
     count: np.ndarray
@@ -23,9 +24,13 @@ class Scatter(NamedTuple):
     scatter: np.ndarray
 
     @classmethod
-    def of(cls, X, y, offsets) -> Scatter:
-        """Return the statistics of tasks with points X (N, d), y (N,), offsets (T+1,)."""
+    def of(cls, X, y, offsets, weight=None) -> Scatter:
+        """Return the statistics of tasks with points X (N, d), y (N,), offsets (T+1,).
+
+        A point counts weight (N,) times, more than 0.
+        """
         sizes, p = np.diff(offsets), X.shape[1] + 1
+        count = sizes if weight is None else task_sums(weight, offsets)
         mean, scatter = np.zeros((len(sizes), p)), np.zeros((len(sizes), p, p))
         # Tasks of one size are one stack, so that the loop runs over sizes, not over tasks.
         for n in np.unique(sizes[sizes > 0]):
@@ -34,11 +39,15 @@ class Scatter(NamedTuple):
                 rows = offsets[tasks][:, None] + np.arange(n)
                 points = np.empty((len(tasks), n, p))
                 points[:, :, :-1], points[:, :, -1] = X[rows], y[rows]
+                if weight is not None:
+                    average = (weight[rows] / count[tasks, None])[:, None, :]
                 middle = average @ points
                 points -= middle
                 mean[tasks] = middle[:, 0]
+                if weight is not None:
+                    points *= np.sqrt(weight[rows])[:, :, None]
                 scatter[tasks] = np.swapaxes(points, 1, 2) @ points
-        return cls(sizes, mean, scatter)
+        return cls(count, mean, scatter)
 
     def take(self, at) -> Scatter:
         """Return the statistics of the tasks at positions `at`."""
@@ -51,7 +60,7 @@ class Scatter(NamedTuple):
     def extend(self, other: Scatter) -> Scatter:
         """Return the statistics with further points of the same tasks added."""
         count = self.count + other.count
-        share = other.count / np.maximum(count, 1)
+        share = other.count / np.where(count > 0, count, 1)
         gap = other.mean - self.mean
         spread = (self.count * share)[:, None, None] * gap[:, :, None] * gap[:, None, :]
         return Scatter(
@@ -60,7 +69,7 @@ class Scatter(NamedTuple):
 
     def overall(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation (d+1,) of all points of all tasks."""
-        n = max(self.count.sum(), 1)
+        n = self.count.sum() or 1
         mean = self.count @ self.mean / n
         between = self.count @ (self.mean - mean) ** 2
         return mean, np.sqrt((np.einsum("tii->i", self.scatter) + between) / n)

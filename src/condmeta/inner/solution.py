@@ -35,9 +35,11 @@ class Solution(NamedTuple):
     gap: float
 
 
-def objective(w, theta, X, y, lam, loss) -> float:
-    """Return (1/n) sum_i l(<x_i, w>, y_i) + lam/2 ||w - theta||^2."""
-    return float(np.mean(loss.value(X @ w, y)) + lam / 2 * np.sum((w - theta) ** 2))
+def objective(w, theta, X, y, lam, loss, m=1.0) -> float:
+    """Return (1/n) sum_i l(<x_i, w>, y_i) + lam/2 ||w - theta||^2; points count m (n,) times."""
+    m = np.broadcast_to(m, y.shape)
+    mean = np.sum(m * loss.value(X @ w, y)) / m.sum()
+    return float(mean + lam / 2 * np.sum((w - theta) ** 2))
 
 
 def dual_value(a, theta, X, y, lam, loss) -> float:

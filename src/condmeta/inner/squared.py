@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condmeta.tasks.weights import task_sums
+
 
 class SquaredState(NamedTuple):
     """Statistics of each of T tasks.
 
-    gram (T, d, d) = X^T X, moment (T, d) = X^T y, square (T,) = y^T y, count (T,) = n.
+    gram (T, d, d) = X^T X, moment (T, d) = X^T y, square (T,) = y^T y, count (T,) = n. If points
+    have weights, X and y are those times their roots, and n is the sum of weights.
     """
 
     gram: np.ndarray
@@ -30,12 +33,16 @@ class SquaredState(NamedTuple):
         )  # fmt: skip
 
     @classmethod
-    def of(cls, X, y, offsets) -> SquaredState:
+    def of(cls, X, y, offsets, weight=None) -> SquaredState:
         """Return the statistics of tasks with points X (N, d), y (N,), offsets (T+1,)."""
-        return cls.start(len(offsets) - 1, X.shape[1]).extend(X, y, offsets)
+        return cls.start(len(offsets) - 1, X.shape[1]).extend(X, y, offsets, weight)
 
-    def extend(self, X, y, offsets) -> SquaredState:
-        """Return the statistics with further points added."""
+    def extend(self, X, y, offsets, weight=None) -> SquaredState:
+        """Return the statistics with further points added, each weight (N,) times."""
+        count = self.count + np.diff(offsets)
+        if weight is not None:
+            root = np.sqrt(weight)
+            X, y, count = X * root[:, None], y * root, self.count + task_sums(weight, offsets)
         gram, moment, square = self.gram.copy(), self.moment.copy(), self.square.copy()
         sizes = np.diff(offsets)
         # Tasks of one size are one stack, so that the loop runs over sizes, not over tasks.
@@ -46,7 +53,7 @@ class SquaredState(NamedTuple):
             gram[tasks] += np.swapaxes(points, 1, 2) @ points
             moment[tasks] += np.einsum("tni,tn->ti", points, target)
             square[tasks] += np.einsum("tn,tn->t", target, target)
-        return SquaredState(gram, moment, square, self.count + sizes)
+        return SquaredState(gram, moment, square, count)
 
     def take(self, at) -> SquaredState:
         """Return the statistics of the tasks at positions `at`."""
@@ -54,7 +61,7 @@ class SquaredState(NamedTuple):
 
     def coef(self, theta: np.ndarray, lam: float) -> np.ndarray:
         """Return theta + (S + n lam I)^-1 (X^T y - S theta), S = X^T X, for each task (T, d)."""
-        weight = np.maximum(self.count, 1) * lam
+        weight = np.where(self.count > 0, self.count, 1) * lam
         system = self.gram + weight[:, None, None] * np.eye(theta.shape[1])
         right = self.moment - np.einsum("tij,tj->ti", self.gram, theta)
         return theta + np.linalg.solve(system, right[:, :, None])[:, :, 0]

@@ -18,7 +18,8 @@ maximum over z and S, only what stands in it explicitly counts for the derivativ
     dl/dtheta = g,   dl/dL = g z^T - X^T D X L A^-1.
 
 Steps: (weight, push) of each point go to (D, D <L^T x, z> + r), as far as l does not fall: natural
-gradient ascent. In these terms A = I + L^T X^T diag(weight) X L and A z = L^T X^T push.
+gradient ascent. In these terms A = I + L^T X^T diag(weight) X L and A z = L^T X^T push. A point
+that counts several times does so in the sum of l, in r and in D.
 """
 
 from __future__ import annotations
@@ -51,20 +52,22 @@ class Variational(NamedTuple):
 
 
 @twin
-def variational_pass(X, y, offsets, theta, factor, weight, push, tol, n_jobs):
+def variational_pass(X, y, offsets, theta, factor, weight, push, tol, n_jobs, times=None):
     """Return the arrays of `Variational` for T tasks, from weight and push (N,) on.
 
-    X (N, d), y (N,), offsets (T+1,), theta (T, d), factor L (d, d), lower triangular. A task is
-    done when a step would change weight and push by at most tol. Tasks are independent: the
-    compiled twin runs chunks of them on `n_jobs` threads.
+    X (N, d), y (N,), offsets (T+1,), theta (T, d), factor L (d, d), lower triangular; times (N,),
+    how often each point counts. A task is done when a step would change weight and push by at most
+    tol for each time. Tasks are independent: the compiled twin runs chunks of them on `n_jobs`
+    threads.
     """
     T, d = theta.shape
     z, g, bound, Q = np.zeros((T, d)), np.zeros((T, d)), np.zeros(T), np.zeros((d, d))
     weight, push = weight.copy(), push.copy()
     for tasks, rows, real in _blocks(offsets, d):
+        counts = real if times is None else real * times[rows]
         points = X[rows] * real[:, :, None]  # of a point that is not there a row of zeros
         bias = np.einsum("tnd,td->tn", points, theta[tasks])
-        block = _Block(points @ factor, y[rows] * real, bias, real)
+        block = _Block(points @ factor, y[rows] * real, bias, counts)
         lam, beta = _ascend(block, weight[rows] * real, push[rows] * real, tol)
         at = block.at(lam, beta)
         z[tasks], bound[tasks], g[tasks] = at.z, at.value, np.einsum("tnd,tn->td", points, at.r)
@@ -98,12 +101,12 @@ class _At(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Tasks in one stack: rows L^T x (b, n, d), labels, <x, theta>, and which points are real."""
+    """Tasks in one stack: rows L^T x (b, n, d), labels, <x, theta>, and how often points count."""
 
     white: np.ndarray
     sign: np.ndarray
     bias: np.ndarray
-    real: np.ndarray
+    counts: np.ndarray
 
     def take(self, at) -> _Block:
         return _Block(*(array[at] for array in self))
@@ -119,8 +122,9 @@ class _Block(NamedTuple):
         loss, wrong, D = averaged_loss(-self.sign * (self.bias + moved), variance)
         # tr A^-1 = d - sum_i weight_i v_i
         far = np.einsum("td,td->t", z, z) - np.einsum("tn,tn->t", lam, variance)
-        value = -(loss * self.real).sum(axis=1) - (far + logdet) / 2
-        return _At(z, value, moved, self.sign * wrong, D * self.real, solved)
+        value = -(loss * self.counts).sum(axis=1) - (far + logdet) / 2
+        r = self.counts * self.sign * wrong
+        return _At(z, value, moved, r, D * self.counts, solved)
 
 
 def invert(A) -> tuple[np.ndarray, np.ndarray]:
@@ -133,11 +137,12 @@ def invert(A) -> tuple[np.ndarray, np.ndarray]:
 
 def _ascend(block: _Block, lam, beta, tol):
     """Return weight and push (b, n) at the maximum of l."""
-    live, here = np.arange(len(lam)), block.at(lam, beta)
+    live, here, counts = np.arange(len(lam)), block.at(lam, beta), block.counts
     for _ in range(STEPS):
         to_lam, to_beta = here.D - lam[live], here.D * here.moved + here.r - beta[live]
-        more = np.maximum(np.abs(to_lam), np.abs(to_beta)).max(axis=1) > tol
-        live, to_lam, to_beta = live[more], to_lam[more], to_beta[more]
+        change = np.maximum(np.abs(to_lam), np.abs(to_beta))
+        more = (change / np.where(counts > 0, counts, 1)).max(axis=1) > tol
+        live, to_lam, to_beta, counts = live[more], to_lam[more], to_beta[more], counts[more]
         if not len(live):
             break
         part, value, length = block.take(live), here.value[more], np.ones((len(live), 1))

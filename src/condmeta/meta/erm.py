@@ -33,7 +33,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from condmeta.inner.batch import batch_tasks
-from condmeta.meta.points import Points
+from condmeta.meta.points import WeightedPoints
 
 BASE = 10.0  # the largest ridge on b, in tasks
 MEMORY = 20  # steps that the quasi-Newton method remembers
@@ -58,14 +58,14 @@ class Learned(NamedTuple):
 
 
 def learn_map(
-    points: Points, Phi, loss, lam: float, kappa: float, start=None, *,
+    points: WeightedPoints, Phi, loss, lam: float, kappa: float, start=None, *,
     tol=1e-6, most=500, n_jobs=1,
 ) -> Learned:  # fmt: skip
     """Minimise F.
 
     Parameters
     ----------
-    points : Points of T tasks
+    points : WeightedPoints of T tasks
     Phi : (T, k) array
         Of one scale, so that one kappa suits all columns.
     loss : loss object with a conjugate
@@ -116,22 +116,26 @@ def _descend(model: Surrogate, start: Evaluation, tol: float, most: int) -> tupl
 class Surrogate:
     """F, its gradient and its certificate, for one lam and one kappa."""
 
-    def __init__(self, points: Points, Phi, loss, lam: float, kappa: float, tol=1e-9, n_jobs=1):
+    def __init__(
+        self, points: WeightedPoints, Phi, loss, lam: float, kappa: float, tol=1e-9, n_jobs=1
+    ):
         self.points, self.loss, self.lam, self.n_jobs = points, loss, lam, n_jobs
         self.tol = tol  # of the inner solves
         self.width = Phi.shape[1]  # of Phi as it was given
         Phi = Phi[:, :0] if np.isinf(kappa) else Phi
         self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
         self.rho = np.append(np.full(Phi.shape[1], kappa), min(kappa, BASE)) * lam / len(Phi)
-        sizes = np.diff(points.offsets)
-        self.weights = 1.0 / (np.repeat(sizes, sizes) * len(sizes))  # of a point in F
+        n = np.repeat(points.count, points.sizes)
+        self.weights = 1.0 / (n * len(points.sizes))  # of a point in F
+        if points.weight is not None:
+            self.weights = points.weight * self.weights
 
     def evaluate(self, W) -> Evaluation:
         """Solve all tasks around W phi."""
-        X, y, offsets = self.points
+        X, y, offsets, times = self.points
         theta, rho = self.Phi1 @ W, self.rho[:, None]
         _, g, gaps, a = batch_tasks(
-            theta, X, y, offsets, self.lam, self.loss, self.tol, self.n_jobs
+            theta, X, y, offsets, self.lam, self.loss, self.tol, self.n_jobs, times
         )
         slack = gaps.mean()
         # F from the duals of the tasks; their gaps make it the primal value.

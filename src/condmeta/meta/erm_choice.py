@@ -19,8 +19,9 @@ import numpy as np
 from condmeta.inner.batch import batch_tasks
 from condmeta.inner.scores import row_scores
 from condmeta.meta.erm import BASE, learn_map
-from condmeta.meta.points import Points
+from condmeta.meta.points import WeightedPoints
 from condmeta.meta.ridge_choice import FOLDS
+from condmeta.tasks.weights import weighted_median
 
 KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)
 DECADES = (0.5, 0.0, -0.5, -1.0, -1.5, -2.0, -2.5)  # of lam, in its unit
@@ -40,31 +41,33 @@ class Candidate(NamedTuple):
 class View(NamedTuple):
     """T tasks cut in two: points that they show, points that judge, and what Phi (T, k) shows."""
 
-    support: Points
-    query: Points
+    support: WeightedPoints
+    query: WeightedPoints
     Phi: np.ndarray
 
 
-def lam_grid(points: Points, loss) -> list[float]:
+def lam_grid(points: WeightedPoints, loss) -> list[float]:
     """Return values of lam for these data, falling.
 
     In units of (mean ||x||^2) slope(s) / s, with s the median of |y|: by this lam one point can
     move a prediction by about s.
     """
     sizes = np.abs(points.y)
-    spread = float(np.median(sizes)) or float(sizes.mean()) or 1.0
+    weight = points.weight
+    spread = weighted_median(sizes, weight) or float(np.average(sizes, weights=weight)) or 1.0
     slopes = np.abs(loss.slope(np.array([spread, -spread]), np.zeros(2)))
     steepness = float(slopes.max()) or 1.0
-    square = float(np.einsum("ij,ij->i", points.X, points.X).mean()) or 1.0
+    squares = np.einsum("ij,ij->i", points.X, points.X)
+    square = float(np.average(squares, weights=weight)) or 1.0
     return [square * steepness / spread * 10.0**decade for decade in DECADES]
 
 
-def choose(points: Points, Phi, views: list[View], fold, lams, kappas, loss, n_jobs=1):
+def choose(points: WeightedPoints, Phi, views: list[View], fold, lams, kappas, loss, n_jobs=1):
     """Choose among all pairs of lams and kappas.
 
     Parameters
     ----------
-    points, Phi : Points of T tasks and their features (T, k)
+    points, Phi : WeightedPoints of T tasks and their features (T, k)
     views : list of View
         The same tasks, each time with other points left out.
     fold : (T,) int array
@@ -92,7 +95,7 @@ def choose(points: Points, Phi, views: list[View], fold, lams, kappas, loss, n_j
         if judged.sum() >= ENOUGH:
             limit = MARGIN * min(each.sum() for each in lost.values())
             lost = {candidate: each for candidate, each in lost.items() if each.sum() <= limit}
-    scores = {candidate: float(each.sum()) / len(points.y) for candidate, each in lost.items()}
+    scores = {candidate: float(each.sum() / points.count.sum()) for candidate, each in lost.items()}
     return _cautious(lost) if judged.any() else candidates[len(candidates) // 2], scores
 
 
@@ -111,7 +114,7 @@ def _cautious(lost: dict[Candidate, np.ndarray]) -> Candidate:
     return min(close, key=lambda candidate: (-candidate.lam, lost[candidate].sum()))
 
 
-def _rounds(points: Points, Phi, views: list[View], fold):
+def _rounds(points: WeightedPoints, Phi, views: list[View], fold):
     """Yield the points and Phi to learn from, the tasks that are judged, and how."""
     everyone = np.arange(len(Phi))
     if len(Phi) >= FOLDS:
@@ -121,7 +124,7 @@ def _rounds(points: Points, Phi, views: list[View], fold):
             yield (points.take(train), Phi[train]), held, trials
         return
     for view in views:
-        seen = np.flatnonzero(np.diff(view.support.offsets) > 0)
+        seen = np.flatnonzero(view.support.sizes > 0)
         if len(seen):
             rest = view.support.take(seen), view.Phi[seen]
             yield rest, everyone, [Trial.of(points, view, everyone)]
@@ -140,40 +143,34 @@ def _path(points, Phi, candidates, loss, n_jobs):
 class Trial(NamedTuple):
     """Left-out tasks: rows of the support divided by c = sqrt(n / m), so that lam is lam n / m."""
 
-    support: Points
-    query: Points
+    support: WeightedPoints
+    query: WeightedPoints
     Phi: np.ndarray
     c: np.ndarray
 
     @classmethod
-    def of(cls, points: Points, view: View, held) -> Trial:
+    def of(cls, points: WeightedPoints, view: View, held) -> Trial:
         """Lay out the tasks `held`."""
         support, query = view.support.take(held), view.query.take(held)
-        m, n = np.diff(support.offsets), np.diff(points.offsets)[held]
-        c = np.sqrt(n / np.maximum(m, 1))
-        X = support.X / np.repeat(c, m)[:, None]
+        m, n = support.count, points.count[held]
+        c = np.sqrt(n / np.where(m > 0, m, 1))
+        X = support.X / np.repeat(c, support.sizes)[:, None]
         return cls(support._replace(X=X), query, view.Phi[held], c)
 
     def losses(self, W, lam, loss, n_jobs) -> np.ndarray:
         """Return the sums of the losses of the query points, after adaptation from W phi."""
         c = self.c[:, None]
         theta = np.ascontiguousarray((self.Phi @ W[:-1] + W[-1]) * c)
-        w = batch_tasks(theta, *self.support, lam, loss, LOOSE["tol"], n_jobs)[0] / c
-        X, y, offsets = self.query
+        X, y, offsets, weight = self.support
+        w = batch_tasks(theta, X, y, offsets, lam, loss, LOOSE["tol"], n_jobs, weight)[0] / c
+        X, y, offsets, weight = self.query
         task = np.repeat(np.arange(len(c)), np.diff(offsets))
-        return np.bincount(task, loss.value(row_scores(X, w, task, n_jobs), y), len(c))
+        lost = loss.value(row_scores(X, w, task, n_jobs), y)
+        return np.bincount(task, lost if weight is None else weight * lost, len(c))
 
 
-def fifths(points: Points) -> list[tuple[Points, Points]]:
+def fifths(points: WeightedPoints) -> list[tuple[WeightedPoints, WeightedPoints]]:
     """Return the points of tasks without every fifth one, and these, from five starts."""
-    X, y, offsets = points
-    sizes = np.diff(offsets)
-    within = np.arange(len(y)) - np.repeat(offsets[:-1], sizes)
-    task = np.repeat(np.arange(len(sizes)), sizes)
-
-    def part(mask) -> Points:
-        counts = np.bincount(task[mask], minlength=len(sizes))
-        return Points(X[mask], y[mask], np.append(0, np.cumsum(counts)))
-
+    within = np.arange(len(points.y)) - np.repeat(points.offsets[:-1], points.sizes)
     lots = [within % FOLDS == start for start in range(FOLDS)]
-    return [(part(~lot), part(lot)) for lot in lots if lot.any()]
+    return [(points.where(~lot), points.where(lot)) for lot in lots if lot.any()]

@@ -24,14 +24,14 @@ import numpy as np
 
 from condmeta.inner.bernoulli import find_posteriors
 from condmeta.inner.variational import Variational, variational_pass
-from condmeta.meta.points import Points
+from condmeta.meta.points import WeightedPoints
 from condmeta.meta.ridge import SMALLEST, Learned, Prior, PriorModel, maximise
 
 WIDE = 10.0  # standard deviation of f under the prior of the pooled start
 
 
 def learn_prior(
-    points: Points, Phi, metric: str, kappa: float, start: Prior | None = None, *,
+    points: WeightedPoints, Phi, metric: str, kappa: float, start: Prior | None = None, *,
     tol=1e-2, most=300, accuracy=1e-6, n_jobs=1, trace=None,
 ) -> Learned:  # fmt: skip
     """Fit the prior to the tasks; the parameters are those of `meta.ridge.learn_prior`.
@@ -45,32 +45,33 @@ def learn_prior(
 class Model(PriorModel):
     """J of labels of two classes, from points."""
 
-    def __init__(self, points: Points, Phi, kappa: float, n_jobs: int = 1, accuracy=1e-6):
+    def __init__(self, points: WeightedPoints, Phi, kappa: float, n_jobs: int = 1, accuracy=1e-6):
         super().__init__(Phi, kappa, points.count, points.X.shape[1], n_jobs)
         self.points, self.accuracy = points, accuracy
         self.last: Variational | None = None  # the next posteriors are near these
 
     def likelihood(self, prior: Prior) -> tuple[float, np.ndarray, np.ndarray, float]:
         """Return its bound; the derivative by log s2 is none."""
-        theta = self.Phi1 @ prior.W
+        theta, (X, y, offsets, times) = self.Phi1 @ prior.W, self.points
         if self.last is None:
             self.last = find_posteriors(
-                *self.points, theta, prior.L, tol=self.accuracy, n_jobs=self.n_jobs
+                X, y, offsets, theta, prior.L, self.accuracy, self.n_jobs, times
             )
         else:
             start = self.last.weight, self.last.push, self.accuracy
-            found = variational_pass(*self.points, theta, prior.L, *start, self.n_jobs)
+            found = variational_pass(X, y, offsets, theta, prior.L, *start, self.n_jobs, times)
             self.last = Variational(*found)
         z, g, bound, Q, *_ = self.last
         return float(bound.sum()), g, g.T @ z - Q, 0.0
 
     def start(self) -> Prior:
         """Return one model of all points as b, M = 0, and an L by which f has variance 1."""
-        X, y, _ = self.points
+        X, y, _, times = self.points
         d = X.shape[1]
-        unit = 1 / np.sqrt(max(np.mean(np.einsum("ij,ij->i", X, X)), SMALLEST)) * np.eye(d)
+        square = np.average(np.einsum("ij,ij->i", X, X), weights=times)
+        unit = 1 / np.sqrt(max(square, SMALLEST)) * np.eye(d)
         none, whole = np.zeros((1, d)), np.array([0, len(y)])
-        z = find_posteriors(X, y, whole, none, WIDE * unit).z
+        z = find_posteriors(X, y, whole, none, WIDE * unit, times=times).z
         W = np.zeros((self.Phi1.shape[1], d))
         W[-1] = WIDE * unit @ z[0]
         return Prior(W, unit, 1.0)

@@ -16,7 +16,7 @@ from condmeta.inner.averaged import averaged_logistic
 from condmeta.inner.bernoulli import Bernoulli, find_posteriors, weighted_statistics
 from condmeta.inner.scores import row_scores
 from condmeta.meta.logistic import learn_prior
-from condmeta.meta.points import Points
+from condmeta.meta.points import WeightedPoints
 from condmeta.meta.ridge import Learned, Prior
 from condmeta.meta.ridge_choice import FEWEST, LOOSE, evidence, path
 
@@ -42,9 +42,9 @@ class Choice(NamedTuple):
 class Halves(NamedTuple):
     """Tasks: all their points, and the two halves apart."""
 
-    whole: Points
-    support: Points
-    query: Points
+    whole: WeightedPoints
+    support: WeightedPoints
+    query: WeightedPoints
 
 
 def choose(halves: Halves, Phi, Phi_held, fold, metrics, kappas, n_jobs=1) -> Choice:
@@ -81,7 +81,7 @@ def _held_out(halves: Halves, Phi, Phi_held, fold, candidates, n_jobs) -> dict[C
         if not len(held) or not len(train.y):
             continue
         support, query = halves.support.take(held), halves.query.take(held)
-        points += len(query.y)
+        points += query.count.sum()
         learn = _learner(train, Phi[fold != f], n_jobs)
         for pair, learned in path(list(total), learn):
             theta = learned.prior.theta(Phi_held[held])
@@ -91,32 +91,37 @@ def _held_out(halves: Halves, Phi, Phi_held, fold, candidates, n_jobs) -> dict[C
     return {candidate: error / points for candidate, error in total.items()}
 
 
-def log_loss(factor, theta, support: Points, query: Points, n_jobs=1) -> float:
+def log_loss(factor, theta, support: WeightedPoints, query: WeightedPoints, n_jobs=1) -> float:
     """Return the sum of -log P(y) over the query points of tasks adapted to their support."""
     inner = Bernoulli(factor)
-    solved = inner.solve_tasks(theta, *support, n_jobs=n_jobs)
-    codes = np.repeat(np.arange(len(theta)), query.count)
+    X, y, offsets, weight = support
+    solved = inner.solve_tasks(theta, X, y, offsets, n_jobs=n_jobs, weight=weight)
+    codes = np.repeat(np.arange(len(theta)), query.sizes)
     scores = row_scores(query.X, solved.coef, codes, n_jobs)
     variance = inner.variances(solved.state, query.X, codes)
-    return float(-np.log(averaged_logistic(query.y * scores, variance)).sum())
+    lost = -np.log(averaged_logistic(query.y * scores, variance))
+    return float(np.sum(lost if query.weight is None else query.weight * lost))
 
 
-def _by_evidence(points: Points, Phi, candidates, n_jobs, scores, priors) -> None:
+def _by_evidence(points: WeightedPoints, Phi, candidates, n_jobs, scores, priors) -> None:
     """Add minus the log evidence of the candidates to `scores`, and their fits to `priors`."""
     for pair, learned in path(candidates, _learner(points, Phi, n_jobs)):
         scores[Candidate(*pair)] = -bound_evidence(points, Phi, *pair, learned)
         priors[Candidate(*pair)] = learned.prior
 
 
-def bound_evidence(points: Points, Phi, metric: str, kappa: float, learned: Learned) -> float:
+def bound_evidence(
+    points: WeightedPoints, Phi, metric: str, kappa: float, learned: Learned
+) -> float:
     """Return the log evidence of a fit, up to a constant that all settings share."""
     prior = learned.prior
-    weight = find_posteriors(*points, prior.theta(Phi), prior.L).weight
-    stats = weighted_statistics(points.X, points.offsets, weight)
+    X, y, offsets, times = points
+    weight = find_posteriors(X, y, offsets, prior.theta(Phi), prior.L, times=times).weight
+    stats = weighted_statistics(X, offsets, weight)
     return evidence(stats, Phi, metric, kappa, learned)
 
 
-def _learner(points: Points, Phi, n_jobs):
+def _learner(points: WeightedPoints, Phi, n_jobs):
     return lambda metric, kappa, start: learn_prior(
         points, Phi, metric, kappa, start, accuracy=1e-4, n_jobs=n_jobs, **LOOSE
     )

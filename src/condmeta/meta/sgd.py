@@ -96,7 +96,7 @@ def inner_gradient(lam, loss, batch, tol):
 
     def gradient(theta, X, y):
         if batch:
-            return X.T @ solve_dual(theta, X, y, lam, loss, tol) / len(y)
+            return X.T @ solve_dual(theta, X, y, np.ones(len(y)), lam, loss, tol) / len(y)
         u = np.zeros_like(theta)
         _, finite = run_points(theta, X, y, lam, loss, u, np.zeros_like(theta), 0.0, 0)
         return u / len(y) if finite else None

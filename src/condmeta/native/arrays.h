@@ -43,6 +43,13 @@ void need(const A& array, const char* name, Sides... sides) {
     if (!fits) throw std::invalid_argument(text + (sizeof...(sides) == 1 ? ",)." : ")."));
 }
 
+// The data of an array that may be None.
+inline const double* optional(const In1& array, const char* name, size_t size) {
+    if (!array.is_valid()) return nullptr;
+    need(array, name, size);
+    return array.data();
+}
+
 inline Tasks check_tasks(const In2& X, const In1& y, const InOffsets& offsets, double lam, const Row& row) {
     if (offsets.shape(0) == 0) throw std::invalid_argument("'offsets' must have at least one entry.");
     need(y, "y", X.shape(0));

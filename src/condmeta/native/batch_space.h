@@ -11,6 +11,7 @@ struct BatchSpace {
     double *pack, *twice, *scaled, *turned, *gram, *matrix;  // (rows, dp), (dp, p), (p, p)
     double *inverse, *side, *wide, *wide2, *wide3, *bias;    // (p,), (dp,)
     double *a, *low, *high, *r, *g, *lower, *upper;          // (n4,) from here on
+    double *times, *q;                                       // how often a point counts; curvatures
     double *above, *below, *weight, *step, *rhs, *d_lower, *d_upper, *trial, *answer, *slopes, *z;
     int64_t *index, *where;
 
@@ -26,7 +27,8 @@ struct BatchSpace {
         double** sides[] = {&inverse, &side, &wide, &wide2, &wide3, &bias};
         for (double** array : sides) *array = space.take(dp);
         double** points[] = {&a,      &low,  &high, &r,       &g,       &lower, &upper,  &above, &below,
-                             &weight, &step, &rhs,  &d_lower, &d_upper, &trial, &answer, &slopes, &z};
+                             &weight, &step, &rhs,  &d_lower, &d_upper, &trial, &answer, &slopes, &z,
+                             &times,  &q};
         for (double** array : points) *array = space.take(n4);
         index = (int64_t*)space.take(n4);
         where = (int64_t*)space.take(n4);

@@ -28,13 +28,14 @@ int64_t online_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double lam, Row
     return failed == std::numeric_limits<int64_t>::max() ? -1 : failed;
 }
 
-nb::tuple batch_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double lam, Row loss, double tol, int64_t n_jobs) {
+nb::tuple batch_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double lam, Row loss, double tol, int64_t n_jobs,
+                      In1 weight) {
     const Tasks tasks = check_tasks(X, y, offsets, lam, loss);
     const size_t T = size_t(tasks.count), d = size_t(tasks.d);
     need(theta, "theta", T, d);
     auto coef = new_array<2>({T, d}), gradient = new_array<2>({T, d});
     auto gap = new_array<1>({T}), slopes = new_array<1>({X.shape(0)});
-    const BatchArrays out{theta.data(), tol, coef.data(), gradient.data(), gap.data(), slopes.data()};
+    const BatchArrays out{theta.data(), optional(weight, "weight", X.shape(0)), tol, coef.data(), gradient.data(), gap.data(), slopes.data()};
     {
         nb::gil_scoped_release unlocked;
         for_tasks(tasks.count, n_jobs, kernels().batch_space(tasks.n_max, tasks.d, tasks.loss.dead_zone > 0),
@@ -93,7 +94,7 @@ nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta,
 }
 
 nb::tuple variational_pass(In2 X, In1 y, InOffsets offsets, In2 theta, In2 factor, In1 weight, In1 push,
-                           double tol, int64_t n_jobs) {
+                           double tol, int64_t n_jobs, In1 times) {
     const Tasks tasks = check_bets(X, y, offsets);
     const size_t T = size_t(tasks.count), d = size_t(tasks.d), N = X.shape(0);
     need(theta, "theta", T, d);
@@ -102,8 +103,9 @@ nb::tuple variational_pass(In2 X, In1 y, InOffsets offsets, In2 theta, In2 facto
     need(push, "push", N);
     auto z = new_array<2>({T, d}), g = new_array<2>({T, d});
     auto bound = new_array<1>({T}), new_weight = new_array<1>({N}), new_push = new_array<1>({N});
-    const VariationalTasks run{tasks.X,       tasks.y,       tasks.offsets, theta.data(), factor.data(),
-                               weight.data(), push.data(),   tol,           tasks.d,      tasks.n_max};
+    const VariationalTasks run{tasks.X,       tasks.y,     tasks.offsets,               theta.data(), factor.data(),
+                               weight.data(), push.data(), optional(times, "times", N), tol,          tasks.d,
+                               tasks.n_max};
     const VariationalArrays out{z.data(), g.data(), bound.data(), new_weight.data(), new_push.data()};
     const int64_t space = kernels().variational_space(run.n_max, run.d);
     auto Q = summed(T, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* own) {
@@ -136,7 +138,7 @@ void bind_inner(nb::module_& m) {
           nb::arg("count").noconvert(), nb::arg("n_jobs"));
     m.def("batch_tasks", &batch_tasks, nb::arg("theta").noconvert(), nb::arg("X").noconvert(),
           nb::arg("y").noconvert(), nb::arg("offsets").noconvert(), nb::arg("lam"), nb::arg("loss"), nb::arg("tol"),
-          nb::arg("n_jobs"));
+          nb::arg("n_jobs"), nb::arg("weight").noconvert().none() = nb::none());
     m.def("coin_tasks", &coin_tasks, nb::arg("theta").noconvert(), nb::arg("X").noconvert(), nb::arg("y").noconvert(),
           nb::arg("offsets").noconvert(), nb::arg("radius"), nb::arg("slope_sum").noconvert(),
           nb::arg("path_sum").noconvert(), nb::arg("wealth").noconvert(), nb::arg("count").noconvert(),
@@ -146,7 +148,8 @@ void bind_inner(nb::module_& m) {
           nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"));
     m.def("variational_pass", &variational_pass, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
           nb::arg("offsets").noconvert(), nb::arg("theta").noconvert(), nb::arg("factor").noconvert(),
-          nb::arg("weight").noconvert(), nb::arg("push").noconvert(), nb::arg("tol"), nb::arg("n_jobs"));
+          nb::arg("weight").noconvert(), nb::arg("push").noconvert(), nb::arg("tol"), nb::arg("n_jobs"),
+          nb::arg("times").noconvert().none() = nb::none());
     m.def("row_scores", &row_scores, nb::arg("X").noconvert(), nb::arg("weights").noconvert(),
           nb::arg("codes").noconvert(), nb::arg("n_jobs"));
 }

@@ -1,6 +1,6 @@
 // The dual of a piecewise loss, a quadratic program in a box:
 //
-//     min over low <= a <= high of   1/2 ||X^T a||^2 / c + q/2 ||a||^2 + <r, a>
+//     min over low <= a <= high of   1/2 ||X^T a||^2 / c + 1/2 sum_i q_i a_i^2 + <r, a>
 //
 // X (n, d), r = y - X theta, c = lam n. Mehrotra's interior point (interior.h) finds which slopes stand
 // at a bound; finish.h makes them exact. That is tried as soon as the path is close enough for a good
@@ -54,7 +54,7 @@ INLINE double gradient_slack(const BoxQP& qp) {
         r_max = larger(r_max, size_of(qp.r[i]));
         x_max = larger(x_max, dot(rows.row(i), rows.row(i), rows.dp));
     }
-    return 1e-12 * (r_max + x_max * double(rows.n) / qp.system.c);
+    return 1e-12 * (r_max + x_max * qp.count / qp.system.c);
 }
 
 // Leaves the answer in at.answer. `target` bounds n times the gap; `scale` is the summed loss at theta.

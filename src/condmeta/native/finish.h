@@ -2,7 +2,7 @@
 //
 // With some slopes at their bounds the free ones solve
 //
-//     (F F^T / c + q I) delta = -g_free,   F the free rows of X, g the gradient,
+//     (F F^T / c + diag(q)) delta = -g_free,   F the free rows of X, g the gradient,
 //
 // then a free slope that leaves the box goes to its bound, a bound slope whose gradient points inside
 // becomes free, and so on until nothing moves: then the optimality conditions hold to rounding. A row
@@ -15,7 +15,7 @@ namespace CONDMETA_ISA {
 
 constexpr double DEPENDENT = 1e-13;  // squared distance of a row from the others' span, relative
 
-// Factors F F^T / c + q I row by row, leaving out rows that depend on those before. Their positions
+// Factors F F^T / c + diag(q) row by row, leaving out rows that depend on those before. Their positions
 // are at.index[0..m), their rows stand in at.scaled. Returns m.
 static int64_t factor_free(const BoxQP& qp, const BatchSpace& at) {
     const Rows& rows = qp.system.rows;
@@ -27,7 +27,7 @@ static int64_t factor_free(const BoxQP& qp, const BatchSpace& at) {
         if (at.where[i]) continue;
         const double* x = rows.row(i);
         double* column = at.side;
-        const double own = dot(x, x, dp) / c + qp.q;
+        const double own = dot(x, x, dp) / c + qp.q[i];
         for (int64_t j = 0; j < m; j += 4) store4(column + j, dots_of_block(at.scaled + j * dp, x, dp) / c);
         double left = own;
         for (int64_t j = 0; j < m; ++j) {
@@ -74,13 +74,13 @@ INLINE double worst_free(const BoxQP& qp, const BatchSpace& at) {
 // a gradient. Returns whether the sets settled; at.trial is then the minimiser.
 static bool settle(const BoxQP& qp, const BatchSpace& at, double slack, int max_swaps) {
     double* a = at.trial;
-    const bool by_features = qp.q > 0 && !qp.system.by_points;
+    const bool by_features = qp.curved && !qp.system.by_points;
     for (int swap = 0; swap < max_swaps; ++swap) {
         for (int64_t i = 0; i < qp.n(); ++i)
             a[i] = at.where[i] < 0 ? qp.low[i] : at.where[i] > 0 ? qp.high[i] : a[i];
         int64_t m = 0;
         if (by_features) {
-            for (int64_t i = 0; i < qp.n(); ++i) at.weight[i] = at.where[i] ? 0.0 : 1.0 / qp.q;
+            for (int64_t i = 0; i < qp.n(); ++i) at.weight[i] = at.where[i] ? 0.0 : 1.0 / qp.q[i];
             qp.system.factor_with(at.weight);
         } else {
             m = factor_free(qp, at);

@@ -12,18 +12,19 @@ namespace CONDMETA_ISA {
 
 struct BoxQP {
     const Shifted& system;
-    double q;
-    const double *r, *low, *high;  // (n,)
+    double count;                      // points, by how often they count
+    bool curved;                       // whether q > 0
+    const double *q, *r, *low, *high;  // (n,)
 
     INLINE_MEMBER int64_t n() const { return system.rows.n; }
 
     // g = X X^T a / c + q a + r
     void gradient(const double* a, double* g) const {
         const int64_t count = n();
-        const double by = q, *shift = r;
+        const double *by = q, *shift = r;
         system.apply(a, g);
 #pragma omp simd
-        for (int64_t i = 0; i < count; ++i) g[i] += by * a[i] + shift[i];
+        for (int64_t i = 0; i < count; ++i) g[i] += by[i] * a[i] + shift[i];
     }
 
     // The duality gap of a with gradient g: what the best point of the box could still gain on <g, .>.
@@ -97,12 +98,12 @@ INLINE double complementarity_after(const BatchSpace& at, int64_t n, double leng
 // One step; g goes in and comes out as the gradient at a. Returns its length.
 static double interior_step(const BoxQP& qp, const BatchSpace& at, double total) {
     const int64_t n = qp.n();
-    const double *low = qp.low, *high = qp.high, q = qp.q;
+    const double *low = qp.low, *high = qp.high, *q = qp.q;
     double *a = at.a, *g = at.g, *above = at.above, *below = at.below, *lower = at.lower, *upper = at.upper;
     double *weight = at.weight, *rhs = at.rhs, *step = at.step, *d_lower = at.d_lower, *d_upper = at.d_upper;
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
-        weight[i] = 1.0 / (q + lower[i] / above[i] + upper[i] / below[i]);
+        weight[i] = 1.0 / (q[i] + lower[i] / above[i] + upper[i] / below[i]);
         rhs[i] = -g[i];
         d_lower[i] = d_upper[i] = 0.0;
     }

@@ -78,13 +78,15 @@ static void batch_range(const Tasks& tasks, const BatchArrays& out, int64_t begi
         if (n == 0) continue;  // gradient, gap and slopes come in as zeros
         const Rows rows = make_rows(tasks.X + lo * d, n, d, at.pack);
         copy(at.bias, theta, d);
-        out.gap[t] = solve_dual(rows, d, tasks.y + lo, tasks.lam, tasks.loss, out.tol, at);
+        double count = 0.0;
+        for (int64_t i = 0; i < n; ++i) count += at.times[i] = out.weight ? out.weight[lo + i] : 1.0;
+        out.gap[t] = solve_weighted(rows, d, tasks.y + lo, tasks.lam, tasks.loss, out.tol, at);
         for (int64_t j = 0; j < d; ++j) {
-            const double g = at.wide2[j] / double(n);
+            const double g = at.wide2[j] / count;
             out.gradient[t * d + j] = g;
             out.coef[t * d + j] = theta[j] - g / tasks.lam;
         }
-        copy(out.slopes + lo, at.slopes, n);
+        copy(out.slopes + lo, at.a, n);
     }
 }
 

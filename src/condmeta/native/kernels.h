@@ -39,7 +39,8 @@ struct OnlineArrays {
 };
 
 struct BatchArrays {
-    const double* theta;  // (T, d)
+    const double* theta;   // (T, d)
+    const double* weight;  // (N,), how often each point counts, or null: once
     double tol;
     double* coef;      // (T, d), this and the rest zeros
     double* gradient;  // (T, d)
@@ -169,6 +170,7 @@ struct VariationalTasks {
     const double* factor;    // (d, d), lower triangular
     const double* weight;    // (N,), the start
     const double* push;      // (N,)
+    const double* times;     // (N,), how often each point counts, or null: once
     double tol;
     int64_t d;
     int64_t n_max;  // points of the largest task

@@ -59,6 +59,14 @@ INLINE double value(const Loss& loss, double z, double y) {
     return a * (z - y) - loss.curvature * a * a / 2 - loss.dead_zone * size_of(a);
 }
 
+// A slope that division moved out of the domain of the conjugate goes back; NaN stays NaN.
+template <Kind kind>
+INLINE double within(const Loss& loss, double a, double y) {
+    const double low = kind == LOGISTIC ? smaller(-y, 0.0) : low_at(loss, y);
+    const double high = kind == LOGISTIC ? larger(-y, 0.0) : high_at(loss, y);
+    return a < low ? low : a > high ? high : a;
+}
+
 INLINE double x_log_x(double x) { return x > 0 ? x * __builtin_log(x) : 0.0; }
 
 template <Kind kind>

@@ -1,7 +1,7 @@
 // Normal posteriors of tasks with two classes (inner/variational.py), task by task, in rows u = L^T x.
 //
 // The rows stand also as columns, `turned` (d, n4), so that a triangular solve for all points runs along them.
-// Rows beyond n are zero and have label 0; their weight and push stay zero.
+// Rows beyond n are zero, have label 0 and count no times; their weight and push stay zero.
 #pragma once
 
 #include "averaged.h"
@@ -20,14 +20,14 @@ struct VariationalSpace {
     double *L, *A, *Q;                                                 // (dp, dp)
     double *theta, *z, *inverse;                                       // (dp,)
     double *sign, *bias, *weight, *push, *new_weight, *new_push;       // (n4,)
-    double *moved, *variance, *r, *D, *by_weight, *by_push;            // (n4,)
+    double *moved, *variance, *r, *D, *by_weight, *by_push, *times;    // (n4,)
 
     VariationalSpace(Space& space, int64_t n_max, int64_t d) {
         const int64_t n4 = padded(n_max), dp = padded(d);
         double **tall[] = {&white, &scaled, &turned, &solved}, **square[] = {&L, &A, &Q};
         double** wide[] = {&theta, &z, &inverse};
         double** points[] = {&sign,     &bias,  &weight,   &push, &new_weight, &new_push,
-                             &moved, &variance, &r, &D, &by_weight, &by_push};
+                             &moved, &variance, &r, &D, &by_weight, &by_push, &times};
         pack = space.take(row_buffer(n_max, d));
         for (double** array : tall) *array = space.take(n4 * dp);
         for (double** array : square) *array = space.take(dp * dp);
@@ -93,11 +93,11 @@ static double variational_value(const Rows& white, int64_t d, const double* weig
     for (int64_t i = 0; i < n4; i += W) {
         const vec sign = load(at.sign + i), variance = load(at.variance + i);
         const Averaged mean = averaged_loss(-sign * (load(at.bias + i) + load(at.moved + i)), variance);
-        const vec real = sign == 0.0 ? vec{} : vec{} + 1.0;
-        total += real * mean.loss;
+        const vec times = load(at.times + i);
+        total += times * mean.loss;
         trace += load(weight + i) * variance;
-        store(at.r + i, sign * mean.slope);
-        store(at.D + i, real * mean.curvature);
+        store(at.r + i, times * sign * mean.slope);
+        store(at.D + i, times * mean.curvature);
     }
     double logdet = 0.0;
     for (int64_t j = 0; j < d; ++j) logdet -= __builtin_log(at.inverse[j]);
@@ -113,7 +113,8 @@ static double variational_ascend(const Rows& white, int64_t d, double tol, const
         for (int64_t i = 0; i < n4; ++i) {
             at.by_weight[i] = at.D[i] - at.weight[i];
             at.by_push[i] = at.D[i] * at.moved[i] + at.r[i] - at.push[i];
-            largest = larger(largest, larger(size_of(at.by_weight[i]), size_of(at.by_push[i])));
+            const double by = larger(size_of(at.by_weight[i]), size_of(at.by_push[i]));
+            largest = larger(largest, at.times[i] > 0 ? by / at.times[i] : 0.0);
         }
         if (!(largest > tol)) break;
         while (true) {
@@ -151,6 +152,7 @@ static void variational_task(const VariationalTasks& run, const VariationalArray
         copy(own[a], given[a] + first, n);
         fill(own[a] + n, 0.0, n4 - n);
     }
+    for (int64_t i = 0; i < n4; ++i) at.times[i] = i >= n ? 0.0 : run.times ? run.times[first + i] : 1.0;
     dots(rows, at.theta, at.bias);
     out.bound[t] = variational_ascend(white, d, run.tol, at);
     copy(out.z + t * d, at.z, d);

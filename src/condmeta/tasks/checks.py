@@ -59,7 +59,7 @@ def _sentence(values: np.ndarray, row: int, value: float, where: str, tasks: Any
     bad = ~np.isfinite(values)
     count = int(bad.sum())
     word = "NaN" if np.isnan(value) else "infinity"
-    of_row = _task_of_row(tasks)
+    of_row = task_of_row(tasks)
     begin = f"Row {row}" if of_row is None else name_task(of_row(row))
     sentence = f"{begin} has {word} in {where}"
     if count > 1:
@@ -71,7 +71,7 @@ def _sentence(values: np.ndarray, row: int, value: float, where: str, tasks: Any
     return sentence + ": fill it or drop the row."
 
 
-def _task_of_row(tasks: Any) -> Any:
+def task_of_row(tasks: Any) -> Any:
     """Return a function from a row to its task id, or None."""
     if tasks is None or callable(tasks):
         return tasks

@@ -32,6 +32,7 @@ from condmeta.tasks.ids import (
 )
 from condmeta.tasks.numbers import to_floats
 from condmeta.tasks.side_table import TaskTable, as_names, read_side_table, side_from_rows
+from condmeta.tasks.weights import require_length
 
 
 def require_rows(X: np.ndarray) -> None:
@@ -57,7 +58,14 @@ def matrix_and_target(
 
 
 def from_frame(
-    df: Any, task: Any, target: Any, features: Any, side: Any, side_key: Any, missing_side: str
+    df: Any,
+    task: Any,
+    target: Any,
+    features: Any,
+    side: Any,
+    side_key: Any,
+    missing_side: str,
+    weight: Any = None,
 ) -> dict[str, Any]:
     """Read a table with a task column."""
     if not is_frame(df):
@@ -69,9 +77,10 @@ def from_frame(
     names = column_names(frame)
     require_columns(frame, keys, "task")
     side_names = as_names(side) if isinstance(side, str | list | tuple) else []
-    used = [*keys, *side_names] + ([] if target is None else [target])
+    used = [*keys, *side_names, *(name for name in (target, weight) if name is not None)]
     require_columns(frame, side_names, "side")
     require_columns(frame, [] if target is None else [target], "target")
+    require_columns(frame, [] if weight is None else [weight], "weight")
     if features is None:
         features = [name for name in names if name not in used]
     else:
@@ -86,7 +95,8 @@ def from_frame(
         table.backend = backend_of(frame)
     else:
         table = None if side is None else read_side_table(side, task_name=keys, side_key=side_key)
-    parts = _grouped(X, y, codes, ids, table, missing_side)
+    times = None if weight is None else get_column(frame, weight)
+    parts = _grouped(X, y, codes, ids, table, missing_side, times)
     return parts | {
         "feature_names": as_names(features),
         "target_name": None if target is None else str(target),
@@ -107,6 +117,7 @@ def from_arrays(
     side_key: Any,
     feature_names: Sequence[str] | None,
     missing_side: str,
+    weight: Any = None,
 ) -> dict[str, Any]:
     """Read X, y and row-aligned task ids."""
     backend = backend_of(X)
@@ -132,7 +143,7 @@ def from_arrays(
     table = None
     if side_info is not None:
         table = read_side_table(side_info, task_name=task_name, side_key=side_key)
-    return _grouped(X, y, codes, ids, table, missing_side) | {
+    return _grouped(X, y, codes, ids, table, missing_side, weight) | {
         "feature_names": feature_names,
         "target_name": None if target_name is None else str(target_name),
         "task_name": task_name,
@@ -179,28 +190,37 @@ def _grouped(
     ids: np.ndarray,
     table: TaskTable | None,
     missing_side: str,
+    weight: Any,
 ) -> dict[str, Any]:
     """Bring the rows of each task together and join the side table."""
     require_rows(X)
     if table is not None:
         ids, table = join_side(ids, table, missing_side)
     order, offsets = group_rows(codes, ids.size)
+    if weight is not None:
+        weight = as_vector(weight, "sample_weight")
+        require_length(weight, X.shape[0])
     if (order[1:] < order[:-1]).any():
-        X, y = X.take(order, axis=0), None if y is None else y.take(order)
-    return {"X": X, "y": y, "offsets": offsets, "ids": ids, "side": table, "row_order": order}
+        X = X.take(order, axis=0)
+        y, weight = (None if values is None else values.take(order) for values in (y, weight))
+    return {
+        "X": X, "y": y, "offsets": offsets, "ids": ids, "side": table, "row_order": order,
+        "weight": weight,
+    }  # fmt: skip
 
 
 def from_tasks(tasks: Iterable[Any], missing_side: str) -> dict[str, Any]:
     """Read a list of tasks, each (X, y), (X, y, side row) or a `Task`."""
-    points, ids, rows = [], [], {}
+    points, ids, rows, weights = [], [], {}, []
     for number, item in enumerate(tasks):
         fields = tuple(item)
-        if not 2 <= len(fields) <= 4:
+        if not 2 <= len(fields) <= 5:
             raise DataError(
                 f"Task {number} has {len(fields)} parts: give (X, y), (X, y, side row) or a Task."
             )
         X, y = fields[:2]
         task_id, side = (None, fields[2]) if len(fields) == 3 else (*fields, None, None)[2:4]
+        weights.append(fields[4] if len(fields) == 5 else None)
         ids.append(number if task_id is None else task_id)
         points.append(_read_task(X, y, ids[-1]))
         if side is not None:
@@ -227,7 +247,20 @@ def from_tasks(tasks: Iterable[Any], missing_side: str) -> dict[str, Any]:
         "offsets": offsets,
         "ids": unique if unique.size == len(ids) else ids,
         "side": table,
+        "weight": _join_weights(weights, points),
     }
+
+
+def _join_weights(weights: list[Any], points: list[Any]) -> np.ndarray | None:
+    """Join the weights of tasks; where only some have weights the other rows count once."""
+    if all(weight is None for weight in weights):
+        return None
+    parts = [
+        np.ones(len(X)) if weight is None else as_vector(weight, "sample_weight")
+        for weight, (X, _) in zip(weights, points, strict=True)
+        if X is not None
+    ]
+    return np.concatenate(parts)
 
 
 def _read_task(X: Any, y: Any, task_id: Any) -> tuple[np.ndarray | None, np.ndarray | None]:

@@ -59,6 +59,23 @@ def task_parts(n_tasks: int, sizes: Any, random_state: Any = None) -> list[np.nd
     return [np.sort(shuffled[a:b]) for a, b in zip(starts, ends, strict=True)]
 
 
+def task_rows(offsets: np.ndarray, at: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return the rows of the tasks at positions `at`, and their offsets among these.
+
+    Rows that stand together are a slice.
+
+    Examples
+    --------
+    >>> task_rows(np.array([0, 2, 3, 5]), np.array([2, 0]))
+    (array([3, 4, 0, 1]), array([0, 2, 4]))
+    """
+    sizes = np.diff(offsets)[at]
+    new = np.concatenate([[0], np.cumsum(sizes)])
+    if at.size and (np.diff(at) == 1).all():
+        return slice(offsets[at[0]], offsets[at[-1] + 1]), new
+    return np.repeat(offsets[at] - new[:-1], sizes) + np.arange(new[-1]), new
+
+
 def point_mask(
     offsets: np.ndarray, train: Any, how: str = "random", random_state: Any = None
 ) -> np.ndarray:

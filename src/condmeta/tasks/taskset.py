@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks import read
-from condmeta.tasks.checks import check_finite
+from condmeta.tasks.checks import check_finite, task_of_row
 from condmeta.tasks.frames import make_frame
-from condmeta.tasks.ids import as_id_array, factorize, id_columns, show_id, show_ids
+from condmeta.tasks.ids import as_id_array, factorize, show_id, show_ids
 from condmeta.tasks.side_table import TaskTable
-from condmeta.tasks.splits import point_mask, task_parts
+from condmeta.tasks.splits import point_mask, task_parts, task_rows
+from condmeta.tasks.task import Task
+from condmeta.tasks.weights import read_weight
+from condmeta.tasks.write import columns_of
 
 __all__ = ["Task", "TaskSet", "check_finite"]
-
-
-class Task(NamedTuple):
-    """Hold the points of one task: X (n, d), y (n,) or None, its id and its side row (a dict)."""
-
-    X: Any
-    y: Any
-    id: Any = None
-    side: Any = None
 
 
 class TaskSet:
@@ -47,6 +41,8 @@ class TaskSet:
         Names of the columns; several task columns are a tuple of names.
     backend : {"pandas", "polars", "pyarrow"}, optional
         The kind of table that `to_frame` gives.
+    weight : array (N,), optional
+        How often each row counts, 0 or more: 2 is the row twice.
 
     Examples
     --------
@@ -68,6 +64,7 @@ class TaskSet:
         target_name: str | None = None,
         task_name: Any = None,
         backend: str | None = None,
+        weight: Any = None,
     ):
         X, y = read.matrix_and_target(X, y, feature_names, target_name)
         offsets = np.asarray(offsets, dtype=np.int64)
@@ -88,12 +85,18 @@ class TaskSet:
             raise DataError(f"row_order must have {X.shape[0]} entries, one a row.")
         read.require_rows(X)
         check_finite(X, y, (unique, offsets), feature_names=names, target_name=target_name)
-        self._set(X, y, offsets, unique, side, row_order, names, target_name, task_name, backend)
+        if weight is not None:
+            weight = read_weight(weight, X.shape[0], task_of_row((unique, offsets)), row_order)
+        names = names, target_name, task_name, backend
+        self._set(X, y, weight, offsets, unique, side, row_order, *names)
 
-    def _set(self, X, y, offsets, ids, side, row_order, names, target_name, task_name, backend):
+    def _set(
+        self, X, y, weight, offsets, ids, side, row_order, names, target_name, task_name, backend
+    ):
         row_order = np.arange(X.shape[0]) if row_order is None else row_order
         self.X = _frozen(X)
         self.y = None if y is None else _frozen(y)
+        self.weight = None if weight is None else _frozen(weight)
         self.offsets = _frozen(offsets)
         self.ids = _frozen(ids)
         self.row_order = _frozen(np.asarray(row_order, dtype=np.int64))
@@ -114,6 +117,7 @@ class TaskSet:
         side: Any = None,
         side_key: Any = None,
         missing_side: str = "error",
+        weight: str | None = None,
     ) -> TaskSet:
         """Make tasks from a table of any DataFrame library, rows in any order.
 
@@ -131,8 +135,11 @@ class TaskSet:
             The key of a separate side table.
         missing_side : {"error", "mean"}
             Whether tasks without side information are an error; else `side` just lacks them.
+        weight : str, optional
+            The column that says how often each row counts.
         """
-        return cls(**read.from_frame(df, task, target, features, side, side_key, missing_side))
+        how = target, features, side, side_key, missing_side, weight
+        return cls(**read.from_frame(df, task, *how))
 
     @classmethod
     def from_arrays(
@@ -144,13 +151,15 @@ class TaskSet:
         side_key: Any = None,
         feature_names: Sequence[str] | None = None,
         missing_side: str = "error",
+        weight: Any = None,
     ) -> TaskSet:
         """Make tasks from X (N, d), y (N,) or None, and row-aligned task ids.
 
         ``task=None`` is one task with id 0. `side_info` is a table keyed by task id, a dict of
-        id -> row or a TaskTable; its extra rows are kept as tasks without points.
+        id -> row or a TaskTable; its extra rows are tasks without points. `weight` (N,) as above.
         """
-        return cls(**read.from_arrays(X, y, task, side_info, side_key, feature_names, missing_side))
+        options = side_info, side_key, feature_names, missing_side, weight
+        return cls(**read.from_arrays(X, y, task, *options))
 
     @classmethod
     def from_tasks(cls, tasks: Iterable[Any], missing_side: str = "error") -> TaskSet:
@@ -183,7 +192,8 @@ class TaskSet:
             task_id = self.ids[i]
             known = self.side is not None and self.side.has([task_id])[0]
             side = self.side.row(task_id) if known else None
-            return Task(self.X[rows], None if self.y is None else self.y[rows], task_id, side)
+            y, weight = (None if a is None else a[rows] for a in (self.y, self.weight))
+            return Task(self.X[rows], y, task_id, side, weight)
         if isinstance(key, slice):
             return self.subset(np.arange(len(self))[key])
         key = np.asarray(key)
@@ -209,12 +219,7 @@ class TaskSet:
         at = np.arange(len(self))[at.astype(np.int64)]
         if np.unique(at).size < at.size:
             raise IndexError("A task can be picked only once: its id would occur twice.")
-        sizes = self.sizes[at]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        if at.size and (np.diff(at) == 1).all():
-            rows: Any = slice(self.offsets[at[0]], self.offsets[at[-1] + 1])
-        else:
-            rows = np.repeat(self.offsets[at] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        rows, offsets = task_rows(self.offsets, at)
         side = self.side
         if side is not None:
             side = side.take(self.ids[at][side.has(self.ids[at])])
@@ -223,9 +228,9 @@ class TaskSet:
     def _pick(self, rows: Any, offsets: np.ndarray, ids: np.ndarray, side: Any) -> TaskSet:
         """Return a TaskSet of some of the rows, with nothing checked again."""
         out = type(self).__new__(type(self))
-        y = None if self.y is None else self.y[rows]
+        y, weight = (None if a is None else a[rows] for a in (self.y, self.weight))
         names = (self.feature_names, self.target_name, self.task_name, self.backend)
-        out._set(self.X[rows], y, offsets, ids, side, self.row_order[rows], *names)
+        out._set(self.X[rows], y, weight, offsets, ids, side, self.row_order[rows], *names)
         return out
 
     def with_target(self, y: np.ndarray) -> TaskSet:
@@ -267,24 +272,19 @@ class TaskSet:
         `train` is a count (at most that many support points a task) or a fraction in (0, 1).
         """
         support = point_mask(self.offsets, train, how, random_state)
-        return self._points(support), self._points(~support)
+        return self.where(support), self.where(~support)
 
-    def _points(self, mask: np.ndarray) -> TaskSet:
+    def where(self, mask: np.ndarray) -> TaskSet:
+        """Return the rows of a mask (N,), in the order of `X`, with all tasks."""
         offsets = np.concatenate([[0], np.cumsum(mask)])[self.offsets]
         return self._pick(mask, offsets, self.ids, self.side)
 
     def to_frame(self, side: bool = False) -> Any:
-        """Return task, X, y (and side information) as a table of the input's kind and order."""
-        task_of_row = self.restore_order(np.repeat(np.arange(len(self)), self.sizes))
-        X = self.restore_order(self.X)
-        columns = id_columns(self.ids[task_of_row], self.task_name)
-        names = self.feature_names or [f"x{j}" for j in range(self.n_features)]
-        columns |= {name: X[:, j] for j, name in enumerate(names)}
-        if self.y is not None:
-            columns[self.target_name or "y"] = self.restore_order(self.y)
-        if side and self.side is not None:
-            columns |= self.side.take(self.ids[task_of_row]).data
-        return make_frame(columns, self.backend)
+        """Return task, X, y (and side information) as a table of the input's kind and order.
+
+        Weights are a column "sample_weight".
+        """
+        return make_frame(columns_of(self, side), self.backend)
 
     def __repr__(self) -> str:
         sizes, (n_rows, d) = self.sizes, self.X.shape

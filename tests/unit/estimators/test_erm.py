@@ -15,7 +15,7 @@ from condmeta.estimators.base import Learner
 from condmeta.feature_maps import Identity, MeanInput, MeanInputOutput
 from condmeta.losses import Absolute, Pinball
 from condmeta.meta.erm import learn_map
-from condmeta.meta.points import Points
+from condmeta.meta.points import WeightedPoints
 
 X, Y, TASK, SIDE = draw_problem(n_tasks=25, d=3, seed=3)
 
@@ -29,7 +29,9 @@ def test_map_is_that_of_the_meta_solver():
     learner = fit(Identity(), lam=0.2, kappa=3.0)
     tasks = TaskSet.from_arrays(X, Y, TASK)
     Z = (tasks.X - X.mean(axis=0)) / X.std(axis=0)
-    points = Points(np.column_stack([Z, np.ones(len(Z))]), tasks.y - np.median(Y), tasks.offsets)
+    points = WeightedPoints(
+        np.column_stack([Z, np.ones(len(Z))]), tasks.y - np.median(Y), tasks.offsets
+    )
     Phi = SIDE.take(tasks.ids.tolist()).numeric()
     size = np.sqrt(np.mean(Phi**2, axis=0))
     learned = learn_map(points, Phi / size, Absolute(), 0.2, 3.0)
@@ -114,7 +116,7 @@ def test_more_features_than_tasks_are_solved_exactly():
     tasks = TaskSet.from_arrays(X, Y, TASK)
     Phi = wide.take(tasks.ids.tolist()).numeric()
     size = np.sqrt(np.mean(Phi**2, axis=0))
-    points = Points(tasks.X, tasks.y, tasks.offsets)
+    points = WeightedPoints(tasks.X, tasks.y, tasks.offsets)
     learned = learn_map(points, Phi / size, Absolute(), 0.2, 2.0, tol=1e-10)
     assert learner.objective_ == pytest.approx(learned.objective, rel=1e-9)
     np.testing.assert_allclose(learner.M_, (learned.W[:-1] / size[:, None]).T, atol=1e-4)

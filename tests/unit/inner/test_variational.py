@@ -148,14 +148,16 @@ def test_singular_metric_keeps_a_direction_fixed(engine):
 
 
 @pytest.mark.skipif(compiled_core() is None, reason="the compiled core was not built")
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("d", [1, 3, 4, 7, 20, 33])
-def test_engines_agree(d):
+def test_engines_agree(d, weighted):
     X, y, offsets, theta, L = draw([0, 1, 2 * d + 3, max(d - 1, 1), 6, 11], d)
     start = np.full(len(y), 0.1), np.zeros(len(y)), 1e-9
-    want = variational_pass.reference(X, y, offsets, theta, L, *start, 1)
-    got = compiled_core().variational_pass(X, y, offsets, theta, L, *start, 1)
+    times = np.random.default_rng(d).uniform(0.1, 3.0, size=len(y)) if weighted else None
+    want = variational_pass.reference(X, y, offsets, theta, L, *start, 1, times)
+    got = compiled_core().variational_pass(X, y, offsets, theta, L, *start, 1, times)
     for new, old in zip(got, want, strict=True):
         np.testing.assert_allclose(new, old, atol=1e-8 * max(np.abs(old).max(), 1.0))
-    again = compiled_core().variational_pass(X, y, offsets, theta, L, *start, 3)
+    again = compiled_core().variational_pass(X, y, offsets, theta, L, *start, 3, times)
     for one, three in zip(got, again, strict=True):
         assert np.array_equal(one, three)

@@ -18,7 +18,7 @@ from condmeta.meta.erm_choice import (
     fifths,
     lam_grid,
 )
-from condmeta.meta.points import Points
+from condmeta.meta.points import WeightedPoints
 
 LOSSES = {
     "absolute": (Absolute(), cp.abs),
@@ -37,12 +37,12 @@ def draw(T=8, d=3, k=2, low=4, high=7, seed=0):
     X = rng.normal(size=(offsets[-1], d))
     w = Phi @ rng.normal(size=(k, d)) + rng.normal(size=d) + 0.5 * rng.normal(size=(T, d))
     y = np.einsum("ij,ij->i", X, np.repeat(w, sizes, axis=0)) + rng.standard_t(2, size=len(X))
-    return Points(X, y, offsets), Phi
+    return WeightedPoints(X, y, offsets), Phi
 
 
 def joint_minimum(points, Phi, value, lam, kappa):
     """Return min F over W and all v at once, by an independent solver."""
-    X, y, offsets = points
+    X, y, offsets, _ = points
     (T, k), d = Phi.shape, X.shape[1]
     b, V = cp.Variable(d), cp.Variable((T, d))
     M = cp.Variable((k, d)) if k else np.zeros((0, d))
@@ -85,7 +85,7 @@ def test_certificate_holds_anywhere_and_is_the_joint_dual(name):
         assert found.objective >= least - 1e-9
         assert found.objective - least <= found.gap + 1e-9
         phi = np.column_stack([Phi, np.ones(T)])
-        X, y, offsets = points
+        X, y, offsets, _ = points
         _, g, _, a = batch_tasks(phi @ W, X, y, offsets, lam, loss, 1e-12, 1)
         conjugates = np.add.reduceat(loss.conjugate(a, y), offsets[:-1]) / np.diff(offsets)
         dual = -np.mean(np.sum(g**2, axis=1) / (2 * lam) + conjugates)
@@ -176,7 +176,7 @@ def test_left_out_points_weigh_as_if_all_were_there():
         one, other = support.take(np.array([t])), query.take(np.array([t]))
         lam_t = lam * (points.offsets[t + 1] - points.offsets[t]) / len(one.y)
         theta = (Phi[t] @ W[:-1] + W[-1])[None]
-        w = batch_tasks(theta, *one, lam_t, Absolute(), 1e-10, 1)[0][0]
+        w = batch_tasks(theta, *one[:3], lam_t, Absolute(), 1e-10, 1)[0][0]
         assert lost[t] == pytest.approx(np.abs(other.X @ w - other.y).sum(), rel=1e-6)
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from condmeta.meta.logistic import Model, Points, learn_prior
+from condmeta.meta.logistic import Model, learn_prior
 from condmeta.meta.logistic_choice import Halves, choose
+from condmeta.meta.points import WeightedPoints
 from condmeta.meta.ridge import METRICS, Frame
 from condmeta.meta.ridge_choice import KAPPAS
 
@@ -21,7 +22,7 @@ def draw(n_tasks, n, d=2, k=2, effect=1.0, spread=1.0, seed=0):
     X = rng.normal(size=(n_tasks * n, d))
     f = np.einsum("ij,ij->i", X, np.repeat(W, n, axis=0))
     y = np.where(rng.random(len(f)) < expit(f), 1.0, -1.0)
-    return Points(X, y, np.arange(n_tasks + 1) * n), Phi
+    return WeightedPoints(X, y, np.arange(n_tasks + 1) * n), Phi
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -81,7 +82,9 @@ def pick(points, Phi):
     T, d = len(Phi), points.X.shape[1]
     X, y = points.X.reshape(T, -1, d), points.y.reshape(T, -1)
     halves = Halves(points, *(
-        Points(X[:, at].reshape(-1, d), y[:, at].ravel(), np.arange(T + 1) * y[:, at].shape[1])
+        WeightedPoints(
+            X[:, at].reshape(-1, d), y[:, at].ravel(), np.arange(T + 1) * y[:, at].shape[1]
+        )
         for at in (slice(1, None, 2), slice(0, None, 2))
     ))  # fmt: skip
     return choose(halves, Phi, Phi, np.arange(T) % 5, tuple(METRICS), KAPPAS)
