@@ -39,6 +39,8 @@ _HOME = {
     "advantage": "condmeta.evaluation",
     "Calibrated": "condmeta.evaluation",
     "calibrate": "condmeta.evaluation",
+    "CheckReport": "condmeta.evaluation",
+    "check": "condmeta.evaluation",
     "cross_validate_tasks": "condmeta.evaluation",
     "load": "condmeta.estimators",
     "merge": "condmeta.estimators",
@@ -118,8 +120,10 @@ if TYPE_CHECKING:
     from condmeta.evaluation import (
         Advantage,
         Calibrated,
+        CheckReport,
         advantage,
         calibrate,
+        check,
         cross_validate_tasks,
     )
     from condmeta.tasks import TaskSet, TaskSplit, TaskTable

@@ -233,7 +233,7 @@ class Learner(Serving, BaseEstimator):
     def _solve(self, data: Prepared) -> TaskStore:
         rows = data.X, data.y, data.offsets
         theta, jobs = self._theta(data.Phi), jobs_of(self)
-        return TaskStore.solve(self._inner, data.ids, theta, *rows, jobs)
+        return TaskStore.solve(self._inner, data.ids, theta, *rows, jobs, data.Phi)
 
 
 class TaskLearner(LinearMap, Learner):

@@ -2,6 +2,15 @@
 
 from condmeta.evaluation.advantage import Advantage, advantage
 from condmeta.evaluation.calibrate import Calibrated, calibrate
+from condmeta.evaluation.check import CheckReport, check
 from condmeta.evaluation.cross_validate import cross_validate_tasks
 
-__all__ = ["Advantage", "Calibrated", "advantage", "calibrate", "cross_validate_tasks"]
+__all__ = [
+    "Advantage",
+    "Calibrated",
+    "CheckReport",
+    "advantage",
+    "calibrate",
+    "check",
+    "cross_validate_tasks",
+]
