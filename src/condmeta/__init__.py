@@ -42,6 +42,8 @@ _HOME = {
     "CheckReport": "condmeta.evaluation",
     "check": "condmeta.evaluation",
     "cross_validate_tasks": "condmeta.evaluation",
+    "Explanation": "condmeta.evaluation",
+    "explain": "condmeta.evaluation",
     "load": "condmeta.estimators",
     "merge": "condmeta.estimators",
     "show_versions": "condmeta.versions",
@@ -121,10 +123,12 @@ if TYPE_CHECKING:
         Advantage,
         Calibrated,
         CheckReport,
+        Explanation,
         advantage,
         calibrate,
         check,
         cross_validate_tasks,
+        explain,
     )
     from condmeta.tasks import TaskSet, TaskSplit, TaskTable
     from condmeta.versions import show_versions

@@ -4,13 +4,16 @@ from condmeta.evaluation.advantage import Advantage, advantage
 from condmeta.evaluation.calibrate import Calibrated, calibrate
 from condmeta.evaluation.check import CheckReport, check
 from condmeta.evaluation.cross_validate import cross_validate_tasks
+from condmeta.evaluation.explain import Explanation, explain
 
 __all__ = [
     "Advantage",
     "Calibrated",
     "CheckReport",
+    "Explanation",
     "advantage",
     "calibrate",
     "check",
     "cross_validate_tasks",
+    "explain",
 ]
