@@ -43,7 +43,11 @@ _HOME = {
     "calibrate": "condmeta.evaluation",
     "Comparison": "condmeta.evaluation",
     "compare": "condmeta.evaluation",
+    "CheckReport": "condmeta.evaluation",
+    "check": "condmeta.evaluation",
     "cross_validate_tasks": "condmeta.evaluation",
+    "Explanation": "condmeta.evaluation",
+    "explain": "condmeta.evaluation",
     "load": "condmeta.loading",
     "merge": "condmeta.estimators",
     "show_versions": "condmeta.versions",
@@ -122,11 +126,15 @@ if TYPE_CHECKING:
     from condmeta.evaluation import (
         Advantage,
         Calibrated,
+        CheckReport,
         Comparison,
+        Explanation,
         advantage,
         calibrate,
+        check,
         compare,
         cross_validate_tasks,
+        explain,
     )
     from condmeta.loading import load
     from condmeta.table import TableModel

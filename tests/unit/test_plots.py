@@ -15,9 +15,13 @@ from condmeta.evaluation.gains import Gain
 from condmeta.experiments import PANELS, Published, Results
 from condmeta.plots import (
     AdvantageDisplay,
+    CoverageDisplay,
     FinalErrorsDisplay,
     LearningCurveDisplay,
+    MapDisplay,
     ShotCurveDisplay,
+    ShrinkageDisplay,
+    TaskMapDisplay,
     curves_figure,
     published_figure,
     save_figure,
@@ -248,3 +252,180 @@ def test_gains_by_number_of_points():
         display.plot(of="rows")
     with pytest.raises(DataError, match="call advantage with shots="):
         AdvantageDisplay.from_advantage(made_advantage()).plot(of="gains")
+
+
+def stores(T=12, n=8, seed=0) -> cm.TaskSet:
+    """Draw tasks of two clusters, with a text, a number with gaps and a boolean known of each."""
+    rng = np.random.default_rng(seed)
+    south, size = rng.random(T) < 0.5, rng.normal(50, 10, size=T)
+    w = np.where(south, -1.0, 4.0)[:, None] + [0.05, 0.0] * (size - 50)[:, None]
+    w = w + 0.5 * rng.normal(size=(T, 2))
+    X, ids = rng.normal(size=(T, n, 2)), [f"store {t}" for t in range(T)]
+    y = np.einsum("tnd,td->tn", X, w) + rng.normal(size=(T, n))
+    columns = {
+        "region": np.where(south, "south", "north"),
+        "size": np.where(np.arange(T) == 3, np.nan, size),
+        "open": rng.random(T) < 0.5,
+    }
+    side = cm.TaskTable(columns, ids)
+    return cm.TaskSet.from_arrays(X.reshape(-1, 2), y.ravel(), np.repeat(ids, n), side_info=side)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return cm.ConditionalRidge(metric="diagonal", noise="shared", kappa=1.0).fit(stores())
+
+
+@pytest.fixture(scope="module")
+def large():
+    return cm.ConditionalRidge(metric="diagonal", noise="shared", kappa=1.0).fit(stores(400))
+
+
+def test_shrinkage_of_few_tasks_names_each(small):
+    display = ShrinkageDisplay.from_estimator(small, feature="x1").plot(title="one")
+    frame = small.coef_frame()
+    frame = frame[frame["feature"] == "x1"]
+    order = np.argsort(-frame["prior"].to_numpy(), kind="stable")
+    own, prior, adapted = (line.get_xdata() for line in display.ax_.lines)
+    np.testing.assert_allclose(own, frame["own"].to_numpy()[order])
+    np.testing.assert_allclose(prior, frame["prior"].to_numpy()[order])
+    np.testing.assert_allclose(adapted, frame["adapted"].to_numpy()[order])
+    names = [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    assert names == [f"{frame['task'].iloc[t]} (8)" for t in order]
+    assert display.describe().startswith("Coefficient of x1 of 12 tasks. Priors from -")
+
+
+def test_shrinkage_of_many_tasks_shows_points(large):
+    display = ShrinkageDisplay.from_estimator(large)
+    assert display.feature in ("x0", "x1")  # the intercept does not depend on the side
+    display.plot()
+    points = display.ax_.lines[-1]
+    np.testing.assert_array_equal(points.get_xdata(), display.prior)
+    np.testing.assert_array_equal(points.get_ydata(), display.adapted)
+    assert ShrinkageDisplay.from_estimator(large, -1).feature == "(intercept)"
+
+
+def test_the_map_is_drawn_in_the_units_of_the_learner(small):
+    display = MapDisplay.from_estimator(small).plot(title="map")
+    np.testing.assert_array_equal(display.image_.get_array(), small.M_.T)
+    rows = [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    assert rows == ["region=north", "region=south", "size", "size=(missing)", "open"]
+    assert len(display.ax_.texts) == small.M_.size
+    assert "on 3 coefficients: x0 most by region=" in display.describe()
+    assert len(MapDisplay.from_estimator(small).plot(most=2).ax_.get_yticks()) == 2
+
+
+def test_tasks_by_their_coefficients(large):
+    display = TaskMapDisplay.from_estimator(large).plot(title="tasks")
+    assert display.column == "region"  # what moves the priors most
+    assert set(display.values) == {"north", "south"}
+    coef = np.column_stack([large.coef_frame(wide=True)[c] for c in ("x0", "x1", "(intercept)")])
+    Z = (coef - coef.mean(axis=0)) / coef.std(axis=0)
+    values, vectors = np.linalg.eigh(Z.T @ Z)
+    expected = np.abs(Z @ vectors[:, ::-1][:, :2])
+    np.testing.assert_allclose(np.abs(display.positions), expected, atol=1e-8)
+    share = 100 * values[-1] / values.sum()
+    assert display.labels[0].startswith(f"direction 1, {share:.0f} % (+x")
+    counts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert counts == [f"{r} ({(display.values == r).sum()})" for r in ("north", "south")]
+
+
+def test_tasks_by_side_information_and_a_number(small):
+    display = TaskMapDisplay.from_estimator(small, of="side", colour_by="size").plot()
+    np.testing.assert_allclose(display.values, stores().side.data["size"])  # a gap is a gap
+    assert display.figure_.axes[1].get_ylabel() == "size"
+    opened = TaskMapDisplay.from_estimator(small, colour_by="open")
+    assert opened.values.tolist() == [str(v) for v in stores().side.data["open"].tolist()]
+    assert opened.describe().endswith(", coloured by open.")
+
+
+def test_many_levels_are_pooled_in_the_picture():
+    levels = np.array([f"level {i % 12}" for i in range(60)])
+    display = TaskMapDisplay(np.random.default_rng(0).normal(size=(60, 2)), ("a", "b"), levels, "c")
+    told = [text.get_text() for text in display.plot().ax_.get_legend().get_texts()]
+    assert told[-1] == "others (30)"
+    assert len(told) == 7
+
+
+def test_one_coefficient_stands_against_the_number_of_points():
+    X = np.arange(1.0, 7.0)[:, None]
+    model = cm.ConditionalSGDRegressor().fit(X, 2 * X[:, 0], task=[0, 0, 1, 1, 1, 2])
+    display = TaskMapDisplay.from_estimator(model).plot()
+    assert display.labels == ("x0", "number of points")
+    assert display.positions[:, 1].tolist() == [2, 3, 1]
+    assert (display.values, display.column) == (None, None)
+
+
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_coverage_is_counted_task_by_task(calibrated):
+    tasks = cm.environments.Circle(d=2, n=8).sample(70, random_state=0)
+    train, fresh = tasks.split_tasks((40, 30), random_state=0)
+    model = cm.ConditionalRidge(metric="diagonal", noise="shared", kappa=1.0)
+    model = cm.calibrate(model, train, shots=(0,)) if calibrated else model.fit(train)
+    display = CoverageDisplay.from_estimator(model, fresh).plot(title="intervals")
+    assert display.nominal.max() == (0.95 if calibrated else 0.98)  # 40 tasks reach 40 / 41
+    at = display.nominal.tolist().index(0.9)
+    if calibrated:
+        low, high = model.predict_interval(fresh, coverage=0.9)
+    else:
+        mean, std = model.predict(fresh, return_std=True)
+        low, high = mean - 1.6448536 * std, mean + 1.6448536 * std
+    share = ((low <= fresh.y) & (fresh.y <= high)).reshape(30, 8).mean(axis=1)
+    assert display.observed[at] == pytest.approx(share.mean())
+    assert display.error[at] == pytest.approx(share.std(ddof=1) / np.sqrt(30))
+    assert "% for 90 %" in display.describe()
+
+
+def test_sentences_of_displays_without_what_they_draw(small):
+    kernel = cm.KernelConditionalSGDRegressor().fit(stores())
+    with pytest.raises(DataError, match=r"with a linear map, as ConditionalRidge\. Got a Kernel"):
+        MapDisplay.from_estimator(kernel)
+    with pytest.raises(DataError, match="map has no side features"):
+        MapDisplay.from_estimator(cm.ConditionalRidge(None).fit(stores()))
+    bare = cm.ConditionalSGDRegressor(keep_tasks=False).fit(stores())
+    for display in (ShrinkageDisplay, TaskMapDisplay):
+        with pytest.raises(DataError, match="needs the models of tasks: fit with keep_tasks=True"):
+            display.from_estimator(bare)
+    with pytest.raises(DataError, match="no coefficient 'x9'; there are x0, x1,"):
+        ShrinkageDisplay.from_estimator(small, "x9")
+    with pytest.raises(DataError, match=r"PooledRegressor shrinks nothing"):
+        ShrinkageDisplay.from_estimator(cm.PooledRegressor(lam=1.0).fit(stores()))
+    with pytest.raises(DataError, match="no side column 'height'; the model has 'region', 'size'"):
+        TaskMapDisplay.from_estimator(small, colour_by="height")
+    with pytest.raises(DataError, match=r"of='coefficients' or of='side'. Got 'Phi'"):
+        TaskMapDisplay.from_estimator(small, of="Phi")
+    with pytest.raises(DataError, match=r"has no intervals: make it with calibrate"):
+        CoverageDisplay.from_estimator(kernel, stores())
+    classes = cm.ConditionalSGDClassifier().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(DataError, match=r"Intervals are for numbers\. For probabilities: sklearn"):
+        CoverageDisplay.from_estimator(classes, stores())
+
+
+def test_displays_of_results_describe_themselves():
+    results = fake_results(methods=("ITL",), seeds=1, T=2)
+    last = results.curve("ITL").mean[-1]
+    said = LearningCurveDisplay.from_results(results).describe()
+    assert said.endswith(f"After 2 tasks: ITL {last:.4g}.")
+    said = FinalErrorsDisplay.from_results(results, {"ITL": Published(2.5, 0.2)}).describe()
+    assert said == f"Final test errors. Here: ITL {last:.4g}. Authors: ITL 2.5."
+
+
+def test_nothing_is_cut_off_or_written_over(small, large):
+    """Labels, titles and legends lie inside the figure; legend and title do not touch."""
+    displays = [
+        ShrinkageDisplay.from_estimator(small), ShrinkageDisplay.from_estimator(large),
+        MapDisplay.from_estimator(small), TaskMapDisplay.from_estimator(large),
+        AdvantageDisplay.from_advantage(made_advantage(4)), ShotCurveDisplay.from_frame(SHOTS),
+    ]  # fmt: skip
+    for display in displays:
+        figure = display.plot(title="A title").figure_
+        figure.draw_without_rendering()
+        box, whole = figure.get_tightbbox(), figure.bbox_inches
+        assert box.x0 >= -0.02
+        assert box.y0 >= -0.02
+        assert box.x1 <= whole.x1 + 0.02
+        assert box.y1 <= whole.y1 + 0.02
+        legend = display.ax_.get_legend()
+        if legend is not None:
+            title = display.ax_.title.get_window_extent()
+            assert not title.overlaps(legend.get_window_extent())

@@ -264,7 +264,7 @@ class Learner(Serving, BaseEstimator):
 
     def _solve(self, data: Prepared) -> TaskStore:
         theta, jobs = self._theta(data.Phi), jobs_of(self)
-        return TaskStore.solve(self._inner, data.ids, theta, data.points, jobs)
+        return TaskStore.solve(self._inner, data.ids, theta, data.points, jobs, data.Phi)
 
 
 class TaskLearner(LinearMap, Learner):

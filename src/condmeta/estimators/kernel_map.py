@@ -100,8 +100,8 @@ class KernelTau:
         """Write the model to a file: arrays and JSON only, nothing in it can run.
 
         The map is a sum over training tasks, so that the file holds their side information as the
-        kernel reads it (encoded; without ids, which "precomputed" alone needs), whatever `tasks`
-        says. A kernel that is a function cannot be stored.
+        kernel reads it (encoded), whatever `tasks` says; their ids go with `tasks=True` alone, and
+        with "precomputed". A kernel that is a function cannot be stored.
 
         Parameters
         ----------

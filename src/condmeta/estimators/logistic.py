@@ -175,9 +175,13 @@ class ConditionalLogistic(TwoClasses, Weighted, TaskLearner):
         scores = self._scores(X, task, side_info)
         call = self._call_rows(X, task, side_info)
         ids, codes = self._whose(call)
+        variances = self._head.variances(call.X, codes, self._covariances(ids))
+        return self._head.probabilities(scores, call.restore(variances))
+
+    def _covariances(self, ids) -> Covariances:
+        """Return the covariances of the weights of tasks; H for those without points."""
         covariance = np.repeat(self.H_[None], len(ids), axis=0)
         if self._store is not None:
             at = self._store.positions(ids.tolist())
             covariance[at >= 0] = self._store.state.covariance[at[at >= 0]]
-        variances = self._head.variances(call.X, codes, Covariances(covariance))
-        return self._head.probabilities(scores, call.restore(variances))
+        return Covariances(covariance)

@@ -219,7 +219,7 @@ class ConditionalRidge(RealTarget, Collecting):
         self._head = self._head._replace(inner=self._inner, resumable=not self._map.reads_points)
         self._store = None
         if self.keep_tasks:
-            self._store = self._stored(state.ids, _in(frozen, state.whole), self._theta(Phi))
+            self._store = self._stored(state.ids, _in(frozen, state.whole), Phi)
 
     def _learn_prior(self, order, rotation, overall, Phi) -> tuple[Choice, Learned]:
         """Choose on the sample, then fit to all tasks."""
@@ -254,15 +254,14 @@ class ConditionalRidge(RealTarget, Collecting):
         return Gaussian(lower_root(self.H_), self.s2_, self.noise_ == "per_task")
 
     def _solve(self, data: Prepared) -> TaskStore:
-        stats = SquaredState.of(*data.points)
-        return self._stored(data.ids, stats, self._theta(data.Phi))
+        return self._stored(data.ids, SquaredState.of(*data.points), data.Phi)
 
-    def _stored(self, ids, stats: SquaredState, theta) -> TaskStore:
+    def _stored(self, ids, stats: SquaredState, Phi) -> TaskStore:
         """Return the models of tasks, from their statistics."""
-        jobs = jobs_of(self)
+        theta, jobs = self._theta(Phi), jobs_of(self)
         coef = self._inner.posterior(stats, theta, jobs).mean
         own = self._inner.posterior(stats, np.zeros_like(theta), jobs).mean
-        return TaskStore(ids, stats.count, theta, coef, own, None, stats)
+        return TaskStore(ids, stats.count, theta, coef, own, None, stats, Phi=Phi)
 
     def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
         """Predict rows, each by the model of its task (see `ConditionalSGDRegressor.predict`).
@@ -282,16 +281,21 @@ class ConditionalRidge(RealTarget, Collecting):
         if not return_std:
             return predicted
         call = self._call_rows(X, task, side_info)
-        (ids, codes), store = self._whose(call), self._store
-        stats = SquaredState.start(len(ids), self._weights.shape[1])
-        theta = np.zeros((len(ids), self._weights.shape[1]))
+        ids, codes = self._whose(call)
+        return predicted, call.restore(self._head.spread(call.X, codes, *self._behind(ids)))
+
+    def _behind(self, ids) -> tuple[np.ndarray, SquaredState | None]:
+        """Return start (T, width) and statistics of tasks: zero for unknown, None if not kept."""
+        store, width = self._store, self._weights.shape[1]
+        stats, theta = SquaredState.start(len(ids), width), np.zeros((len(ids), width))
         at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
-        if (at >= 0).any() and store.state is None:
-            stats = None
-        elif store is not None:
-            for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
-                mine[at >= 0] = theirs[at[at >= 0]]
-        return predicted, call.restore(self._head.spread(call.X, codes, theta, stats))
+        if not (at >= 0).any():
+            return theta, stats
+        if store.state is None:
+            return theta, None
+        for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
+            mine[at >= 0] = theirs[at[at >= 0]]
+        return theta, stats
 
 
 def _in(preparation: Preparation, part: Scatter) -> SquaredState:

@@ -241,11 +241,15 @@ class Serving(Lookup):
 
     def _sides_for(self, side_info):
         """Return Phi of new tasks, and whether `side_info` was the row of one."""
+        *read, is_row = self._read_sides(side_info)
+        return self._sides_of(*read), is_row
+
+    def _read_sides(self, side_info):
+        """Return ids, side rows and conditioning points, and whether `side_info` was one row."""
         if side_info is None or not _is_table(side_info, self._map.columns_):
-            return self._sides_of(*self._read_one(side_info)), True
+            return *self._read_one(side_info), True
         table, points = self._read_side(side_info, self._map, None)
-        ids = table.ids if points is None else points.ids
-        return self._sides_of(ids, table, points), False
+        return table.ids if points is None else points.ids, table, points, False
 
     def coef_frame(self, wide: bool = False):
         """Return the coefficients of the kept tasks as a table, in the user's units.

@@ -24,6 +24,7 @@ from condmeta.meta.coin import CoinState
 from condmeta.meta.sgd import SGDState
 from condmeta.tasks import TaskTable
 from condmeta.tasks.encode import TableEncoder
+from condmeta.tasks.seen import SeenColumns
 
 STATES = {
     "online": OnlineState, "squared": SquaredState, "counted": Counted, "coin": CoinTasks,
@@ -178,6 +179,7 @@ def _check_shapes(learner, preparation) -> int:
     fits = fits and (preparation.transformer is not None or preparation.n_inputs == d)
     if store is not None:
         fits = fits and store.theta.shape == (len(store.ids), width) == store.coef.shape
+        fits = fits and (store.Phi is None or len(store.Phi) == len(store.ids))
     if not fits:
         raise ValueError(f"arrays that do not have {learner.n_features_in_} features")
     return width
@@ -223,7 +225,7 @@ for part in (Base, Collected, Scatter, SGDState, CoinState):
     persistence.register(part, export=part._asdict, restore=lambda cls, parts: cls(**parts))
 persistence.register(TaskStore, export=export_store, restore=restore_store)
 persistence.register(BoostedTrees)
-for part in (Preparation, TableEncoder, Loss, LogisticLoss, feature_maps.ComposedMap):
+for part in (Preparation, TableEncoder, SeenColumns, Loss, LogisticLoss, feature_maps.ComposedMap):
     persistence.register(part)
 for part in (GramReader, SetReader, kernels.GramRows, kernels.PointSets, kernels.PrecomputedKernel):
     persistence.register(part)

@@ -8,6 +8,7 @@ from condmeta.errors import DataError
 from condmeta.estimators.base import Prepared
 from condmeta.estimators.row_weights import refuse
 from condmeta.estimators.serving import atomic
+from condmeta.feature_maps import ComposedMap
 from condmeta.tasks.ids import show_id
 
 
@@ -67,6 +68,8 @@ class Streamed(Incremental):
         tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
         self._advance(None if first else self._past(), self._prepare(tasks, points))
         self.n_tasks_ += len(tasks)
+        if not first and isinstance(self._map, ComposedMap):
+            self._map = self._map.having_seen(tasks.side)
         # Last, and in place: a copy for each call would make a stream quadratic.
         seen.update(named)
         self._seen = seen

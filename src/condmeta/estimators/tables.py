@@ -48,13 +48,17 @@ def coef_table(learner, wide: bool):
     return make_frame(columns, learner._backend)
 
 
+def map_effects(learner) -> np.ndarray:
+    """Return the effect of each side feature on each coefficient, in the user's units (k, d)."""
+    prep, W = learner._head.preparation, learner._weights[:-1]
+    return user_vector(prep, W) - user_vector(prep, np.zeros(prep.width))
+
+
 def map_table(learner, wide: bool):
     """Build `M_frame` (see there)."""
     names = coefficient_names(learner)
-    W = learner._weights
-    base = user_vector(learner._head.preparation, W[-1])
-    effects = user_vector(learner._head.preparation, W[:-1] + W[-1]) - base
-    values = np.vstack([effects, base])
+    base = user_vector(learner._head.preparation, learner._weights[-1])
+    values = np.vstack([map_effects(learner), base])
     sides = [*learner.side_features_, "(base)"]
     if wide:
         columns = {"side_feature": np.array(sides)}

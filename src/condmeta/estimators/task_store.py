@@ -15,6 +15,8 @@ from condmeta.inner.algorithms import Solved, solve_tasks, weighted
 from condmeta.meta.points import WeightedPoints
 from condmeta.tasks.ids import explain_mismatch, show_id, show_ids
 
+MOST_FEATURES = 128  # of Phi, kept for each task
+
 
 class TaskStore:
     """Weight vectors of T tasks, in the learner's units.
@@ -36,13 +38,16 @@ class TaskStore:
         which do not depend on where a task starts, stand in `state` alone.
     sides : (T, k) array or None
         What a base model reads of each task.
+    Phi : (T, k) array or None
+        What the map reads of each task; not kept if k is large.
     """
 
     CACHED = ("index", "kinds")
 
     def __init__(
-        self, ids, sizes, theta, coef, own=None, gap=None, state=None, own_state=None, sides=None
-    ):
+        self, ids, sizes, theta, coef, own=None, gap=None, state=None, own_state=None, sides=None,
+        Phi=None,
+    ):  # fmt: skip
         self.ids = ids
         self.sizes = sizes
         self.theta = theta
@@ -52,9 +57,11 @@ class TaskStore:
         self.state = state
         self.own_state = own_state
         self.sides = sides
+        narrow = isinstance(Phi, np.ndarray) and Phi.shape[1] <= MOST_FEATURES
+        self.Phi = Phi if narrow else None
 
     @classmethod
-    def solve(cls, inner, ids, theta, points: WeightedPoints, n_jobs) -> TaskStore:
+    def solve(cls, inner, ids, theta, points: WeightedPoints, n_jobs, Phi=None) -> TaskStore:
         """Solve tasks from their theta, and once more from zero."""
         solved = solve_named(inner, ids, theta, points, n_jobs)
         sizes, own, own_state = points.count, None, None
@@ -63,7 +70,9 @@ class TaskStore:
             keep = getattr(inner, "resumable", False) and not any_start
             alone = solve_named(inner, ids, np.zeros_like(theta), points, n_jobs, keep_state=keep)
             own, own_state = alone.coef, alone.state
-        return cls(ids, sizes, theta, solved.coef, own, solved.gap, solved.state, own_state)
+        return cls(
+            ids, sizes, theta, solved.coef, own, solved.gap, solved.state, own_state, Phi=Phi
+        )
 
     @cached_property
     def index(self) -> dict[Any, int]:
@@ -108,11 +117,15 @@ class TaskStore:
             own = _put_rows(own, at, inner.coef(part.state, zeros))
         sizes = _put_rows(self.sizes, at, self.sizes[at] + points.count)
         gap = None if self.gap is None else _put_rows(self.gap, at, part.gap)
-        return TaskStore(self.ids, sizes, self.theta, coef, own, gap, state, own_state, self.sides)
+        return TaskStore(
+            self.ids, sizes, self.theta, coef, own, gap, state, own_state, self.sides, self.Phi
+        )
 
     def concat(self, other: TaskStore) -> TaskStore:
         """Return a store with the tasks of another one behind these."""
-        names = ("ids", "sizes", "theta", "coef", "own", "gap", "state", "own_state", "sides")
+        names = (
+            "ids", "sizes", "theta", "coef", "own", "gap", "state", "own_state", "sides", "Phi",
+        )  # fmt: skip
         return TaskStore(*(_join(getattr(self, name), getattr(other, name)) for name in names))
 
     def without_state(self) -> TaskStore:
@@ -120,7 +133,7 @@ class TaskStore:
         needed = self.state if getattr(self.state, "predicts", False) else None
         return TaskStore(
             self.ids, self.sizes, self.theta, self.coef, self.own, self.gap, needed,
-            sides=self.sides,
+            sides=self.sides, Phi=self.Phi,
         )  # fmt: skip
 
 

@@ -23,15 +23,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.inner.surprise import log_root_mean_square
 from condmeta.tasks import TaskSet
 
 
 class Scores(NamedTuple):
-    """Scores of held-out tasks at one number of points, rising, and their weights (sum 1)."""
+    """Scores of held-out tasks at one number of points, rising, and their weights (sum 1).
+
+    `of_task` (T,) is the log of each task's root mean squared score, `size` (T,) how many it has.
+    """
 
     r: np.ndarray
     weight: np.ndarray
     n_tasks: int
+    of_task: np.ndarray
+    size: np.ndarray
 
     @classmethod
     def of(cls, parts: list[tuple[np.ndarray, np.ndarray]]) -> Scores:
@@ -39,7 +45,10 @@ class Scores(NamedTuple):
         r, size = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         order = np.argsort(r, kind="stable")
         weight = 1 / size[order]
-        return cls(r[order], weight / weight.sum(), round(float(weight.sum())))
+        T = round(float(weight.sum()))
+        task = np.floor(np.cumsum(1 / size) - 0.5 / size).astype(int)  # tasks stand in turn
+        of_task = 0.5 * np.log(np.bincount(task, r**2 / size, T) + 1e-300)
+        return cls(r[order], weight / weight.sum(), T, of_task, np.bincount(task, None, T))
 
     def reaches(self, coverage: float) -> bool:
         """Tell whether there are tasks enough for a finite interval."""
@@ -71,6 +80,22 @@ class Calibration:
             )
         q = np.array([self.scores[m].quantile(coverage) for m in shots])
         return q[np.searchsorted(shots, n, side="right") - 1]
+
+    def of_tasks(self, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of log root mean squared scores of tasks with n points behind.
+
+        Of the next smaller number that was calibrated, or the smallest one, for tasks with very
+        many scores: what few scores add to either is taken off, as far as noise is normal.
+        """
+        shots = list(self.scores)
+        at = np.maximum(np.searchsorted(shots, n, side="right") - 1, 0)
+        mean, variance = np.full(len(shots), np.nan), np.full(len(shots), np.inf)
+        for i, scores in enumerate(self.scores.values()):
+            shift, noise = log_root_mean_square(scores.size)
+            mean[i] = (scores.of_task - shift).mean()
+            if scores.n_tasks > 1:
+                variance[i] = max((scores.of_task - shift).var(ddof=1) - noise.mean(), 0.0)
+        return mean[at], variance[at]
 
 
 def tasks_needed(coverage: float) -> int:

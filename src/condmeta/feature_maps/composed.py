@@ -13,6 +13,7 @@ from condmeta.errors import DataError
 from condmeta.tasks.encode import TableEncoder
 from condmeta.tasks.frames import is_frame, numeric_matrix
 from condmeta.tasks.ids import name_task
+from condmeta.tasks.seen import SeenColumns
 from condmeta.tasks.task_table import TaskTable
 
 
@@ -32,6 +33,7 @@ class ComposedMap:
     input_kinds_ : list of what each part reads: "table", "numbers", "points", or the kind of
         table or array that a foreign transformer was fitted on
     columns_ : tuple of str or None, the side columns seen in fit
+    seen_ : SeenColumns or None, what they held
     names_out_ : tuple of str
     n_features_out : int, k
 
@@ -92,6 +94,7 @@ class ComposedMap:
         weight may be None, or left out.
         """
         self.columns_ = None if table is None else table.columns
+        self.seen_ = None if table is None else SeenColumns.of(table)
         self.parts_: list[Any] = []
         self.input_kinds_: list[str] = []
         self.widths_: list[int] = []
@@ -116,6 +119,14 @@ class ComposedMap:
             names += _names(part, kind, block.shape[1], table, points)
         self.names_out_ = tuple(names)
         return self
+
+    def having_seen(self, table: TaskTable | None) -> ComposedMap:
+        """Return the same map with a further side table counted among what was seen."""
+        if table is None or self.seen_ is None:
+            return self
+        later = copy.copy(self)
+        later.seen_ = self.seen_.join(SeenColumns.of(table.align(self.columns_)))
+        return later
 
     def transform(
         self,

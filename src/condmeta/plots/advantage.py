@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.plots.canvas import (
-    LEGEND_PAD,
-    legend_above,
-    new_figure,
-    prepare,
-    set_title,
-    shorten,
-)
+from condmeta.plots.canvas import legend_above, new_figure, prepare, set_title, shorten
 from condmeta.plots.shots import points_axis
 
 ALL, ALONE, UNIQUE, GAIN = "#000000", "#d55e00", "#0072b2", "#d55e00"
@@ -99,19 +92,21 @@ class AdvantageDisplay:
             height = 3.2 if of == "gains" else 1.3 + 0.36 * (len(names) + 1)
             ax = new_figure(5.4, height).subplots()
         prepare(ax)
+        pad = None
         if of == "gains":
             self._draw_gains(ax)
         else:
-            self._draw_columns(ax, names, legend)
+            self._draw_columns(ax, names)
+            pad = legend_above(ax) if legend else None
         if title:
-            set_title(ax, title, pad=LEGEND_PAD if legend and of == "columns" else None)
+            set_title(ax, title, pad)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _leading(self, most: int) -> list[str]:
         return sorted(self.columns, key=lambda name: -self.columns[name][0][0])[:most]
 
-    def _draw_columns(self, ax: Any, names: list[str], legend: bool) -> None:
+    def _draw_columns(self, ax: Any, names: list[str]) -> None:
         ax.grid(False, axis="y")
         ax.axvline(0, color="#333333", linewidth=1)
         shared = {"capsize": 2.5, "linewidth": 1.4, "markersize": 6, "linestyle": "none"}
@@ -133,8 +128,6 @@ class AdvantageDisplay:
         hidden = len(self.columns) - len(names)
         more = f"\n({hidden} more columns explain less)" if hidden else ""
         ax.set_xlabel(f"share of the variance of task coefficients{more}")
-        if legend and names:
-            legend_above(ax)
 
     def _draw_gains(self, ax: Any) -> None:
         shots, gains, errors = np.array(self.gains, dtype=float).T

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 GRID_COLOUR = "#d9d9d9"
-LEGEND_PAD = 24  # points between axes and title, with a legend above the axes
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -29,19 +28,24 @@ def set_title(ax: Any, title: str, pad: float | None = None) -> None:
     ax.set_title(title.replace("w_rho", r"$w_\rho$"), fontsize="medium", pad=pad)
 
 
-def legend_above(ax: Any, handles: Any = None, columns: int = 3) -> None:
-    """Put the legend in a line above the axes, where it hides nothing; titles need LEGEND_PAD."""
-    given = {} if handles is None else {"handles": handles}
-    ax.legend(
-        **given, frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0),
-        ncols=columns, columnspacing=1.2, handletextpad=0.4, borderaxespad=0.1,
+def legend_above(ax: Any, columns: int = 3, title: str | None = None, **options: Any) -> float:
+    """Put the legend above the axes, where it hides nothing; return the room it takes, in points.
+
+    A title of the axes needs that room as its `pad`.
+    """
+    legend = ax.legend(
+        frameon=False, fontsize="small", title=title, title_fontsize="small", loc="lower center",
+        bbox_to_anchor=(0.5, 1.0), ncols=columns, columnspacing=1.2, handletextpad=0.4,
+        borderaxespad=0.1, **options,
     )  # fmt: skip
+    lines = -(-len(legend.get_texts()) // columns) + (title is not None)
+    return 9.0 + 14.0 * lines
 
 
 def shorten(name: Any, longest: int = 28) -> str:
-    """Return a name that leaves room for the figure."""
-    text = str(name)
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    """Return a name that leaves room for the figure: its start and, to tell it apart, its end."""
+    text, tail = str(name), longest // 3
+    return text if len(text) <= longest else f"{text[: longest - tail - 1]}…{text[-tail:]}"
 
 
 def settle(figure: Any) -> Any:

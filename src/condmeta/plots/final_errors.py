@@ -75,6 +75,14 @@ class FinalErrorsDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
+    def describe(self) -> str:
+        """Say in words what is drawn."""
+        here, theirs = (
+            ", ".join(f"{name} {mean:.4g}" for name, (mean, _) in errors.items())
+            for errors in (self.ours, self.published)
+        )
+        return f"Final test errors. Here: {here}." + (f" Authors: {theirs}." if theirs else "")
+
     @staticmethod
     def add_legend(place: Any, **options: Any) -> None:
         """Explain the two symbols, on axes or on a figure."""

@@ -77,6 +77,12 @@ class LearningCurveDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
+    def describe(self) -> str:
+        """Say in words what is drawn: the last errors."""
+        T = max(int(curve.T[-1]) for curve in self.curves.values())
+        told = ", ".join(f"{name} {curve.mean[-1]:.4g}" for name, curve in self.curves.items())
+        return f"Test error against the number of training tasks. After {T} tasks: {told}."
+
     def _height(self) -> tuple[float, float]:
         """Return limits that show all but the first tenth of every curve.
 

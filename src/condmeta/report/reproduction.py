@@ -63,13 +63,7 @@ def panel_content(found: Reproduction, name: str, results: Results) -> dict[str,
     rows = summarise({name: results})
     T = int(results.columns["T"].max())
     seeds = len(results.provenance["seeds"])
-    errors = ", ".join(f"{row.method} {row.mean:.4g}" for row in rows)
-    alt = (
-        f"Learning curves, {panel.title}: test error against the number of training tasks, mean of "
-        f"{seeds} seeds. After {T} tasks: {errors}."
-    )
-    told = ", ".join(f"{row.method} {row.authors_mean:.4g}" for row in rows)
-    beside = f"Final test errors, {panel.title}. Here: {errors}. Authors: {told}."
+    about = f"{panel.title}, mean of {seeds} seeds."
     curves = LearningCurveDisplay.from_results(results).plot(new_figure(*SIZE).subplots())
     finals = FinalErrorsDisplay.from_results(results, dict(panel.published))
     finals.plot(new_figure(*SIZE).subplots(), legend=False)
@@ -80,8 +74,8 @@ def panel_content(found: Reproduction, name: str, results: Results) -> dict[str,
         "figure": panel.figure,
         "tasks": T,
         "seeds": seeds,
-        "curves": inline_svg(curves.figure_, f"{name}-curves", alt),
-        "finals": inline_svg(finals.figure_, f"{name}-finals", beside),
+        "curves": inline_svg(curves.figure_, f"{name}-curves", f"{about} {curves.describe()}"),
+        "finals": inline_svg(finals.figure_, f"{name}-finals", f"{about} {finals.describe()}"),
         "rows": rows,
         "claims": [(claim.sentence, claim.judge(results)) for claim in claims_of(name)],
         "reused": name in found.reused,

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from condmeta.errors import DataError
+from condmeta.tasks.seen import Odd, SeenColumns
 from condmeta.tasks.side_table import TaskTable, read_side_row, read_side_table, side_from_rows
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
@@ -325,3 +326,24 @@ def test_repr_is_readable():
     assert repr(read_side_table(stores(), task_name="store")) == (
         "TaskTable(3 tasks, columns: size, open, city)"
     )
+
+
+def test_what_was_seen_is_told_from_what_was_not():
+    table = TaskTable(
+        {"size": [1.0, None, 3.0], "city": ["Rome", "Bonn", None], "open": [True, False, True]},
+        ids=range(3),
+    )
+    seen = SeenColumns.of(table)
+    assert seen.oddities(table) == []
+    new = TaskTable(
+        {"size": [0.5, 2.0, 9.0], "city": ["Oslo", "Rome", None], "open": [None, True, False]},
+        ids=range(3),
+    )
+    assert seen.oddities(new) == [
+        Odd(0, "size", 0.5, "below the training range 1 to 3"),
+        Odd(0, "city", "Oslo", "a level not seen in training"),
+        Odd(0, "open", None, "missing, which no training task was"),
+        Odd(2, "size", 9.0, "above the training range 1 to 3"),
+    ]
+    assert seen.join(SeenColumns.of(new)).oddities(new) == []
+    assert seen.join(SeenColumns.of(new)).ranges == {"size": (0.5, 9.0)}

@@ -1,0 +1,59 @@
+"""Side information unlike what was seen in training, and why."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condmeta.evaluation.nearest import Neighbourhood
+from condmeta.tasks import TaskTable
+from condmeta.tasks.seen import Odd
+
+FAR = "(all columns)"
+
+
+class Sides(NamedTuple):
+    """Side information of T tasks: ids, rows as the learner knows them (or None), Phi (T, k)."""
+
+    ids: np.ndarray
+    table: TaskTable | None
+    Phi: Any
+
+
+def sides_of(learner: Any, ids, table, points=None) -> Sides:
+    """Return the side information of tasks; unseen levels are told by `oddities`, not warned of."""
+    columns = learner._map.columns_
+    if table is not None and columns is not None:
+        table = table.align(columns)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Side columns hold levels not seen in fit")
+        return Sides(ids, table, learner._sides_of(ids, table, points))
+
+
+def oddities(learner: Any, sides: Sides, around: Neighbourhood | None) -> list[Odd]:
+    """Return what is odd about the side information of tasks; `row` is the place among them.
+
+    A value outside its column's training range, a level or a gap that training did not have; or,
+    where each value is usual, a task farther from all known tasks than any of these from its
+    nearest one.
+    """
+    seen, found = getattr(learner._map, "seen_", None), []
+    if seen is not None and sides.table is not None:
+        here = sides.table.positions(sides.ids.tolist())
+        at = {int(row): t for t, row in enumerate(here) if row >= 0}
+        found = [
+            odd._replace(row=at[odd.row]) for odd in seen.oddities(sides.table) if odd.row in at
+        ]
+    told = {odd.row for odd in found}
+    if around is not None and len(sides.ids):
+        distance = around.nearest(sides.Phi).distance[:, 0]
+        for t in np.flatnonzero(distance > around.farthest * (1 + 1e-9)):
+            if int(t) not in told:
+                reason = (
+                    f"no known task within {distance[t]:.3g} standard deviations; known tasks have "
+                    f"one within {around.farthest:.3g}"
+                )
+                found.append(Odd(int(t), FAR, None, reason))
+    return sorted(found, key=lambda odd: odd.row)
