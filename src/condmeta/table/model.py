@@ -131,11 +131,12 @@ class TableModel:
 
     def _learn_tasks(self, frame: Any, side_table: Any) -> tuple[Schema, TaskSet]:
         frame = _table(frame)
-        schema = self._learn_schema(frame, side_table, self.learner)
+        schema, X = self._learn_schema(frame, side_table, self.learner)
         side = schema.learn_side(frame, side_table, as_names(self.side))
-        return schema, schema.tasks(frame, side, labelled=True)
+        return schema, schema.tasks(frame, side, labelled=True, X=X)
 
-    def _learn_schema(self, frame: Any, side_table: Any, learner: Any) -> Schema:
+    def _learn_schema(self, frame: Any, side_table: Any, learner: Any) -> tuple[Schema, np.ndarray]:
+        """Return how tables are read, and the features of this one."""
         if self.missing not in ("error", "impute"):
             raise DataError(
                 "The 'missing' parameter of TableModel must be 'error' or 'impute'. "
@@ -146,7 +147,10 @@ class TableModel:
             frame, self.task, self.target, self.features, self.exclude, own_side
         )
         classifier = None if learner is None else is_classifier(learner)
-        return Schema(columns, self.missing, self.side_key).learn(frame, classifier)
+        schema = Schema(columns, self.missing, self.side_key)
+        rows = schema.rows(frame)
+        schema.learn(frame, rows, classifier)
+        return schema, np.ascontiguousarray(schema.encoder.transform(rows))
 
     def _read(self, frame: Any, side_table: Any, labelled: bool) -> TaskSet:
         if "schema_" not in self.__dict__:
