@@ -25,7 +25,6 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.tasks import TaskSet
 
-
 # Levels of the distribution of scores that are kept: a step of 0.001, and of 1.4 % in the tail.
 LEVELS = np.union1d(np.arange(1, 1001) / 1000, 1 - np.geomspace(1e-6, 1e-2, 700))
 

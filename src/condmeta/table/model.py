@@ -216,13 +216,7 @@ class TableModel:
 
     def adapt_frame(self, frame: Any, side_table: Any = None) -> Any:
         """Return what `adapt` finds as a table: task, n, intercept, one column a feature."""
-        models = self.adapt(frame, side_table)
-        core = storage.core(self.learner_)
-        if not hasattr(models, "coef_"):
-            raise DataError(
-                f"{type(core).__name__} mixes learners, so that a task has no coefficients: take "
-                "one learner, such as ConditionalRidge."
-            )
+        models, core = self.adapt(frame, side_table), self._with_coefficients()
         columns = id_columns(models.ids.tolist(), self.schema_.task_name) | {"n": models.n_}
         names = [name for name in coefficient_names(core) if name != INTERCEPT]
         columns[INTERCEPT] = np.broadcast_to(models.intercept_, len(models.ids))
@@ -246,7 +240,17 @@ class TableModel:
 
     def coef_frame(self, wide: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
-        return self.learner_.coef_frame(wide)
+        return self._with_coefficients().coef_frame(wide)
+
+    def _with_coefficients(self) -> Any:
+        """Return the learner within, if its tasks have coefficients."""
+        core = storage.core(self.learner_)
+        if not hasattr(core, "coef_frame"):
+            raise DataError(
+                f"{type(core).__name__} mixes learners, so that a task has no coefficients: take "
+                "one learner, such as ConditionalRidge (--learner ridge)."
+            )
+        return core
 
     def card(self) -> dict[str, Any]:
         """Return what a reader of the model wants to know: columns, sizes, settings, choices."""

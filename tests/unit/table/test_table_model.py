@@ -304,6 +304,10 @@ def test_files_hold_the_model(tmp_path, learner):
     np.testing.assert_array_equal(again.predict(SALES), model.predict(SALES))
     assert again.card() == model.card()
     assert repr(again).startswith("TableModel(")
+    if isinstance(learner, cm.AutoRegressor):
+        for call in (again.coef_frame, lambda: again.adapt_frame(SALES, STORES)):
+            with pytest.raises(DataError, match="AutoRegressor mixes learners"):
+                call()
     if learner is None:
         again.update(SALES[:3])
         assert_frame_equal(
