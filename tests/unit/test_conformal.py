@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 
 import condmeta as cm
 from condmeta.errors import DataError
-from condmeta.evaluation.conformal import Scores, tasks_needed
+from condmeta.evaluation.conformal import LEVELS, Scores, tasks_needed
 from condmeta.feature_maps import MeanInput
 
 FIXED = {"theta": 0.0, "lam": 1.0, "scale": "none", "fit_intercept": False}
@@ -37,6 +37,23 @@ def test_quantile_by_its_definition(coverage):
 
     level = coverage * (1 + 1 / 15)
     assert mass(q) >= level > mass(np.nextafter(q, 0))
+
+
+@pytest.mark.parametrize("coverage", [0.001, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
+def test_many_scores_are_kept_at_some_levels(coverage):
+    """The quantile is never too small, and no larger than that of a level just above."""
+    rng = np.random.default_rng(0)
+    size = rng.integers(1, 9, size=30_000).astype(float)
+    r = rng.exponential(size=size.size)
+    kept = Scores.of([(r, size)])
+    assert len(kept.r) <= len(LEVELS) + 1
+    assert kept.weight.sum() == pytest.approx(1)
+    order = np.argsort(r)
+    total = np.cumsum(1 / size[order]) / (1 / size).sum()
+    level = coverage * (1 + 1 / kept.n_tasks)
+    above = min(level + 0.001, 1 - (1 - level) / 1.02)
+    exact, next_up = (r[order][np.searchsorted(total, at)] for at in (level, above))
+    assert exact <= kept.quantile(coverage) <= next_up
 
 
 @pytest.mark.parametrize(("coverage", "needed"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.99, 99)])

@@ -25,7 +25,7 @@ def read_csv(source: Source, text: Collection[str], options: CsvOptions) -> Any:
     parts = _options(dialect, text, options)
     try:
         table = csv.read_csv(source.stream(), **parts)
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+    except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
         raise _explain(error, source, dialect, options) from None
     if any(field.type == pa.binary() for field in table.schema):
         raise not_encoded(source.name, options.encoding)
@@ -37,17 +37,31 @@ def stream_csv(source: Source, text: Collection[str], options: CsvOptions) -> It
     csv, pa = arrow.load("pyarrow.csv"), arrow.load()
     dialect = _dialect_of(source, options)
     parts = _options(dialect, text, options)
-    lead = source.head if source.whole else source.head[: source.head.rfind(b"\n") + 1]
     try:
-        guess = csv.read_csv(pa.BufferReader(lead), **parts).schema
         # whole numbers may turn out to have decimals, gaps to hold numbers
-        types = {f.name: pa.float64() if _may_widen(f.type) else f.type for f in guess}
+        types = {
+            f.name: pa.float64() if _may_widen(f.type) else f.type for f in _guess(source, parts)
+        }
         parts["convert_options"].column_types = types
         for batch in csv.open_csv(source.stream(), **parts):
             if batch.num_rows:
                 yield pa.Table.from_batches([batch])
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+    except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
         raise _explain(error, source, dialect, options) from None
+
+
+def _guess(source: Source, parts: dict[str, Any]) -> Any:
+    """Return the types of the columns by the first rows."""
+    csv, pa = arrow.load("pyarrow.csv"), arrow.load()
+    read = parts["read_options"]
+    # half of what is there, so that the first block is cut at the end of a row
+    size = len(source.head) + 1 if source.whole else len(source.head) // 2
+    first = csv.ReadOptions(
+        block_size=size, encoding=read.encoding, column_names=read.column_names,
+        skip_rows_after_names=1,
+    )  # fmt: skip
+    with csv.open_csv(pa.BufferReader(source.head), **(parts | {"read_options": first})) as reader:
+        return reader.schema
 
 
 def _may_widen(kind: Any) -> bool:
@@ -90,6 +104,8 @@ def _options(dialect: Dialect, text: Collection[str], options: CsvOptions) -> di
 def _explain(error: Exception, source: Source, dialect: Dialect, options: CsvOptions) -> DataError:
     """Say in our words why pyarrow gave up, and what to do."""
     message = str(error)
+    if isinstance(error, OSError):
+        return DataError(f"{source.name} is damaged ({message}): copy it again from its source.")
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
         return not_encoded(source.name, options.encoding)
     if found := _RAGGED.search(message):

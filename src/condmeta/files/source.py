@@ -40,7 +40,12 @@ class Source:
         self._raw = self.head
         self.gzipped = self.head[:2] == b"\x1f\x8b"
         if self.gzipped:
-            self.head = zlib.decompressobj(31).decompress(self.head, HEAD)
+            try:
+                self.head = zlib.decompressobj(31).decompress(self.head, HEAD)
+            except zlib.error as error:
+                raise DataError(
+                    f"{self.name} is damaged ({error}): copy it again from its source."
+                ) from None
         self.whole = len(self.head) < HEAD and (not self.gzipped or len(self._raw) < HEAD)
         self.format = self._find_format(path)
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks import TaskTable
-from condmeta.tasks.frames import column_names, get_column, get_series, require_columns
-from condmeta.tasks.numbers import is_na
+from condmeta.tasks.frames import column_names, gaps_of, get_series, require_columns
 from condmeta.tasks.side_column import type_column
 from condmeta.tasks.side_table import as_names
 
@@ -74,15 +73,7 @@ def refuse_gaps(rows: TaskTable) -> None:
 def require_values(frame: Any, names: Sequence[str], role: str) -> None:
     """Refuse rows without an id or a target, with their count and the first of them."""
     for name in names:
-        column = get_column(frame, name)
-        if column.dtype.kind == "f":
-            gaps = np.isnan(column)
-        elif column.dtype.kind == "M":
-            gaps = np.isnat(column)
-        elif column.dtype == object:
-            gaps = np.fromiter(map(is_na, column), bool, len(column))
-        else:
-            continue
+        gaps = gaps_of(get_series(frame, name))
         if gaps.any():
             raise DataError(
                 f"Column {name!r} ({role}) is empty in {gaps.sum():,} of {len(gaps):,} rows, first "

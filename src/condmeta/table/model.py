@@ -131,11 +131,12 @@ class TableModel:
 
     def _learn_tasks(self, frame: Any, side_table: Any) -> tuple[Schema, TaskSet]:
         frame = _table(frame)
-        schema = self._learn_schema(frame, side_table, self.learner)
+        schema, X = self._learn_schema(frame, side_table, self.learner)
         side = schema.learn_side(frame, side_table, as_names(self.side))
-        return schema, schema.tasks(frame, side, labelled=True)
+        return schema, schema.tasks(frame, side, labelled=True, X=X)
 
-    def _learn_schema(self, frame: Any, side_table: Any, learner: Any) -> Schema:
+    def _learn_schema(self, frame: Any, side_table: Any, learner: Any) -> tuple[Schema, np.ndarray]:
+        """Return how tables are read, and the features of this one."""
         if self.missing not in ("error", "impute"):
             raise DataError(
                 "The 'missing' parameter of TableModel must be 'error' or 'impute'. "
@@ -146,7 +147,10 @@ class TableModel:
             frame, self.task, self.target, self.features, self.exclude, own_side
         )
         classifier = None if learner is None else is_classifier(learner)
-        return Schema(columns, self.missing, self.side_key).learn(frame, classifier)
+        schema = Schema(columns, self.missing, self.side_key)
+        rows = schema.rows(frame)
+        schema.learn(frame, rows, classifier)
+        return schema, np.ascontiguousarray(schema.encoder.transform(rows))
 
     def _read(self, frame: Any, side_table: Any, labelled: bool) -> TaskSet:
         if "schema_" not in self.__dict__:
@@ -212,13 +216,7 @@ class TableModel:
 
     def adapt_frame(self, frame: Any, side_table: Any = None) -> Any:
         """Return what `adapt` finds as a table: task, n, intercept, one column a feature."""
-        models = self.adapt(frame, side_table)
-        core = storage.core(self.learner_)
-        if not hasattr(models, "coef_"):
-            raise DataError(
-                f"{type(core).__name__} mixes learners, so that a task has no coefficients: take "
-                "one learner, such as ConditionalRidge."
-            )
+        models, core = self.adapt(frame, side_table), self._with_coefficients()
         columns = id_columns(models.ids.tolist(), self.schema_.task_name) | {"n": models.n_}
         names = [name for name in coefficient_names(core) if name != INTERCEPT]
         columns[INTERCEPT] = np.broadcast_to(models.intercept_, len(models.ids))
@@ -242,7 +240,17 @@ class TableModel:
 
     def coef_frame(self, wide: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
-        return self.learner_.coef_frame(wide)
+        return self._with_coefficients().coef_frame(wide)
+
+    def _with_coefficients(self) -> Any:
+        """Return the learner within, if its tasks have coefficients."""
+        core = storage.core(self.learner_)
+        if not hasattr(core, "coef_frame"):
+            raise DataError(
+                f"{type(core).__name__} mixes learners, so that a task has no coefficients: take "
+                "one learner, such as ConditionalRidge (--learner ridge)."
+            )
+        return core
 
     def card(self) -> dict[str, Any]:
         """Return what a reader of the model wants to know: columns, sizes, settings, choices."""

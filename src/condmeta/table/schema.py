@@ -42,10 +42,9 @@ class Schema:
         self.side_columns: list[str] = []
         self.side_text: list[str] = []
 
-    def learn(self, frame: Any, classifier: bool | None) -> Schema:
-        """Learn kinds, levels and classes from the rows of a table."""
+    def learn(self, frame: Any, rows: TaskTable, classifier: bool | None) -> Schema:
+        """Learn kinds, levels and classes from a table and its raw features, as `rows` gives."""
         self.classes = find_classes(frame, self.columns.target, classifier)
-        rows = self._rows(frame)
         self.encoder = TableEncoder(of_rows=True).fit(rows)
         for name, levels in self.encoder.levels_.items():
             if not levels and self.encoder.pooled_[name]:
@@ -68,7 +67,8 @@ class Schema:
             names.append(self.columns.target)
         return [*self.columns.task, *names, *self.side_text]
 
-    def _rows(self, frame: Any) -> TaskTable:
+    def rows(self, frame: Any) -> TaskTable:
+        """Return the raw features of a table; gaps may be refused."""
         rows = read_rows(frame, self.columns.features)
         if self.missing == "error":
             refuse_gaps(rows)
@@ -76,7 +76,7 @@ class Schema:
 
     def matrix(self, frame: Any) -> np.ndarray:
         """Return the features of a table, encoded (N, d); unseen levels are reported."""
-        return np.ascontiguousarray(self.encoder.transform(self._rows(frame)))
+        return np.ascontiguousarray(self.encoder.transform(self.rows(frame)))
 
     def ids(self, frame: Any) -> Any:
         """Return the ids of the rows, in the kind of the table."""
@@ -135,9 +135,11 @@ class Schema:
         data = {name: table.data[name] for name in self.side_columns}
         return TaskTable._make(table.ids, data, table.backend)
 
-    def tasks(self, frame: Any, side: TaskTable | None, labelled: bool) -> TaskSet:
-        """Return the rows of a table as tasks."""
-        target, X = self.columns.target, self.matrix(frame)
+    def tasks(
+        self, frame: Any, side: TaskTable | None, labelled: bool, X: np.ndarray | None = None
+    ) -> TaskSet:
+        """Return the rows of a table as tasks; `X` is its matrix, where that is known."""
+        target, X = self.columns.target, self.matrix(frame) if X is None else X
         y = read_labels(frame, target, self.classes) if labelled else None
         tasks = TaskSet.from_arrays(
             X, y, self.ids(frame), side_info=side, feature_names=self.feature_names,

@@ -29,7 +29,7 @@ def fit_batches(model: Any, batches: Iterable[Any], side_table: Any) -> None:
     first = next(parts, None)
     if first is None:
         raise DataError("There are no rows.")
-    schema = model._learn_schema(first, side_table, learner)
+    schema, _ = model._learn_schema(first, side_table, learner)
     if side_table is not None:
         side_table = read_side_table(
             side_table, task_name=schema.task_name, side_key=model.side_key

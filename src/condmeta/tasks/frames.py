@@ -172,6 +172,17 @@ def to_array(series: Any) -> np.ndarray:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
+def gaps_of(series: Any) -> np.ndarray:
+    """Say of each row of a column whether its value is missing: (N,) bool."""
+    import narwhals.stable.v2 as nw
+
+    column = nw.from_native(as_native(series), series_only=True)
+    gaps = column.is_null()
+    if column.dtype.is_float():
+        gaps = gaps | column.is_nan().fill_null(True)
+    return gaps.to_numpy().astype(bool)
+
+
 def as_native(series: Any) -> Any:
     """Return a column that narwhals accepts: indexes and bare arrays become series."""
     roots, name = _roots(series), type(series).__name__

@@ -39,6 +39,8 @@ def type_column(values: Any, name: str, what: str = "Side column") -> np.ndarray
 
 def _type_list(values: list, name: str, what: str) -> np.ndarray:
     """Type a list of Python values by what it holds."""
+    if set(map(type, values)) in ({str}, {str, type(None)}):  # long columns of text: no loops
+        return np.fromiter(values, dtype=object, count=len(values))
     plain = [None if is_na(v) else v for v in values]
     filled = [v for v in plain if v is not None]
     if not filled:

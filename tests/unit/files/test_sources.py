@@ -14,7 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from condmeta.errors import DataError
-from condmeta.files import check_output, read_batches, read_table, write_table
+from condmeta.files import (
+    as_text,
+    check_output,
+    read_batches,
+    read_table,
+    write_parts,
+    write_table,
+)
 
 TABLE = pa.table(
     {
@@ -34,6 +41,21 @@ def test_what_is_written_reads_back(tmp_path, suffix):
     assert read_table(path).to_pydict() == TABLE.to_pydict()
     parts = list(read_batches(path))
     assert pa.concat_tables(parts).to_pydict() == TABLE.to_pydict()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "feather"])
+def test_parts_are_written_one_after_the_other(tmp_path, suffix):
+    path = tmp_path / f"t.{suffix}"
+    write_parts(iter([TABLE, TABLE]), path)
+    assert read_table(path).to_pydict() == pa.concat_tables([TABLE, TABLE]).to_pydict()
+
+
+def test_types_can_be_kept_until_later(tmp_path):
+    for name, kept in (("t.parquet", [7, 12, 12]), ("t.csv", ["7", "12", "12"])):
+        write_table(TABLE, tmp_path / name)
+        table = read_table(tmp_path / name, text=["id"], keep_types=True)
+        assert table["id"].to_pylist() == kept
+        assert as_text(table, ["id"])["id"].to_pylist() == ["7", "12", "12"]
 
 
 def test_csv_is_quoted_only_where_it_must_be(tmp_path):

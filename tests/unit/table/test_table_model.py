@@ -11,6 +11,7 @@ from pandas.testing import assert_frame_equal
 
 import condmeta as cm
 from condmeta.errors import DataError, ModelFileError
+from condmeta.tasks.frames import gaps_of
 
 CITIES = ["Bonn", "Kiel", "Rome"]
 
@@ -303,6 +304,10 @@ def test_files_hold_the_model(tmp_path, learner):
     np.testing.assert_array_equal(again.predict(SALES), model.predict(SALES))
     assert again.card() == model.card()
     assert repr(again).startswith("TableModel(")
+    if isinstance(learner, cm.AutoRegressor):
+        for call in (again.coef_frame, lambda: again.adapt_frame(SALES, STORES)):
+            with pytest.raises(DataError, match="AutoRegressor mixes learners"):
+                call()
     if learner is None:
         again.update(SALES[:3])
         assert_frame_equal(
@@ -343,3 +348,19 @@ def test_a_failed_call_changes_nothing(fitted):
         with pytest.raises(DataError):
             call(SALES.assign(price="x" + SALES.index.map(str)))
     np.testing.assert_array_equal(model.predict(SALES), before)
+
+
+@pytest.mark.parametrize(
+    "kind", [pd.Series, pl.Series, pa.array], ids=["pandas", "polars", "arrow"]
+)
+@pytest.mark.parametrize(
+    "values", [[1.0, None, 2.0], ["a", None, "b"], [True, None, False], [1, None, 2]]
+)
+def test_gaps_are_found_in_every_library(kind, values):
+    assert gaps_of(kind(values)).tolist() == [False, True, False]
+
+
+def test_nan_is_a_gap_in_every_library():
+    for kind in (pd.Series, pl.Series, pa.array):
+        assert gaps_of(kind([1.0, float("nan")])).tolist() == [False, True]
+    assert gaps_of(pa.array([1.0, float("nan"), None])).tolist() == [False, True, True]
