@@ -1,4 +1,4 @@
-"""The site: `make docs` builds it into docs/_build/html; warnings are errors, nothing is remote."""
+"""The site: `make docs` builds it into docs/_build/html, warnings as errors, no network needed."""
 
 import sys
 from pathlib import Path

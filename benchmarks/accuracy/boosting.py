@@ -46,25 +46,44 @@ class BoostedMean:
         return design.to_user(out)
 
 
-class LightGBM(BoostedMean):
-    """LightGBM with its defaults; the ratio comes from residuals of tasks left out."""
+class PlainTrees(BoostedMean):
+    """Trees that know nothing of tasks; the ratio comes from residuals of tasks left out."""
 
-    package = "lightgbm"
+    def fresh(self):
+        """Return a regressor with its defaults."""
+        raise NotImplementedError
 
     def learn(self, rows, y, codes) -> None:
         """Fit to all, and to four fifths of the tasks in turn."""
         residual = np.empty(len(y))
         for known, left in GroupKFold(5).split(rows, y, codes):
-            residual[left] = y[left] - self._fresh().fit(rows[known], y[known]).predict(rows[left])
+            residual[left] = y[left] - self.fresh().fit(rows[known], y[known]).predict(rows[left])
         self.ratio = variance_ratio(residual, codes)
-        self.model = self._fresh().fit(rows, y)
+        self.model = self.fresh().fit(rows, y)
 
     def base(self, rows) -> np.ndarray:
         """Return f of rows (N, d+k)."""
         return self.model.predict(rows)
 
-    def _fresh(self):
+
+class LightGBM(PlainTrees):
+    """LightGBM with its defaults."""
+
+    package = "lightgbm"
+
+    def fresh(self):
+        """Return a regressor with its defaults."""
         return self.module.LGBMRegressor(n_jobs=1, verbose=-1, random_state=0)
+
+
+class ScikitTrees(PlainTrees):
+    """scikit-learn's histogram boosting with its defaults."""
+
+    package = "sklearn.ensemble"
+
+    def fresh(self):
+        """Return a regressor with its defaults."""
+        return self.module.HistGradientBoostingRegressor(random_state=0)
 
 
 class GpboostTrees(BoostedMean):

@@ -4,9 +4,11 @@ import doctest
 import inspect
 import json
 import pkgutil
+import re
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -64,6 +66,25 @@ def test_public_methods_are_documented(name):
     for member, value in inspect.getmembers(cls, inspect.isfunction):
         if not member.startswith("_"):
             assert inspect.getdoc(value), f"{name}.{member} has no docstring"
+
+
+def test_the_reference_lists_every_public_name():
+    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    listed, home = set(), ""
+    for line in page.splitlines():
+        if line.startswith(".. currentmodule:: "):
+            home = line.split()[-1].removeprefix("condmeta").lstrip(".")
+        elif re.fullmatch(r"   \w+", line):
+            listed.add(f"{home}.{line.strip()}".lstrip("."))
+    expected = set(OBJECTS)
+    for module in MODULES:
+        home = getattr(condmeta, module)
+        for member, value in vars(home).items():
+            own = getattr(value, "__module__", "").startswith(home.__name__)
+            public = member in home.__all__ if hasattr(home, "__all__") else own
+            if public and not member.startswith("_") and not isinstance(value, ModuleType):
+                expected.add(f"{module}.{member}")
+    assert listed == expected
 
 
 def test_every_module_imports():

@@ -1,11 +1,13 @@
-"""The examples run: the worked one, whose report stands alone, and the pictures of the theory."""
+"""The examples run: the worked one, whose report stands alone, the gallery, and the pictures."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
+import runpy
 import subprocess
 import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "stores.py"
 PICTURES = EXAMPLE.with_name("theory_pictures.py")
+GALLERY = sorted(EXAMPLE.with_name("gallery").glob("plot_*.py"))
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +109,23 @@ def test_the_picture_of_the_gap_has_its_curves_in_order():
     for line in curves:
         above = (line.get_ydata() >= exact.get_ydata() - 1e-12).all()
         assert above == (line.get_label().split()[0] in ("printed", "upper", "exact"))
+
+
+@pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
+def test_gallery(script):
+    """Each runs in five seconds of processor time and draws axes that say what they show."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    start = time.process_time()
+    runpy.run_path(str(script), run_name="__main__")
+    used = time.process_time() - start
+    axes = [ax for number in plt.get_fignums() for ax in plt.figure(number).axes]
+    plt.close("all")
+    assert axes
+    assert all(ax.get_xlabel() for ax in axes)
+    assert any(ax.get_ylabel() for ax in axes)
+    assert used < 5
+
+
+def test_the_gallery_is_one():
+    assert len(GALLERY) >= 8

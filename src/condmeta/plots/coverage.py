@@ -10,7 +10,7 @@ from scipy import stats as distributions
 from condmeta.errors import DataError
 from condmeta.evaluation.calibrate import Calibrated
 from condmeta.evaluation.conformal import gives_std
-from condmeta.evaluation.held_out import as_tasks
+from condmeta.tasks.held_out import as_tasks
 from condmeta.plots.canvas import new_figure, prepare, set_title
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)

@@ -1,8 +1,0 @@
-"""
-A first model
-=============
-"""
-
-import matplotlib.pyplot as plt
-
-plt.plot([1, 2, 3])

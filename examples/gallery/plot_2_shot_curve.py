@@ -1,0 +1,49 @@
+"""
+Error against the number of points
+==================================
+
+How many points does a new task need? Own data only, one model for all, and a learned prior with
+and without side information, on tasks that none of them has seen.
+"""
+
+# %%
+# Made-up tasks: the side column says where the slope of a task lies, up to chance.
+import matplotlib.pyplot as plt
+import numpy as np
+
+import condmeta as cm
+
+rng = np.random.default_rng(0)
+n_tasks, n = 160, 24
+side = rng.normal(size=(n_tasks, 1))
+w = np.hstack([2 * side, 1 + 0 * side, -side]) + 0.5 * rng.normal(size=(n_tasks, 3))
+task = np.repeat(np.arange(n_tasks), n)
+X = rng.normal(size=(n_tasks * n, 3))
+y = np.einsum("ij,ij->i", X, w[task]) + rng.normal(size=len(X))
+tasks = cm.TaskSet.from_arrays(X, y, task, cm.TaskTable(side, ids=range(n_tasks)))
+known, new = tasks.split_tasks((100, 60), random_state=0)
+
+# %%
+# Every learner adapts to the first points of a new task and is judged by its last ten.
+learners = {
+    "own points only": cm.IndependentRegressor(),
+    "one model for all": cm.PooledRegressor(),
+    "learned prior": cm.ConditionalRidge(feature_map=None),
+    "prior and side column": cm.ConditionalRidge(),
+}
+shots = [0, 1, 2, 3, 5, 8, 14]
+first, query = new.split_points(14, how="first")
+fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+for name, learner in learners.items():
+    learner.fit(known)
+    errors = []
+    for shown in shots:
+        models = learner.adapt(first.split_points(shown, how="first")[0])
+        predicted = models.predict(query.X, task=np.repeat(query.ids, query.sizes))
+        errors.append(np.abs(predicted - query.y).mean())
+    ax.plot(shots, errors, marker="o", label=name)
+    print(f"{name:22s}", *(f"{error:.2f}" for error in errors))
+ax.axhline(np.sqrt(2 / np.pi), color="0.6", linestyle=":", label="noise alone")
+ax.set(xlabel="points of the new task", ylabel="mean absolute error", ylim=(0.7, None))
+ax.legend(frameon=False)
+plt.show()

@@ -1,0 +1,51 @@
+"""
+Two classes: probabilities that can be trusted
+==============================================
+
+Will a customer of a new shop buy? `ConditionalLogistic` averages over what is not known of a task,
+so that its probabilities are right for tasks with few points, or with none.
+"""
+
+# %%
+# Made-up shops; the side column says something about the weights, not all.
+import matplotlib.pyplot as plt
+import numpy as np
+
+import condmeta as cm
+
+rng = np.random.default_rng(0)
+
+
+def draw(first, shops, n):
+    """Return customers of some shops, and what is known about the shops."""
+    size = rng.normal(size=(shops, 1))
+    w = size @ [[1.0, -1.0, 0.0]] + 1.2 * rng.normal(size=(shops, 3))
+    shop = np.repeat(np.arange(shops), n)
+    X = rng.normal(size=(shops * n, 3))
+    buys = rng.random(len(X)) < 1 / (1 + np.exp(-np.einsum("ij,ij->i", X, w[shop])))
+    ids = np.arange(first, first + shops)
+    return cm.TaskSet.from_arrays(X, buys, shop + first, cm.TaskTable(size, ids, ["size"]))
+
+
+known, new = draw(0, 200, 15), draw(1000, 300, 30)
+model = cm.ConditionalLogistic().fit(known)
+
+# %%
+# Calibration on new shops: what is said against what happens.
+few, rest = new.split_points(5, how="first")
+shop = np.repeat(rest.ids, rest.sizes)
+said = {
+    "no customer seen": model.predict_proba(rest.X, task=shop, side_info=new.side)[:, 1],
+    "five seen": model.adapt(few).predict_proba(rest.X, task=shop)[:, 1],
+}
+fig, ax = plt.subplots(figsize=(5, 4.2), layout="constrained")
+ax.plot([0, 1], [0, 1], ":", color="0.6")
+for name, p in said.items():
+    bins = np.digitize(p, np.linspace(0, 1, 11)[1:-1])
+    mean = [p[bins == b].mean() for b in np.unique(bins)]
+    share = [rest.y[bins == b].mean() for b in np.unique(bins)]
+    ax.plot(mean, share, marker="o", label=name)
+    print(f"{name}: log loss {-np.log(np.where(rest.y == 1, p, 1 - p)).mean():.3f}")
+ax.set(xlabel="probability said", ylabel="share that buys")
+ax.legend(frameon=False)
+plt.show()
