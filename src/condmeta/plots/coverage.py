@@ -10,8 +10,8 @@ from scipy import stats as distributions
 from condmeta.errors import DataError
 from condmeta.evaluation.calibrate import Calibrated
 from condmeta.evaluation.conformal import gives_std
-from condmeta.tasks.held_out import as_tasks
 from condmeta.plots.canvas import new_figure, prepare, set_title
+from condmeta.tasks.held_out import as_tasks
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 COLOUR = "#d55e00"
