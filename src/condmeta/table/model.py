@@ -9,6 +9,7 @@ from sklearn.base import clone, is_classifier
 
 from condmeta.errors import DataError
 from condmeta.estimators import ConditionalLogistic, ConditionalRidge
+from condmeta.estimators.held_out import FEWEST_TASKS
 from condmeta.estimators.serving import atomic
 from condmeta.estimators.tables import INTERCEPT, coefficient_names
 from condmeta.evaluation import Calibrated, calibrate
@@ -102,7 +103,7 @@ class TableModel:
             learner = clone(self.learner)
         else:
             learner = ConditionalRidge() if schema.classes is None else ConditionalLogistic()
-        self.learner_ = calibrate(learner, tasks) if self.intervals else learner.fit(tasks)
+        self.learner_ = _calibrated(learner, tasks) if self.intervals else learner.fit(tasks)
         self.schema_, self.n_rows_ = schema, len(tasks.X)
         return self
 
@@ -230,6 +231,7 @@ class TableModel:
         What was learned about all tasks stays. A model that was saved needs `save(resume=True)`.
         """
         tasks = self._read(frame, side_table, labelled=True)
+        storage.require_resumable(self.learner_)
         self.learner_.update(tasks)
         self.n_rows_ += len(tasks.X)
         return self
@@ -273,6 +275,17 @@ class TableModel:
     def __repr__(self) -> str:
         learner = "" if self.learner is None else f"{self.learner!r}, "
         return f"TableModel({learner}task={self.task!r}, target={self.target!r})"
+
+
+def _calibrated(learner: Any, tasks: TaskSet) -> Calibrated:
+    """Fit with intervals; refuse where no useful one could come out."""
+    count = int((tasks.sizes > 0).sum())
+    if count < FEWEST_TASKS:
+        raise DataError(
+            f"Intervals are found out on held-out tasks, and take {FEWEST_TASKS} of them at least; "
+            f"there are {count}."
+        )
+    return calibrate(learner, tasks)
 
 
 def _table(frame: Any) -> Any:

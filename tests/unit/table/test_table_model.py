@@ -218,6 +218,8 @@ def test_two_values_are_classes(values, classes):
     assert (table["prediction"].to_numpy() == likely).all()
     assert set(model.adapt(frame[:9], STORES)) == set(frame["store"][:9])
     if values == ["yes", "no"]:
+        with pytest.raises(DataError, match="ConditionalLogistic cannot take further rows in"):
+            model.update(frame[:5])
         with pytest.raises(DataError, match=r"holds 'maybe'; the classes .* 'no' and 'yes'"):
             model.adapt(frame[:5].assign(sold="maybe"), STORES)
 
@@ -286,6 +288,9 @@ def test_intervals_cover_and_survive_the_file(tmp_path):
     table = again.predict_frame(SALES, coverage=0.8)
     assert (table["lower"] < table["upper"]).all()
     assert again.card()["tasks_calibrated"]["0"] == 40
+    few = SALES[SALES["store"] < "s005"]
+    with pytest.raises(DataError, match="take 10 of them at least; there are 5"):
+        model_of(intervals=True).fit(few)
     with pytest.raises(DataError, match="no intervals: fit it with intervals=True"):
         model_of().fit(SALES).predict(SALES, coverage=0.8)
 
