@@ -369,3 +369,18 @@ def test_nan_is_a_gap_in_every_library():
     for kind in (pd.Series, pl.Series, pa.array):
         assert gaps_of(kind([1.0, float("nan")])).tolist() == [False, True]
     assert gaps_of(pa.array([1.0, float("nan"), None])).tolist() == [False, True, True]
+
+
+def test_check_and_explain_are_those_of_the_learner(fitted):
+    fresh, stores = draw(40, 6, seed=0)  # the same rows: errors are small
+    report = fitted.check(fresh, stores)
+    assert report.verdict == "keep"
+    assert report.frame["store"].tolist() == fresh["store"].drop_duplicates().tolist()
+    assert fitted.check(fresh.assign(sold=-10 * fresh["sold"]), stores).verdict == "refit"
+    found = fitted.explain(STORES[1:3])
+    np.testing.assert_allclose(found.theta, fitted.learner_.theta_for(STORES[1:3]))
+    assert found.columns == ["size", "region"]
+    with pytest.raises(DataError, match="fitted without side information"):
+        model_of().fit(SALES).explain(STORES)
+    with pytest.raises(DataError, match="not fitted yet"):
+        model_of().explain(STORES)
