@@ -12,7 +12,7 @@ from condmeta import persistence
 from condmeta.errors import DataError, ModelFileError
 from condmeta.evaluation import Calibrated
 
-CHOSEN = ("metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_", "report_")
+CHOSEN = ("metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_")
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "intervals",
 )  # fmt: skip
