@@ -6,6 +6,7 @@ import click
 
 import condmeta
 from condmeta.cli.adapt_command import adapt_command
+from condmeta.cli.check_command import check_command
 from condmeta.cli.compare_command import compare_command
 from condmeta.cli.fit_command import fit_command
 from condmeta.cli.inspect_command import inspect_command
@@ -39,6 +40,7 @@ for command in (
     predict_command,
     adapt_command,
     update_command,
+    check_command,
     inspect_command,
 ):
     app.add_command(command)

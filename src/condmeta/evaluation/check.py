@@ -151,7 +151,7 @@ def check(
     _refuse(learner, false_alarm)
     if hasattr(learner, "_ready"):
         learner._ready()
-    reader = learner if hasattr(learner, "_read") else next(iter(learner._learners.values()))
+    reader = learner if hasattr(learner, "_head") else next(iter(learner._learners.values()))
     tasks, points = _read(reader, X, y, task, side_info)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Side columns hold levels not seen in fit")

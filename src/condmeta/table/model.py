@@ -9,20 +9,19 @@ from sklearn.base import clone, is_classifier
 
 from condmeta.errors import DataError
 from condmeta.estimators import ConditionalLogistic, ConditionalRidge
+from condmeta.estimators.held_out import FEWEST_TASKS
 from condmeta.estimators.serving import atomic
-from condmeta.estimators.tables import INTERCEPT, coefficient_names
 from condmeta.evaluation import Calibrated, calibrate
 from condmeta.table import storage
+from condmeta.table.answers import Answering, as_table
 from condmeta.table.columns import assign_columns
 from condmeta.table.schema import Schema
 from condmeta.table.stream import fit_batches
 from condmeta.tasks import TaskSet
-from condmeta.tasks.frames import backend_of, eager, is_frame, make_frame
-from condmeta.tasks.ids import id_columns
 from condmeta.tasks.side_table import as_names
 
 
-class TableModel:
+class TableModel(Answering):
     """A learner that reads tables as they are: task, target, features, side information by name.
 
     Numbers are features as they are, booleans 0 and 1, categories and text one-hot with rare
@@ -102,7 +101,7 @@ class TableModel:
             learner = clone(self.learner)
         else:
             learner = ConditionalRidge() if schema.classes is None else ConditionalLogistic()
-        self.learner_ = calibrate(learner, tasks) if self.intervals else learner.fit(tasks)
+        self.learner_ = _calibrated(learner, tasks) if self.intervals else learner.fit(tasks)
         self.schema_, self.n_rows_ = schema, len(tasks.X)
         return self
 
@@ -119,7 +118,7 @@ class TableModel:
         side_table : table, optional
             Its tasks without rows are left out.
         """
-        fit_batches(self, map(_table, batches), side_table)
+        fit_batches(self, map(as_table, batches), side_table)
         return self
 
     def read_tasks(self, frame: Any, side_table: Any = None) -> TaskSet:
@@ -130,7 +129,7 @@ class TableModel:
         return self._learn_tasks(frame, side_table)[1]
 
     def _learn_tasks(self, frame: Any, side_table: Any) -> tuple[Schema, TaskSet]:
-        frame = _table(frame)
+        frame = as_table(frame)
         schema, X = self._learn_schema(frame, side_table, self.learner)
         side = schema.learn_side(frame, side_table, as_names(self.side))
         return schema, schema.tasks(frame, side, labelled=True, X=X)
@@ -151,106 +150,6 @@ class TableModel:
         rows = schema.rows(frame)
         schema.learn(frame, rows, classifier)
         return schema, np.ascontiguousarray(schema.encoder.transform(rows))
-
-    def _read(self, frame: Any, side_table: Any, labelled: bool) -> TaskSet:
-        if "schema_" not in self.__dict__:
-            raise DataError("This TableModel is not fitted yet: call fit, or load a saved one.")
-        frame = _table(frame)
-        return self.schema_.tasks(frame, self.schema_.side(frame, side_table), labelled)
-
-    def predict(self, frame: Any, side_table: Any = None, *, coverage: float | None = None) -> Any:
-        """Predict the rows of a table: tasks known or new, by their points or side row.
-
-        Parameters
-        ----------
-        frame : table
-            Task and features; side columns, or `side_table`, where tasks are new.
-        coverage : float in (0, 1), optional
-            Return also the ends of intervals that hold a new label with this probability; the
-            model must be fitted with `intervals=True`.
-
-        Returns
-        -------
-        (N,) array of numbers or classes, or a tuple of predictions, lower and upper ends
-        """
-        tasks = self._read(frame, side_table, labelled=False)
-        predicted = self._decoded(self.learner_.predict(tasks))
-        return predicted if coverage is None else (predicted, *self._ends(tasks, coverage))
-
-    def _decoded(self, predicted: np.ndarray) -> np.ndarray:
-        classes = self.schema_.classes
-        return predicted if classes is None else np.array(classes)[predicted.astype(int)]
-
-    def _ends(self, tasks: TaskSet, coverage: float) -> tuple[np.ndarray, np.ndarray]:
-        if not isinstance(self.learner_, Calibrated):
-            raise DataError("The model has no intervals: fit it with intervals=True (--intervals).")
-        return self.learner_.predict_interval(tasks, coverage=coverage)
-
-    def predict_frame(
-        self, frame: Any, side_table: Any = None, *, coverage: float | None = None
-    ) -> Any:
-        """Return predictions as a table of the kind of `frame`, a row for each of its rows.
-
-        Columns: `prediction`; for classes `probability`, of the second of them, where the learner
-        has any; with `coverage` also `lower` and `upper`; `points`, how many of its task the
-        model knows; `kind`, "known" or "new".
-        """
-        tasks = self._read(frame, side_table, labelled=False)
-        columns = {"prediction": self._decoded(self.learner_.predict(tasks))}
-        if self.schema_.classes is not None and hasattr(self.learner_, "predict_proba"):
-            columns["probability"] = self.learner_.predict_proba(tasks)[:, 1]
-        if coverage is not None:
-            columns["lower"], columns["upper"] = self._ends(tasks, coverage)
-        columns["points"] = points = self.learner_.n_points(tasks)
-        columns["kind"] = np.where(points > 0, "known", "new").astype(object)
-        return make_frame(columns, backend_of(frame))
-
-    def adapt(self, frame: Any, side_table: Any = None) -> Any:
-        """Solve the tasks of a table from its rows alone; the model is not changed.
-
-        Returns
-        -------
-        TaskModels, whose coefficients are those of `schema_.feature_names`
-        """
-        return self.learner_.adapt(self._read(frame, side_table, labelled=True))
-
-    def adapt_frame(self, frame: Any, side_table: Any = None) -> Any:
-        """Return what `adapt` finds as a table: task, n, intercept, one column a feature."""
-        models, core = self.adapt(frame, side_table), self._with_coefficients()
-        columns = id_columns(models.ids.tolist(), self.schema_.task_name) | {"n": models.n_}
-        names = [name for name in coefficient_names(core) if name != INTERCEPT]
-        columns[INTERCEPT] = np.broadcast_to(models.intercept_, len(models.ids))
-        columns |= {name: models.coef_[:, j] for j, name in enumerate(names)}
-        return make_frame(columns, backend_of(frame))
-
-    @atomic
-    def update(self, frame: Any, side_table: Any = None) -> TableModel:
-        """Add the rows of a table to the tasks they belong to, and enrol new tasks.
-
-        What was learned about all tasks stays. A model that was saved needs `save(resume=True)`.
-        """
-        tasks = self._read(frame, side_table, labelled=True)
-        self.learner_.update(tasks)
-        self.n_rows_ += len(tasks.X)
-        return self
-
-    def n_points(self, frame: Any) -> np.ndarray:
-        """Return for each row how many points of its task the model knows (N,); 0 is a new task."""
-        return self.learner_.n_points(self._read(frame, None, labelled=False))
-
-    def coef_frame(self, wide: bool = False) -> Any:
-        """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
-        return self._with_coefficients().coef_frame(wide)
-
-    def _with_coefficients(self) -> Any:
-        """Return the learner within, if its tasks have coefficients."""
-        core = storage.core(self.learner_)
-        if not hasattr(core, "coef_frame"):
-            raise DataError(
-                f"{type(core).__name__} mixes learners, so that a task has no coefficients: take "
-                "one learner, such as ConditionalRidge (--learner ridge)."
-            )
-        return core
 
     def card(self) -> dict[str, Any]:
         """Return what a reader of the model wants to know: columns, sizes, settings, choices."""
@@ -275,12 +174,15 @@ class TableModel:
         return f"TableModel({learner}task={self.task!r}, target={self.target!r})"
 
 
-def _table(frame: Any) -> Any:
-    if not is_frame(frame):
+def _calibrated(learner: Any, tasks: TaskSet) -> Calibrated:
+    """Fit with intervals; refuse where no useful one could come out."""
+    count = int((tasks.sizes > 0).sum())
+    if count < FEWEST_TASKS:
         raise DataError(
-            f"TableModel reads pandas, polars and PyArrow tables, got a {type(frame).__name__}."
+            f"Intervals are found out on held-out tasks, and take {FEWEST_TASKS} of them at least; "
+            f"there are {count}."
         )
-    return eager(frame)
+    return calibrate(learner, tasks)
 
 
 storage.register(TableModel)

@@ -106,11 +106,9 @@ class Schema:
     def side(self, frame: Any, side_table: Any) -> TaskTable | None:
         """Return the side information of the tasks of a table, if there is any."""
         if side_table is not None:
-            if not self.side_columns:
-                raise DataError("The model was fitted without side information: give none now.")
-            table = read_side_table(side_table, task_name=self.task_name, side_key=self.side_key)
+            table = self.side_of_table(side_table)
             _, ids = factorize(self.ids(frame))
-            return self._pick(table.take(ids[table.has(ids)]))
+            return table.take(ids[table.has(ids)])
         have = column_names(frame)
         given = [name for name in self.columns.side if name in have]
         if not given:  # known tasks need none
@@ -119,6 +117,13 @@ class Schema:
             lacking = next(name for name in self.columns.side if name not in have)
             raise DataError(f"Side column {lacking!r} is not in the table, and {given[0]!r} is.")
         return self._side_of_rows(frame)
+
+    def side_of_table(self, side_table: Any) -> TaskTable:
+        """Return a side table as the model reads it."""
+        if not self.side_columns:
+            raise DataError("The model was fitted without side information: give none now.")
+        table = read_side_table(side_table, task_name=self.task_name, side_key=self.side_key)
+        return self._pick(table)
 
     def _side_of_rows(self, frame: Any) -> TaskTable:
         columns = {name: get_column(frame, name) for name in self.columns.side}

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from condmeta import persistence
-from condmeta.errors import ModelFileError
+from condmeta.errors import DataError, ModelFileError
 from condmeta.evaluation import Calibrated
 
-CHOSEN = ("metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_", "report_")
+CHOSEN = ("metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_")
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "intervals",
 )  # fmt: skip
@@ -21,6 +21,17 @@ PARAMETERS = (
 def core(learner: Any) -> Any:
     """Return the learner within, without its calibration."""
     return learner.model if isinstance(learner, Calibrated) else learner
+
+
+def require_resumable(learner: Any) -> None:
+    """Say so where a learner cannot take further rows in."""
+    inner = core(learner)
+    for part in getattr(inner, "_learners", {"": inner}).values():
+        if not part._head.resumable:
+            raise DataError(
+                f"{type(part).__name__} cannot take further rows in: fit the model again with all "
+                "rows, or solve tasks from their own rows with adapt."
+            )
 
 
 def about(model: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,9 @@ def require_columns(frame: Any, names: Iterable[Any], role: str) -> None:
     have = column_names(frame)
     for name in names:
         if name not in have and name not in index_names(frame):
+            if len(have) > 10:  # those that may have been meant first
+                near = get_close_matches(str(name), [n for n in have if isinstance(n, str)], n=3)
+                have = [*near, *(n for n in have if n not in near)]
             shown = ", ".join(map(repr, have[:10])) + (", ..." if len(have) > 10 else "")
             raise DataError(f"Column {name!r} ({role}) is not in the table; it has {shown}.")
 

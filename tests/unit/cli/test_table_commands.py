@@ -156,6 +156,36 @@ def test_inspect_compares_other_learners(folder):
     assert "holds a PooledRegressor of arrays, which knows no columns" in done.stderr
 
 
+def test_check_says_what_to_do_by_its_exit_code(folder):
+    """Later rows of the same stores; all of them turned round; one store turned round."""
+    rng = np.random.default_rng(5)
+    price = rng.normal(size=28 * 8).round(3)
+    store = np.repeat(STORES["store"].to_numpy()[:28], 8)
+    slope = 1 + 2 * STORES.set_index("store")["size"][store].to_numpy()
+    later = pd.DataFrame({"store": store, "price": price, "city": "Bonn"})
+    later["sold"] = slope * price + 0.1 * rng.normal(size=price.size)
+    turned = later.assign(sold=-later["sold"])
+    one = later.assign(sold=later["sold"].where(store != "003", turned["sold"]))
+    for rows, verdict, code in ((later, "keep", 0), (turned, "refit", 4), (one, "update", 3)):
+        rows.to_csv(folder / "later.csv", index=False)
+        done = run(folder, "check", "m.condmeta", "later.csv", "-o", "by_store.csv")
+        assert done.exit_code == code, done.output
+        assert done.stdout.startswith(f"{verdict}: errors of 28 tasks are ")
+        told = pd.read_csv(folder / "by_store.csv", dtype={"store": str})
+        assert told["n"].eq(8).all()
+    assert "  003: update, z " in done.stdout
+    done = run(folder, "check", "m.condmeta", "later.csv", "--json")
+    outcome = json.loads(done.stdout)
+    assert (done.exit_code, outcome["verdict"]) == (3, "update")
+    assert [row["store"] for row in outcome["tasks"] if row["verdict"] != "keep"] == ["003"]
+    done = run(folder, "check", "m.condmeta", "later.csv", "--quiet")
+    assert (done.exit_code, done.output) == (3, "")
+    later.drop(columns="sold").to_csv(folder / "later.csv", index=False)
+    done = run(folder, "check", "m.condmeta", "later.csv")
+    assert done.exit_code == 1
+    assert "Column 'sold'" in done.stderr
+
+
 def test_intervals(folder):
     assert fit(folder, "sales.csv", "--intervals", out="i.condmeta").exit_code == 0
     done = run(folder, "predict", "i.condmeta", "new.csv", "--coverage", 0.8)
@@ -229,7 +259,7 @@ def test_pipes_through_real_processes(folder):
 
 
 def test_help_loads_nothing_heavy():
-    for name in ("fit", "predict", "adapt", "update", "inspect"):
+    for name in ("fit", "predict", "adapt", "update", "check", "inspect"):
         done = CliRunner().invoke(app, [name, "--help"])
         assert done.exit_code == 0
         assert "condmeta " + name in done.output

@@ -218,6 +218,8 @@ def test_two_values_are_classes(values, classes):
     assert (table["prediction"].to_numpy() == likely).all()
     assert set(model.adapt(frame[:9], STORES)) == set(frame["store"][:9])
     if values == ["yes", "no"]:
+        with pytest.raises(DataError, match="ConditionalLogistic cannot take further rows in"):
+            model.update(frame[:5])
         with pytest.raises(DataError, match=r"holds 'maybe'; the classes .* 'no' and 'yes'"):
             model.adapt(frame[:5].assign(sold="maybe"), STORES)
 
@@ -286,6 +288,9 @@ def test_intervals_cover_and_survive_the_file(tmp_path):
     table = again.predict_frame(SALES, coverage=0.8)
     assert (table["lower"] < table["upper"]).all()
     assert again.card()["tasks_calibrated"]["0"] == 40
+    few = SALES[SALES["store"] < "s005"]
+    with pytest.raises(DataError, match="take 10 of them at least; there are 5"):
+        model_of(intervals=True).fit(few)
     with pytest.raises(DataError, match="no intervals: fit it with intervals=True"):
         model_of().fit(SALES).predict(SALES, coverage=0.8)
 
@@ -364,3 +369,18 @@ def test_nan_is_a_gap_in_every_library():
     for kind in (pd.Series, pl.Series, pa.array):
         assert gaps_of(kind([1.0, float("nan")])).tolist() == [False, True]
     assert gaps_of(pa.array([1.0, float("nan"), None])).tolist() == [False, True, True]
+
+
+def test_check_and_explain_are_those_of_the_learner(fitted):
+    fresh, stores = draw(40, 6, seed=0)  # the same rows: errors are small
+    report = fitted.check(fresh, stores)
+    assert report.verdict == "keep"
+    assert report.frame["store"].tolist() == fresh["store"].drop_duplicates().tolist()
+    assert fitted.check(fresh.assign(sold=-10 * fresh["sold"]), stores).verdict == "refit"
+    found = fitted.explain(STORES[1:3])
+    np.testing.assert_allclose(found.theta, fitted.learner_.theta_for(STORES[1:3]))
+    assert found.columns == ["size", "region"]
+    with pytest.raises(DataError, match="fitted without side information"):
+        model_of().fit(SALES).explain(STORES)
+    with pytest.raises(DataError, match="not fitted yet"):
+        model_of().explain(STORES)
