@@ -8,12 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats as distributions
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.evaluation.check import _beyond
 from condmeta.evaluation.conformal import Calibration, Scores
+from condmeta.feature_maps import MeanInputOutput
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.surprise import log_root_mean_square, surprise
@@ -314,3 +316,25 @@ def test_sentence_and_errors(fitted):
         cm.check(LinearRegression(), after)
     with pytest.raises(DataError, match="no rows to check the model by"):
         cm.check(model, after[:0])
+
+
+def test_rows_without_ids_are_those_of_a_model_of_one_task(fitted):
+    model, after = fitted
+    with pytest.raises(DataError, match="The model knows 60 tasks: say which one each row"):
+        cm.check(model, after.X, after.y)
+    alone = cm.ConditionalRidge(None, **FIXED).fit(after.X[:20], after.y[:20])
+    assert cm.check(alone, after.X[20:30], after.y[20:30]).frame["known"].tolist() == [20]
+    with pytest.raises(NotFittedError):
+        cm.check(cm.ConditionalRidge(), after)
+    with pytest.raises(NotFittedError):
+        cm.check(cm.AutoRegressor(), after)
+
+
+def test_points_that_condition_new_tasks():
+    tasks = draw(T=40)
+    model = cm.ConditionalRidge(MeanInputOutput(), **FIXED).fit(tasks)
+    fresh = draw(5, T=20, first=1000)
+    given, rows = fresh.split_points(10, "first")
+    frame = cm.check(model, rows.X, rows.y, task=np.repeat(rows.ids, 8), side_info=given).frame
+    residual = rows.y - model.predict(rows.X, task=np.repeat(rows.ids, 8), side_info=given)
+    np.testing.assert_allclose(frame["mae"], np.abs(residual).reshape(20, 8).mean(axis=1))
