@@ -77,8 +77,7 @@ class CheckReport:
         """The findings in one line."""
         than = f"{abs(100 * self.excess):.0f} % {'above' if self.excess > 0 else 'below'}"
         parts = [f"errors of {_count(self.n_tasks, 'task')} are {than} expectation ({self.ground})"]
-        alone = _count(self.n_update, "task")
-        parts.append(f"{alone} beyond it by itself, {100 * self.drifting:.0f} % drifting")
+        parts.append(f"tasks to update: {self.n_update}, drifting: {100 * self.drifting:.0f} %")
         if self.n_outside:
             parts.append(f"side information of {self.n_outside} outside what was seen")
         if self.n_changed:

@@ -307,7 +307,7 @@ def test_sentence_and_errors(fitted):
     model, after = fitted
     report = cm.check(model, shifted(after, [3]))
     assert str(report).startswith("update: errors of 60 tasks are ")
-    assert " expectation (the model); 1 task beyond it by itself, " in str(report)
+    assert " expectation (the model); tasks to update: 1, drifting: " in str(report)
     with pytest.raises(DataError, match=r"'false_alarm' parameter must be a float in \(0, 1\)"):
         cm.check(model, after, false_alarm=5)
     with pytest.raises(
