@@ -200,7 +200,7 @@ def _reader(learner: Any, false_alarm: Any) -> Any:
             f"{false_alarm!r} instead."
         )
     check_is_fitted(learner)
-    reader = learner if hasattr(learner, "_read") else next(iter(learner._learners.values()))
+    reader = next(iter(learner._learners.values())) if hasattr(learner, "_learners") else learner
     reader._ready()
     return reader
 

@@ -136,30 +136,39 @@ def _judge_classes(learner: Any, tasks: TaskSet, given: dict) -> Judged:
     positive = np.clip(learner.predict_proba(labels, **given)[:, 1], 1e-12, 1 - 1e-12)
     losses = -np.log(np.where(tasks.y > 0, positive, 1 - positive))
     loss = _mean(losses, tasks)
-    covariance = None
+    drawn, ground = None, "the probabilities"
     if hasattr(learner, "_covariances"):
-        covariance = learner._covariances(tasks.ids).covariance
-    scores = learner.decision_function(tasks, **given)
-    p, expected = _by_drawing(learner, tasks, positive, scores, loss, covariance)
-    ground = "the probabilities" if covariance is None else "the model"
+        drawn, ground = _score_drawer(learner, tasks, given), "the model"
+    p, expected = _by_drawing(tasks, positive, loss, drawn)
     return Judged({"log_loss": loss}, "log_loss", expected, p, ground)
 
 
-def _by_drawing(learner, tasks: TaskSet, positive, scores, loss, covariance):
+def _score_drawer(learner: Any, tasks: TaskSet, given: dict):
+    """Return what draws the scores (n, DRAWS) of the rows of task t, weights being uncertain."""
+    covariance = learner._covariances(tasks.ids).covariance
+    rows, scores = (
+        learner._head.preparation.rows(tasks.X),
+        learner.decision_function(tasks, **given),
+    )
+
+    def draw(t: int, at: slice, rng) -> np.ndarray:
+        noise = rng.standard_normal((rows.shape[1], DRAWS))
+        return scores[at, None] + rows[at] @ (lower_root(covariance[t]) @ noise)
+
+    return draw
+
+
+def _by_drawing(tasks: TaskSet, positive, loss, draw_scores):
     """Return p and the mean of the log loss of labels that the model draws for each task."""
     rng = np.random.default_rng(0)
-    rows = learner._head.preparation.rows(tasks.X)
     p, expected = np.empty(len(tasks)), np.empty(len(tasks))
     for t in range(len(tasks)):
         at = slice(tasks.offsets[t], tasks.offsets[t + 1])
-        chance = positive[at, None]
-        drawn = chance
-        if covariance is not None:
-            noise = rng.standard_normal((rows.shape[1], DRAWS))
-            moved = scores[at, None] + rows[at] @ (lower_root(covariance[t]) @ noise)
-            drawn = np.exp(-np.logaddexp(0.0, -moved))
-        ones = rng.random((len(chance), DRAWS)) < drawn
-        losses = -np.log(np.where(ones, chance, 1 - chance)).mean(axis=0)
+        told = chance = positive[at, None]
+        if draw_scores is not None:
+            chance = np.exp(-np.logaddexp(0.0, -draw_scores(t, at, rng)))
+        ones = rng.random((len(told), DRAWS)) < chance
+        losses = -np.log(np.where(ones, told, 1 - told)).mean(axis=0)
         expected[t] = losses.mean()
         p[t] = _tail(losses, loss[t])
     return p, expected
