@@ -157,6 +157,9 @@ class Collecting(Weighted, TaskLearner):
             return theta, stats
         if store.state is None:
             return theta, None
+        stats = stats._replace(
+            count=stats.count.astype(float)
+        )  # sums of weights need be no integers
         for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
             mine[at >= 0] = theirs[at[at >= 0]]
         return theta, stats

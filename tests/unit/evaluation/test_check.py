@@ -339,3 +339,23 @@ def test_points_that_condition_new_tasks():
     frame = cm.check(model, rows.X, rows.y, task=np.repeat(rows.ids, 8), side_info=given).frame
     residual = rows.y - model.predict(rows.X, task=np.repeat(rows.ids, 8), side_info=given)
     np.testing.assert_allclose(frame["mae"], np.abs(residual).reshape(20, 8).mean(axis=1))
+
+
+def test_weights_of_rows_count_in_what_is_expected():
+    """A row of weight 1/2 twice is a row: whichever, the same errors are expected."""
+    before, after = draw(T=30).split_points(10, "first")
+    options = {"metric": "diagonal", "noise": "per_task", "kappa": 1.0}
+    ids = np.repeat(before.ids, before.sizes)
+    plain = cm.ConditionalRidge(**options).fit(before)
+    halves = cm.ConditionalRidge(**options).fit(
+        np.repeat(before.X, 2, axis=0), np.repeat(before.y, 2), task=np.repeat(ids, 2),
+        side_info=before.side, sample_weight=np.full(2 * len(ids), 0.5),
+    )  # fmt: skip
+    one, two = (cm.check(model, after).frame["expected"] for model in (plain, halves))
+    np.testing.assert_allclose(two, one, rtol=1e-3)
+    third = cm.ConditionalRidge(**options).fit(
+        before.X, before.y, task=ids, side_info=before.side, sample_weight=np.full(len(ids), 0.33)
+    )
+    count = third._store.state.count
+    assert count[0] == pytest.approx(3.3)
+    np.testing.assert_array_equal(third._behind(third._store.ids)[1].count, count)
