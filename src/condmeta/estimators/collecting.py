@@ -12,6 +12,7 @@ from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.serving import atomic
 from condmeta.estimators.weighted import Weighted
 from condmeta.feature_maps import ComposedMap
+from condmeta.inner.squared import SquaredState
 from condmeta.meta.points import WeightedPoints
 from condmeta.tasks import TaskSet
 
@@ -146,3 +147,19 @@ class Collecting(Weighted, TaskLearner):
         if len(new):
             state = state.join(self._collect(tasks.subset(new), points))
         self._state = state
+
+    def _behind(self, ids) -> tuple[np.ndarray, SquaredState | None]:
+        """Return start (T, width) and statistics of tasks: zero for unknown, None if not kept."""
+        store, width = self._store, self._weights.shape[1]
+        stats, theta = SquaredState.start(len(ids), width), np.zeros((len(ids), width))
+        at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
+        if not (at >= 0).any():
+            return theta, stats
+        if store.state is None:
+            return theta, None
+        stats = stats._replace(
+            count=stats.count.astype(float)
+        )  # sums of weights need be no integers
+        for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
+            mine[at >= 0] = theirs[at[at >= 0]]
+        return theta, stats

@@ -101,6 +101,18 @@ class Lookup:
         table = None if side_info is None else read_side_row(side_info, self._side_columns())
         return np.array([None], dtype=object), table, None
 
+    def _sides_for(self, side_info):
+        """Return Phi of new tasks, and whether `side_info` was the row of one."""
+        *read, is_row = self._read_sides(side_info)
+        return self._sides_of(*read), is_row
+
+    def _read_sides(self, side_info):
+        """Return ids, side rows and conditioning points, and whether `side_info` was one row."""
+        if side_info is None or not _is_table(side_info, self._map.columns_):
+            return *self._read_one(side_info), True
+        table, points = self._read_side(side_info, self._map, None)
+        return table.ids if points is None else points.ids, table, points, False
+
     def _base_sides(self, ids, table) -> np.ndarray | None:
         """Return what the base reads of tasks (T, k): from their side rows, or as it is known."""
         base = self._head.base
@@ -150,3 +162,12 @@ class Lookup:
             ids, table = join_side(ids, table, "mean")
         X, y, offsets = conditioning.no_points(len(ids), self.n_features_in_)
         return self._prepare_rows(ids, X, y, offsets, table, points), table
+
+
+def _is_table(side_info, columns) -> bool:
+    """Tell a table of several tasks from the row of one: a dict of the columns is a row."""
+    if isinstance(side_info, (TaskSet, TaskTable)):
+        return True
+    if isinstance(side_info, dict):
+        return columns is not None and set(map(str, side_info)) != set(columns)
+    return hasattr(side_info, "columns") or hasattr(side_info, "column_names")

@@ -284,19 +284,6 @@ class ConditionalRidge(RealTarget, Collecting):
         ids, codes = self._whose(call)
         return predicted, call.restore(self._head.spread(call.X, codes, *self._behind(ids)))
 
-    def _behind(self, ids) -> tuple[np.ndarray, SquaredState | None]:
-        """Return start (T, width) and statistics of tasks: zero for unknown, None if not kept."""
-        store, width = self._store, self._weights.shape[1]
-        stats, theta = SquaredState.start(len(ids), width), np.zeros((len(ids), width))
-        at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
-        if not (at >= 0).any():
-            return theta, stats
-        if store.state is None:
-            return theta, None
-        for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
-            mine[at >= 0] = theirs[at[at >= 0]]
-        return theta, stats
-
 
 def _in(preparation: Preparation, part: Scatter) -> SquaredState:
     """Return the statistics of prepared rows."""

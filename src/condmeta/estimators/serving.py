@@ -18,7 +18,7 @@ from condmeta.estimators.parameters import jobs_of
 from condmeta.estimators.task_model import TaskModel, TaskModels, require_resumable, user_vector
 from condmeta.estimators.task_store import solve_named
 from condmeta.meta.points import WeightedPoints
-from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks import TaskSet
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.taskset import check_finite
 
@@ -239,18 +239,6 @@ class Serving(Lookup):
         theta = self._theta(sides)
         return user_vector(self._head.preparation, theta[0] if is_row else theta)
 
-    def _sides_for(self, side_info):
-        """Return Phi of new tasks, and whether `side_info` was the row of one."""
-        *read, is_row = self._read_sides(side_info)
-        return self._sides_of(*read), is_row
-
-    def _read_sides(self, side_info):
-        """Return ids, side rows and conditioning points, and whether `side_info` was one row."""
-        if side_info is None or not _is_table(side_info, self._map.columns_):
-            return *self._read_one(side_info), True
-        table, points = self._read_side(side_info, self._map, None)
-        return table.ids if points is None else points.ids, table, points, False
-
     def coef_frame(self, wide: bool = False):
         """Return the coefficients of the kept tasks as a table, in the user's units.
 
@@ -296,12 +284,3 @@ class Serving(Lookup):
         """Return what a reader of the model wants to know: engine, sizes, columns, settings."""
         self._ready()
         return storage.card(self)
-
-
-def _is_table(side_info, columns) -> bool:
-    """Tell a table of several tasks from the row of one: a dict of the columns is a row."""
-    if isinstance(side_info, (TaskSet, TaskTable)):
-        return True
-    if isinstance(side_info, dict):
-        return columns is not None and set(map(str, side_info)) != set(columns)
-    return hasattr(side_info, "columns") or hasattr(side_info, "column_names")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats as distributions
+from sklearn.utils.validation import check_is_fitted
 
 from condmeta.errors import DataError
 from condmeta.evaluation.calibrate import Calibrated
@@ -76,8 +77,7 @@ class CheckReport:
         """The findings in one line."""
         than = f"{abs(100 * self.excess):.0f} % {'above' if self.excess > 0 else 'below'}"
         parts = [f"errors of {_count(self.n_tasks, 'task')} are {than} expectation ({self.ground})"]
-        alone = _count(self.n_update, "task")
-        parts.append(f"{alone} beyond it by itself, {100 * self.drifting:.0f} % drifting")
+        parts.append(f"tasks to update: {self.n_update}, drifting: {100 * self.drifting:.0f} %")
         if self.n_outside:
             parts.append(f"side information of {self.n_outside} outside what was seen")
         if self.n_changed:
@@ -109,8 +109,8 @@ def check(
     - of all tasks is "refit" if at least 10 % of them drift, by a binomial test of the number with
       p < 0.05; or if the error of those not named is at least 10 % above what was expected, by a
       test of their sum; or if at least 10 % have side information that has changed, or is outside
-      what was seen, more of them than chance allows; else "update" if there is a task
-      to update; else "keep".
+      what was seen, more of them than chance allows; else "update" if there is a task to update;
+      else "keep".
 
     If nothing has changed, "keep" is the verdict with probability 1 - `false_alarm` or more, as far
     as the expected errors are right: see Notes.
@@ -148,39 +148,35 @@ def check(
     'refit'
     """
     learner = model.model if isinstance(model, Calibrated) else model
-    _refuse(learner, false_alarm)
-    if hasattr(learner, "_ready"):
-        learner._ready()
-    reader = learner if hasattr(learner, "_head") else next(iter(learner._learners.values()))
+    reader = _reader(learner, false_alarm)
     tasks, points = _read(reader, X, y, task, side_info)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Side columns hold levels not seen in fit")
-        judged = judge(model, tasks)
+        judged = judge(model, tasks, points)
         known = learner.n_points(tasks)[tasks.offsets[:-1]]
     outside, changed = _side(reader, tasks) if points is None else ({}, {})
     alarm = false_alarm / 4  # tests of the tasks, of all their errors, and two of their number
     drifts = _beyond(judged.p, alarm)
-    odd = np.array([t in outside or t in changed for t in range(len(tasks))], dtype=bool)
-    verdicts = np.where(drifts, np.where(odd, "refit", "update"), "keep")
-    count = int((judged.p < LEVEL).sum())
-    drifting = max((count / len(tasks) - LEVEL) / (1 - LEVEL), 0.0)
     z = distributions.norm.isf(np.clip(judged.p, 1e-300, 1 - 1e-16))
-    chance_outside = _by_chance(len(outside), int((known == 0).sum()), _rate_outside(reader))
-    many = (
-        drifting >= MANY and _by_chance(count, len(tasks), LEVEL) < alarm,
+    count, T = int((judged.p < LEVEL).sum()), len(tasks)
+    drifting = max((count / T - LEVEL) / (1 - LEVEL), 0.0)
+    by_chance = _by_chance(len(outside), int((known == 0).sum()), _rate_outside(reader))
+    reasons_to_refit = (
+        drifting >= MANY and _by_chance(count, T, LEVEL) < alarm,
         _all_worse(judged, z, tasks.sizes * ~drifts, alarm),
-        len(outside) >= MANY * len(tasks) and chance_outside < alarm,
-        len(changed) >= MANY * len(tasks),
+        len(outside) >= MANY * T and by_chance < alarm,
+        len(changed) >= MANY * T,
     )
+    told = changed | outside
+    side = np.array([told.get(t, "") for t in range(T)], dtype=object)
+    verdicts = np.where(drifts, np.where(side != "", "refit", "update"), "keep").astype(object)
     columns = id_columns(tasks.ids.tolist(), reader._task_name)
     columns |= {"n": tasks.sizes, "known": known, **judged.errors, "expected": judged.expected}
-    told = [(changed | outside).get(t, "") for t in range(len(tasks))]
-    columns |= {"z": z, "side": np.array(told, dtype=object), "verdict": verdicts.astype(object)}
     return CheckReport(
-        make_frame(columns, reader._backend),
-        "refit" if any(many) else "update" if drifts.any() else "keep",
-        judged.ground, drifting, judged.excess(tasks.sizes), len(tasks), int(drifts.sum()),
-        len(outside), len(changed), false_alarm,
+        make_frame(columns | {"z": z, "side": side, "verdict": verdicts}, reader._backend),
+        "refit" if any(reasons_to_refit) else "update" if drifts.any() else "keep",
+        judged.ground, drifting, judged.excess(tasks.sizes), T, int(drifts.sum()), len(outside),
+        len(changed), false_alarm,
     )  # fmt: skip
 
 
@@ -192,7 +188,8 @@ def _all_worse(judged: Judged, z: np.ndarray, n: np.ndarray, alarm: float) -> bo
     return distributions.norm.sf(z[n > 0].sum() / np.sqrt(T + T**2 * judged.shared)) < alarm
 
 
-def _refuse(learner: Any, false_alarm: Any) -> None:
+def _reader(learner: Any, false_alarm: Any) -> Any:
+    """Return the learner that reads rows and side information, or say what is wrong."""
     if not hasattr(learner, "n_points"):
         raise DataError(
             f"check takes a fitted learner, as ConditionalRidge. Got a {type(learner).__name__}."
@@ -202,10 +199,16 @@ def _refuse(learner: Any, false_alarm: Any) -> None:
             "The 'false_alarm' parameter must be a float in (0, 1), as 0.05. Got "
             f"{false_alarm!r} instead."
         )
+    check_is_fitted(learner)
+    reader = next(iter(learner._learners.values())) if hasattr(learner, "_learners") else learner
+    reader._ready()
+    return reader
 
 
 def _read(reader: Any, X, y, task, side_info) -> tuple[TaskSet, TaskSet | None]:
     """Return the tasks that have rows, in their own order, and conditioning points."""
+    if reader._is_nameless(X, task) and (reader._store is None or len(reader._store.ids) != 1):
+        raise reader._which_task()
     reader = copy.copy(reader)
     reader._head = reader._head._replace(base=None)  # labels as they are: predict adds the base
     tasks, points = reader._read(X, y, task, side_info, reset=False)

@@ -53,17 +53,21 @@ class Judged(NamedTuple):
         return float((found / max(told, 1e-300)) ** (1 / power) - 1)
 
 
-def judge(model: Any, tasks: TaskSet) -> Judged:
-    """Judge the errors of a model on tasks, all of which have points, in their order."""
+def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
+    """Judge the errors of a model on tasks, all of which have rows, in their order.
+
+    `points` condition new tasks, where the map reads points.
+    """
+    given = {} if points is None else {"side_info": points}
     learner = model.model if isinstance(model, Calibrated) else model
     if is_classifier(learner):
-        return _judge_classes(learner, tasks)
-    residual = tasks.y - learner.predict(tasks)
+        return _judge_classes(learner, tasks, given)
+    residual = tasks.y - learner.predict(tasks, **given)
     square = _mean(residual**2, tasks)
     errors = {"mae": _mean(np.abs(residual), tasks), "rmse": np.sqrt(square)}
     if isinstance(model, Calibrated):
         shared = 1 / max(model.n_tasks_calibrated_.values())
-        return Judged(errors, "rmse", *_by_held_out(model, tasks), "held-out tasks", shared)
+        return Judged(errors, "rmse", *_by_held_out(model, tasks, given), "held-out tasks", shared)
     if hasattr(learner, "_behind"):
         theta, before = learner._behind(tasks.ids)
         if before is not None:
@@ -93,9 +97,9 @@ def _room(learner: Any, before: SquaredState) -> np.ndarray:
     return 1 + 1.5 * np.sqrt(2 / nu) + min(k / T, 1.0) * np.where(before.count == 0, 2.0, 1.0)
 
 
-def _by_held_out(model: Calibrated, tasks: TaskSet) -> tuple[np.ndarray, np.ndarray]:
+def _by_held_out(model: Calibrated, tasks: TaskSet, given: dict) -> tuple[np.ndarray, np.ndarray]:
     """Return what is expected, and p."""
-    predicted, scale = predict_scaled(model.model, model._with_std, tasks)
+    predicted, scale = predict_scaled(model.model, model._with_std, tasks, **given)
     behind = model.model.n_points(tasks)[tasks.offsets[:-1]]
     mean, variance = model._calibration.of_tasks(behind)
     shift, noise = log_root_mean_square(tasks.sizes)
@@ -121,40 +125,50 @@ def _tail_by_spread(off: np.ndarray, noise: np.ndarray) -> np.ndarray:
     return TAIL.sf(off / np.sqrt(np.maximum(variance, 1e-24)))
 
 
-def _judge_classes(learner: Any, tasks: TaskSet) -> Judged:
+def _judge_classes(learner: Any, tasks: TaskSet, given: dict) -> Judged:
     labels = tasks.with_target(learner.classes_[(tasks.y > 0).astype(int)])
     if not hasattr(learner, "predict_proba"):
-        wrong = _mean((learner.predict(labels) != labels.y).astype(float), tasks)
+        wrong = _mean((learner.predict(labels, **given) != labels.y).astype(float), tasks)
         middle = np.median(wrong)
         noise = middle * (1 - middle) / tasks.sizes
         judged = np.full(len(tasks), middle), _tail_by_spread(wrong - middle, noise)
         return Judged({"error_rate": wrong}, "error_rate", *judged, "the other tasks", np.inf)
-    positive = np.clip(learner.predict_proba(labels)[:, 1], 1e-12, 1 - 1e-12)
+    positive = np.clip(learner.predict_proba(labels, **given)[:, 1], 1e-12, 1 - 1e-12)
     losses = -np.log(np.where(tasks.y > 0, positive, 1 - positive))
     loss = _mean(losses, tasks)
-    covariance = None
+    drawn, ground = None, "the probabilities"
     if hasattr(learner, "_covariances"):
-        covariance = learner._covariances(tasks.ids).covariance
-    p, expected = _by_drawing(learner, tasks, positive, loss, covariance)
-    ground = "the probabilities" if covariance is None else "the model"
+        drawn, ground = _score_drawer(learner, tasks, given), "the model"
+    p, expected = _by_drawing(tasks, positive, loss, drawn)
     return Judged({"log_loss": loss}, "log_loss", expected, p, ground)
 
 
-def _by_drawing(learner, tasks: TaskSet, positive, loss, covariance):
+def _score_drawer(learner: Any, tasks: TaskSet, given: dict):
+    """Return what draws the scores (n, DRAWS) of the rows of task t, weights being uncertain."""
+    covariance = learner._covariances(tasks.ids).covariance
+    rows, scores = (
+        learner._head.preparation.rows(tasks.X),
+        learner.decision_function(tasks, **given),
+    )
+
+    def draw(t: int, at: slice, rng) -> np.ndarray:
+        noise = rng.standard_normal((rows.shape[1], DRAWS))
+        return scores[at, None] + rows[at] @ (lower_root(covariance[t]) @ noise)
+
+    return draw
+
+
+def _by_drawing(tasks: TaskSet, positive, loss, draw_scores):
     """Return p and the mean of the log loss of labels that the model draws for each task."""
     rng = np.random.default_rng(0)
-    rows, scores = learner._head.preparation.rows(tasks.X), learner.decision_function(tasks)
     p, expected = np.empty(len(tasks)), np.empty(len(tasks))
     for t in range(len(tasks)):
         at = slice(tasks.offsets[t], tasks.offsets[t + 1])
-        chance = positive[at, None]
-        drawn = chance
-        if covariance is not None:
-            noise = rng.standard_normal((rows.shape[1], DRAWS))
-            moved = scores[at, None] + rows[at] @ (lower_root(covariance[t]) @ noise)
-            drawn = np.exp(-np.logaddexp(0.0, -moved))
-        ones = rng.random((len(chance), DRAWS)) < drawn
-        losses = -np.log(np.where(ones, chance, 1 - chance)).mean(axis=0)
+        told = chance = positive[at, None]
+        if draw_scores is not None:
+            chance = np.exp(-np.logaddexp(0.0, -draw_scores(t, at, rng)))
+        ones = rng.random((len(told), DRAWS)) < chance
+        losses = -np.log(np.where(ones, told, 1 - told)).mean(axis=0)
         expected[t] = losses.mean()
         p[t] = _tail(losses, loss[t])
     return p, expected

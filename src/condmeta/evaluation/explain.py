@@ -215,7 +215,7 @@ def explain(model: Any, side_info: Any = None, *, n_nearest: int = 3) -> Explana
         contributions,
         _values(sides, columns),
         near,
-        oddities(learner, sides, around),
+        oddities(learner, sides, around, near),
         learner._task_name,
         learner._backend,
     )

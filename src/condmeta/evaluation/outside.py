@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condmeta.evaluation.nearest import Neighbourhood
+from condmeta.evaluation.nearest import Nearest, Neighbourhood
 from condmeta.tasks import TaskTable
 from condmeta.tasks.seen import Odd
 
@@ -32,12 +32,14 @@ def sides_of(learner: Any, ids, table, points=None) -> Sides:
         return Sides(ids, table, learner._sides_of(ids, table, points))
 
 
-def oddities(learner: Any, sides: Sides, around: Neighbourhood | None) -> list[Odd]:
+def oddities(
+    learner: Any, sides: Sides, around: Neighbourhood | None, near: Nearest | None = None
+) -> list[Odd]:
     """Return what is odd about the side information of tasks; `row` is the place among them.
 
     A value outside its column's training range, a level or a gap that training did not have; or,
     where each value is usual, a task farther from all known tasks than any of these from its
-    nearest one.
+    nearest one. `near` spares looking the nearest ones up again.
     """
     seen, found = getattr(learner._map, "seen_", None), []
     if seen is not None and sides.table is not None:
@@ -48,7 +50,7 @@ def oddities(learner: Any, sides: Sides, around: Neighbourhood | None) -> list[O
         ]
     told = {odd.row for odd in found}
     if around is not None and len(sides.ids):
-        distance = around.nearest(sides.Phi).distance[:, 0]
+        distance = (near or around.nearest(sides.Phi)).distance[:, 0]
         for t in np.flatnonzero(distance > around.farthest * (1 + 1e-9)):
             if int(t) not in told:
                 reason = (

@@ -94,7 +94,7 @@ class ShotCurveDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> ShotCurveDisplay:
-        """Make the display of the candidates that a fitted `AutoRegressor` compared."""
+        """Make the display of what a fitted `AutoRegressor` or `AutoClassifier` compared."""
         if not hasattr(estimator, "errors_") or not hasattr(estimator, "shots_"):
             raise DataError(
                 "A shot curve is made from a fitted AutoRegressor, which has compared learners on "
@@ -106,7 +106,7 @@ class ShotCurveDisplay:
             name: ShotCurve(shots, errors[:, c], unknown)
             for c, name in enumerate(estimator.candidates_)
         }
-        return cls(curves, f"mean {estimator.criterion} error")
+        return cls(curves, f"mean {estimator._criterion().title}")
 
     def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
         """Draw on `ax`, or on a new figure; return self."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.estimators.linear_map import LinearMap
-from condmeta.estimators.tables import coefficient_names, map_effects
+from condmeta.estimators.tables import coefficient_names
 from condmeta.estimators.task_model import user_vector
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.plots.canvas import legend_above, new_figure, prepare, set_title, shorten
@@ -173,7 +173,7 @@ def _strongest(learner: Any) -> str | None:
     columns = side_columns_of(learner)
     if not columns or not isinstance(learner, LinearMap):
         return columns[0] if columns else None
-    effects = map_effects(learner)
-    spread = np.abs(effects) * learner._store.Phi.std(axis=0)[:, None]
-    weight = (spread / np.maximum(spread.max(axis=0), 1e-300)).sum(axis=1)
-    return raw_columns(learner._map)[int(weight.argmax())]
+    sources = np.array(raw_columns(learner._map))
+    parts = [learner._store.Phi[:, sources == name] @ learner.M_.T[sources == name]
+             for name in columns]  # fmt: skip
+    return columns[int(np.argmax([part.var(axis=0).sum() for part in parts]))]

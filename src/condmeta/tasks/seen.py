@@ -52,7 +52,7 @@ class SeenColumns:
                 if there.any():
                     ranges[name] = float(column[there].min()), float(column[there].max())
             else:
-                levels[name] = tuple(sorted(set(map(level_name, column[there].tolist()))))
+                levels[name] = tuple(sorted(map(level_name, set(column[there].tolist()))))
         return cls(ranges, levels, tuple(gaps))
 
     def join(self, other: SeenColumns) -> SeenColumns:

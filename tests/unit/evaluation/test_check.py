@@ -8,12 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats as distributions
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.evaluation.check import _beyond
 from condmeta.evaluation.conformal import Calibration, Scores
+from condmeta.feature_maps import MeanInputOutput
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.surprise import log_root_mean_square, surprise
@@ -247,6 +249,7 @@ def classes(seed=0, T=60, n=30):
         (cm.ConditionalLogistic(metric="diagonal", kappa=1.0), "the model", "log_loss"),
         (cm.ConditionalSGDClassifier(loss="logistic", lam=0.1), "the probabilities", "log_loss"),
         (cm.ConditionalSGDClassifier(), "the other tasks", "error_rate"),
+        (cm.AutoClassifier(shots=(0, 5)), "the probabilities", "log_loss"),
     ],
 )
 def test_classes(learner, ground, error):
@@ -305,7 +308,7 @@ def test_sentence_and_errors(fitted):
     model, after = fitted
     report = cm.check(model, shifted(after, [3]))
     assert str(report).startswith("update: errors of 60 tasks are ")
-    assert " expectation (the model); 1 task beyond it by itself, " in str(report)
+    assert " expectation (the model); tasks to update: 1, drifting: " in str(report)
     with pytest.raises(DataError, match=r"'false_alarm' parameter must be a float in \(0, 1\)"):
         cm.check(model, after, false_alarm=5)
     with pytest.raises(
@@ -314,3 +317,45 @@ def test_sentence_and_errors(fitted):
         cm.check(LinearRegression(), after)
     with pytest.raises(DataError, match="no rows to check the model by"):
         cm.check(model, after[:0])
+
+
+def test_rows_without_ids_are_those_of_a_model_of_one_task(fitted):
+    model, after = fitted
+    with pytest.raises(DataError, match="The model knows 60 tasks: say which one each row"):
+        cm.check(model, after.X, after.y)
+    alone = cm.ConditionalRidge(None, **FIXED).fit(after.X[:20], after.y[:20])
+    assert cm.check(alone, after.X[20:30], after.y[20:30]).frame["known"].tolist() == [20]
+    with pytest.raises(NotFittedError):
+        cm.check(cm.ConditionalRidge(), after)
+    with pytest.raises(NotFittedError):
+        cm.check(cm.AutoRegressor(), after)
+
+
+def test_points_that_condition_new_tasks():
+    tasks = draw(T=40)
+    model = cm.ConditionalRidge(MeanInputOutput(), **FIXED).fit(tasks)
+    fresh = draw(5, T=20, first=1000)
+    given, rows = fresh.split_points(10, "first")
+    frame = cm.check(model, rows.X, rows.y, task=np.repeat(rows.ids, 8), side_info=given).frame
+    residual = rows.y - model.predict(rows.X, task=np.repeat(rows.ids, 8), side_info=given)
+    np.testing.assert_allclose(frame["mae"], np.abs(residual).reshape(20, 8).mean(axis=1))
+
+
+def test_weights_of_rows_count_in_what_is_expected():
+    """A row of weight 1/2 twice is a row: whichever, the same errors are expected."""
+    before, after = draw(T=30).split_points(10, "first")
+    options = {"metric": "diagonal", "noise": "per_task", "kappa": 1.0}
+    ids = np.repeat(before.ids, before.sizes)
+    plain = cm.ConditionalRidge(**options).fit(before)
+    halves = cm.ConditionalRidge(**options).fit(
+        np.repeat(before.X, 2, axis=0), np.repeat(before.y, 2), task=np.repeat(ids, 2),
+        side_info=before.side, sample_weight=np.full(2 * len(ids), 0.5),
+    )  # fmt: skip
+    one, two = (cm.check(model, after).frame["expected"] for model in (plain, halves))
+    np.testing.assert_allclose(two, one, rtol=1e-3)
+    third = cm.ConditionalRidge(**options).fit(
+        before.X, before.y, task=ids, side_info=before.side, sample_weight=np.full(len(ids), 0.33)
+    )
+    count = third._store.state.count
+    assert count[0] == pytest.approx(3.3)
+    np.testing.assert_array_equal(third._behind(third._store.ids)[1].count, count)
