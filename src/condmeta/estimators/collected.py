@@ -58,7 +58,7 @@ class Collected(NamedTuple):
         `features(tasks, points)` gives Phi of the tasks at some positions from these points of
         theirs, for a map that reads the points themselves.
         """
-        keys = np.array([task_key(task) for task in ids.tolist()], dtype=np.uint64)
+        keys = task_keys(ids)
         order = np.argsort(keys, kind="stable")
         sample = order[points.sizes[order] > 0][:SAMPLE]
         first, second = (half_of(points, sample, half) for half in (True, False))
@@ -124,10 +124,13 @@ class Collected(NamedTuple):
         return np.arange(len(self.sample)) % FOLDS
 
 
-def task_key(task) -> int:
-    """Return a number that an id has in every process."""
-    text = f"{type(task).__name__}:{task!r}"
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+def task_keys(ids) -> np.ndarray:
+    """Return numbers (T,) that the ids have in every process."""
+    hashes = (
+        blake2b(f"{type(task).__name__}:{task!r}".encode(), digest_size=8).digest()
+        for task in ids.tolist()
+    )
+    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
 
 
 def half_of(points: WeightedPoints, tasks, half: bool, before=None) -> WeightedPoints:

@@ -85,7 +85,7 @@ class Collecting(Weighted, TaskLearner):
 
     def _overall(self, order) -> Preparation:
         """Return the scales of all rows, whatever the first call froze."""
-        mean, spread = self._state.whole.take(order).overall()
+        mean, spread = self._state.whole.overall(order)
         d = len(self._head.preparation.x_mean)
         x_mean, x_scale = np.zeros(d), np.ones(d)
         if self.scale == "standard":

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from condmeta.errors import ConvergenceWarning
 from condmeta.estimators.base import Prepared, TaskLearner
-from condmeta.estimators.collected import task_key
+from condmeta.estimators.collected import task_keys
 from condmeta.estimators.parameters import POSITIVE, POSITIVE_OR_INF, jobs_of, or_auto
 from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import RealTarget
@@ -159,8 +159,7 @@ class ConditionalERMRegressor(RealTarget, Weighted, TaskLearner):
         """Choose lam and kappa on a sample of the tasks that depends on their ids alone."""
         loss = self._inner.loss
         own = self._map.reads_points and given is None and self.conditioning == "shared"
-        order = np.argsort([task_key(task) for task in data.ids.tolist()], kind="stable")
-        sample = order[:SAMPLE]
+        sample = np.argsort(task_keys(data.ids), kind="stable")[:SAMPLE]
         points, Z = rows.take(sample), rotation.apply(data.Phi[sample])
         views = []
         for support, query in fifths(points):

@@ -6,7 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from condmeta.estimators.base import Prepared, TaskLearner
-from condmeta.estimators.collected import half_of, task_key
+from condmeta.estimators.collected import half_of, task_keys
 from condmeta.estimators.parameters import NON_NEGATIVE, jobs_of, one_of, or_auto
 from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import TwoClasses
@@ -148,8 +148,7 @@ class ConditionalLogistic(TwoClasses, Weighted, TaskLearner):
 
     def _choose(self, tasks: TaskSet, points, data: Prepared, rotation: Rotation) -> Choice:
         """Choose on tasks that do not depend on the order in which they came."""
-        keys = np.array([task_key(task) for task in data.ids.tolist()], dtype=np.uint64)
-        sample = np.argsort(keys, kind="stable")[:SAMPLE]
+        sample = np.argsort(task_keys(data.ids), kind="stable")[:SAMPLE]
         support, query = (half_of(data.points, sample, half) for half in (True, False))
         Z = rotation.apply(data.Phi[sample])
         shown = Z

@@ -16,6 +16,7 @@ from condmeta.errors import DataError
 from condmeta.tasks.weights import weighted_median
 
 SCALES = ("none", "standard", "rows")
+BLOCK = 1 << 17  # numbers in a temporary
 
 
 class Preparation:
@@ -66,8 +67,7 @@ class Preparation:
         x_mean, x_scale = np.zeros(d), np.ones(d)
         if scale == "standard":
             mean, spread = _moments(X, weight)
-            # The spread of a constant column is rounding noise of its size, not exactly zero.
-            varies = spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
+            varies = _varies(X, mean, spread)
             x_scale[varies] = spread[varies]
             if fit_intercept:
                 x_mean[varies] = mean[varies]
@@ -174,10 +174,25 @@ class Preparation:
 
 def _moments(X, weight) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation (d,) of rows that count weight (N,) times."""
-    if weight is None:
-        return X.mean(axis=0), X.std(axis=0)
-    mean = np.average(X, axis=0, weights=weight)
-    return mean, np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    if weight is not None:
+        mean = np.average(X, axis=0, weights=weight)
+        return mean, np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    n, rows = len(X), max(BLOCK // max(X.shape[1], 1), 1)
+    blocks = [X[lo : lo + rows] for lo in range(0, n, rows)]
+    mean = sum(block.sum(axis=0) for block in blocks) / n
+    return mean, np.sqrt(sum(((block - mean) ** 2).sum(axis=0) for block in blocks) / n)
+
+
+def _varies(X, mean, spread) -> np.ndarray:
+    """Tell which columns are not constant.
+
+    The spread of a constant column is rounding noise of its size, not exactly zero. No number of a
+    column is further from its mean than sqrt(N) spreads, so that only flat ones are looked at.
+    """
+    varies = spread > 2e-12 * np.abs(mean)
+    for column in np.flatnonzero(~varies):
+        varies[column] = spread[column] > 1e-12 * np.abs(X[:, column]).max(initial=0.0)
+    return varies
 
 
 def _middle(y, centre, weight) -> float:

@@ -225,7 +225,7 @@ class ConditionalRidge(RealTarget, Collecting):
         """Choose on the sample, then fit to all tasks."""
         state, jobs = self._state, jobs_of(self)
         m = len(state.sample)  # the first tasks of `order`
-        whole, Z = _in(overall, state.whole.take(order)), rotation.apply(Phi[order])
+        whole, Z = _in(overall, state.whole, order), rotation.apply(Phi[order])
         halves = Halves(
             whole.take(slice(m)), _in(overall, state.support), _in(overall, state.query)
         )
@@ -285,7 +285,7 @@ class ConditionalRidge(RealTarget, Collecting):
         return predicted, call.restore(self._head.spread(call.X, codes, *self._behind(ids)))
 
 
-def _in(preparation: Preparation, part: Scatter) -> SquaredState:
-    """Return the statistics of prepared rows."""
+def _in(preparation: Preparation, part: Scatter, at=None) -> SquaredState:
+    """Return the statistics of prepared rows, of the tasks at positions `at`."""
     mean = np.append(preparation.x_mean, preparation.y_offset)
-    return part.statistics(mean, preparation.x_scale, preparation.fit_intercept)
+    return part.statistics(mean, preparation.x_scale, preparation.fit_intercept, at)

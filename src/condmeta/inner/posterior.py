@@ -26,16 +26,17 @@ BLOCK = 1 << 21  # numbers in the largest temporary of the NumPy engine
 
 @twin
 def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs):
-    """Return what points say of T tasks: g (T, d), Q (d, d), rss (T,), loglik (T,).
+    """Return what points say of T tasks: g (T, d), R (d, d), rss (T,), loglik (T,).
 
     gram, moment, square, count: see `SquaredState`; theta (T, d); factor L (d, d), lower
     triangular; s2 (T,). g = X^T (y - X m) / s2 is the gradient of loglik by theta, so that
     m = theta + H g; loglik is the log density of y, rss the expected ||y - X w||^2 given y.
-    Q is the lower triangle of sum_t S_t L A_t^-1 / s2_t, or its diagonal if L is diagonal. Tasks
-    are independent: the compiled twin runs chunks of them on `n_jobs` threads.
+    R is the lower triangle of sum_t (I - A_t^-1), or its diagonal if L is diagonal; for an L that
+    can be inverted S_t L A_t^-1 / s2_t = L^-T (I - A_t^-1). Tasks are independent: the compiled
+    twin runs chunks of them on `n_jobs` threads.
     """
     T, d = theta.shape
-    g, Q = np.empty((T, d)), np.zeros((d, d))
+    g, R = np.empty((T, d)), np.zeros((d, d))
     rss, loglik = np.empty(T), np.empty(T)
     diagonal = np.array_equal(factor, np.diag(np.diag(factor)))
     for lo in range(0, T, max(BLOCK // (d * d), 1)):
@@ -53,16 +54,12 @@ def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs):
         residual = np.maximum(residual, 0.0)  # ||y - X theta||^2
         after = residual + np.einsum("ti,ti->t", move, moved - 2 * e)
         g[part] = (e - moved) / noise[:, None]
-        if diagonal:
-            by_row = np.einsum("tij,tij->tj", S * np.diag(factor)[:, None], inverse)
-            Q += np.diag((by_row / noise[:, None]).sum(axis=0))
-        else:
-            Q += np.tril(((S @ factor) @ inverse / noise[:, None, None]).sum(axis=0))
+        R += np.tril(len(S) * np.eye(d) - inverse.sum(axis=0))
         # tr(S P) = s2 tr(I - A^-1)
         rss[part] = np.maximum(after, 0.0) + noise * (d - np.einsum("tii->t", inverse))
         surprise = (residual - np.einsum("ti,ti->t", e, move)) / noise
         loglik[part] = -0.5 * (count[part] * np.log(2 * np.pi * noise) + logdet + surprise)
-    return g, Q, rss, loglik
+    return g, np.diag(np.diag(R)) if diagonal else R, rss, loglik
 
 
 def precision(S, factor, s2) -> np.ndarray:

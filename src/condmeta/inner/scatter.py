@@ -67,32 +67,39 @@ class Scatter(NamedTuple):
             count, self.mean + share[:, None] * gap, self.scatter + other.scatter + spread
         )
 
-    def overall(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and standard deviation (d+1,) of all points of all tasks."""
-        n = self.count.sum() or 1
-        mean = self.count @ self.mean / n
-        between = self.count @ (self.mean - mean) ** 2
-        return mean, np.sqrt((np.einsum("tii->i", self.scatter) + between) / n)
+    def overall(self, at=slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and standard deviation (d+1,) of all points of the tasks at `at`."""
+        count, means = self.count[at], self.mean[at]
+        n = count.sum() or 1
+        mean = count @ means / n
+        between = count @ (means - mean) ** 2
+        within = np.einsum("tii->ti", self.scatter)[at].sum(axis=0)
+        return mean, np.sqrt((within + between) / n)
 
-    def statistics(self, mean, scale, intercept: bool) -> SquaredState:
-        """Return the statistics of rows (x - mean) / scale and labels y - mean.
+    def statistics(self, mean, scale, intercept: bool, at=None) -> SquaredState:
+        """Return the statistics of rows (x - mean) / scale and labels y - mean, of tasks at `at`.
 
         mean (d+1,), of x and y; scale (d,). The rows end with a one if there is an intercept.
         """
-        (T, p), d = self.mean.shape, self.mean.shape[1] - 1
-        gram, moment = np.empty((T, d + intercept, d + intercept)), np.empty((T, d + intercept))
-        square, by = np.empty(T), np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
-        for at in _blocks(np.arange(T), p * p):
-            n, center = self.count[at][:, None], self.mean[at] - mean
+        at = np.arange(len(self.mean)) if at is None else at
+        T, p = len(at), self.mean.shape[1]
+        last = p - 1  # where y stands, and then the intercept
+        by = 1 / np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
+        gram, moment, square = np.empty((T, p, p)), np.empty((T, p)), np.empty(T)
+        for here in _blocks(np.arange(T), p * p):
+            part, tasks = slice(here[0], here[-1] + 1), at[here]
+            n, center, whole = self.count[tasks][:, None], self.mean[tasks] - mean, gram[part]
             center[:, :-1] /= scale
-            whole = self.scatter[at] / by
+            np.take(self.scatter, tasks, axis=0, out=whole, mode="clip")
+            whole *= by
             whole += (n * center)[:, :, None] * center[:, None, :]
-            gram[at, :d, :d], moment[at, :d] = whole[:, :-1, :-1], whole[:, :-1, -1]
-            square[at] = whole[:, -1, -1]
-            if intercept:
-                gram[at, :d, d] = gram[at, d, :d] = n * center[:, :-1]
-                gram[at, d, d], moment[at, d] = n[:, 0], n[:, 0] * center[:, -1]
-        return SquaredState(gram, moment, square, self.count)
+            moment[part], square[part] = whole[:, last], whole[:, last, last]
+            # The column of y makes room for that of ones.
+            whole[:, last, :-1] = whole[:, :-1, last] = n * center[:, :-1]
+            whole[:, last, last], moment[part, last] = n[:, 0], n[:, 0] * center[:, -1]
+        if not intercept:
+            gram, moment = np.ascontiguousarray(gram[:, :-1, :-1]), moment[:, :-1].copy()
+        return SquaredState(gram, moment, square, self.count[at])
 
 
 def _blocks(tasks: np.ndarray, size: int):

@@ -12,7 +12,7 @@ One evaluation reads each task's statistics X^T X, X^T y, y^T y and n, whatever 
 H = L L^T, what `condmeta.inner.posterior` says of every task gives J and its gradient:
 
     dJ/dW = sum_t g_t phi_t^T - kappa H^-1 M,   dJ/dlog s2 = (sum_t rss_t / s2 - sum_t n_t) / 2,
-    dJ/dL = sum_t g_t g_t^T L - Q + kappa H^-1 M M^T L^-T, lower triangle.
+    dJ/dL = sum_t g_t g_t^T L - L^-T R + kappa H^-1 M M^T L^-T, lower triangle.
 
 Quasi-Newton steps follow, in coordinates in which a complete observation of all w_t would have
 the identity as its information. In L, unlike in the logarithm of H, a variance of zero is no
@@ -184,12 +184,14 @@ class Model(PriorModel):
     def likelihood(self, prior: Prior) -> tuple[float, np.ndarray, np.ndarray, float]:
         """Return it by the statistics of the tasks."""
         W, L, s2 = prior
-        g, Q, rss, loglik = posterior_pass(
+        g, R, rss, loglik = posterior_pass(
             *self.stats[:3], self.count, self.Phi1 @ W, L, np.full(len(self.count), s2),
             self.n_jobs,
         )  # fmt: skip
         by_log_s2 = float(rss.sum() / s2 - self.count.sum()) / 2
-        return float(loglik.sum()), g, g.T @ (g @ L) - Q, by_log_s2
+        R = R + np.tril(R, -1).T
+        by_L = g.T @ (g @ L) - dtrtri(L, lower=1)[0].T @ R
+        return float(loglik.sum()), g, by_L, by_log_s2
 
     def quietest(self) -> float:
         """Return the least s2: labels that can be fitted exactly would have none."""

@@ -87,10 +87,10 @@ nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta,
                              theta.data(), factor.data(), s2.data(),     int64_t(d)};
     const PosteriorArrays out{g.data(), rss.data(), loglik.data()};
     const int64_t space = kernels().posterior_space(run.d);
-    auto Q = summed(T, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* own) {
+    auto R = summed(T, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* own) {
         kernels().posterior(run, out, begin, end, part, own);
     });
-    return nb::make_tuple(g, Q, rss, loglik);
+    return nb::make_tuple(g, R, rss, loglik);
 }
 
 nb::tuple variational_pass(In2 X, In1 y, InOffsets offsets, In2 theta, In2 factor, In1 weight, In1 push,

@@ -214,8 +214,8 @@ struct Kernels {
     void (*grid_curves)(const Tasks&, const Tasks&, const GridCurves&, int64_t begin, int64_t end, double* space);
     int64_t (*grid_curves_space)(int64_t n_max, int64_t m_max, int64_t d);
     void (*row_scores)(const RowScores&, int64_t begin, int64_t end);
-    // Tasks [begin, end); their part of Q goes to `Q` (d, d).
-    void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* Q,
+    // Tasks [begin, end); their part of R goes to `R` (d, d).
+    void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* R,
                       double* space);
     int64_t (*posterior_space)(int64_t d);
     // Likewise for two classes.

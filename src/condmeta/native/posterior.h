@@ -11,16 +11,14 @@ namespace CONDMETA_ISA {
 INLINE int64_t packed(int64_t i) { return i * (i + 1) / 2; }
 
 struct PosteriorSpace {
-    vec *S, *A, *inverse;                           // packed
-    vec *whole, *dense, *Q;                         // (d, d): S L, A^-1, and the sum of S L A^-1 / s2
+    vec *S, *A, *sum;                               // packed; the sum of A^-1, or of its diagonal alone
+    vec* whole;                                     // (d, d): S L
     vec *theta, *moment, *e, *u, *t, *v, *fitted;  // (d,)
 
     PosteriorSpace(Space& space, int64_t d) {
-        vec **matrices[] = {&S, &A, &inverse}, **vectors[] = {&theta, &moment, &e, &u, &t, &v, &fitted};
+        vec **matrices[] = {&S, &A, &sum}, **vectors[] = {&theta, &moment, &e, &u, &t, &v, &fitted};
         for (vec** matrix : matrices) *matrix = (vec*)space.take(W * packed(d));
         whole = (vec*)space.take(W * d * d);
-        dense = (vec*)space.take(W * d * d);
-        Q = (vec*)space.take(W * d * d);
         for (vec** vector : vectors) *vector = (vec*)space.take(W * d);
     }
 };
@@ -74,64 +72,89 @@ INLINE void precision(const PosteriorSpace& at, const double* L, bool diagonal, 
     for (int64_t i = 0; i < d; ++i) at.A[packed(i) + i] += 1.0;
 }
 
-// A = C C^T in place; returns the logarithm of det A. A is at least I, so no pivot is small.
-INLINE vec cholesky(vec* A, int64_t d) {
+// A to its Cholesky factor C in place, row by row, four entries at a time so that their sums stay in registers; `by`
+// (d,) gets the inverses of the pivots. A is at least I, so that none is small. Returns logdet A.
+INLINE vec cholesky(vec* A, int64_t d, vec* by) {
     vec logdet = {}, product = all(1.0);
-    for (int64_t k = 0; k < d; ++k) {
-        const vec pivot = root_of(A[packed(k) + k]), by = 1.0 / pivot;
-        A[packed(k) + k] = pivot;
-        product *= pivot;
-        if (k % 4 == 3 || k + 1 == d) {  // four pivots a logarithm
+    for (int64_t i = 0; i < d; ++i) {
+        vec *row = A + packed(i), own = row[i];
+        int64_t j = 0;
+        for (; j + 4 <= i; j += 4) {
+            const vec *r0 = A + packed(j), *r1 = A + packed(j + 1), *r2 = A + packed(j + 2), *r3 = A + packed(j + 3);
+            vec s0 = row[j], s1 = row[j + 1], s2 = row[j + 2], s3 = row[j + 3];
+            for (int64_t k = 0; k < j; ++k) {
+                const vec c = row[k];
+                s0 -= c * r0[k];
+                s1 -= c * r1[k];
+                s2 -= c * r2[k];
+                s3 -= c * r3[k];
+            }
+            s0 *= by[j];
+            s1 -= s0 * r1[j];
+            s1 *= by[j + 1];
+            s2 -= s0 * r2[j];
+            s2 -= s1 * r2[j + 1];
+            s2 *= by[j + 2];
+            s3 -= s0 * r3[j];
+            s3 -= s1 * r3[j + 1];
+            s3 -= s2 * r3[j + 2];
+            s3 *= by[j + 3];
+            row[j] = s0, row[j + 1] = s1, row[j + 2] = s2, row[j + 3] = s3;
+            own -= s0 * s0;
+            own -= s1 * s1;
+            own -= s2 * s2;
+            own -= s3 * s3;
+        }
+        for (; j < i; ++j) {
+            const vec* other = A + packed(j);
+            vec s = row[j];
+            for (int64_t k = 0; k < j; ++k) s -= row[k] * other[k];
+            row[j] = s *= by[j];
+            own -= s * s;
+        }
+        row[i] = root_of(own);
+        by[i] = 1.0 / row[i];
+        product *= row[i];
+        if (i % 4 == 3 || i + 1 == d) {  // four pivots a logarithm
             for (int lane = 0; lane < W; ++lane) logdet[lane] += 2.0 * __builtin_log(product[lane]);
             product = all(1.0);
-        }
-        for (int64_t i = k + 1; i < d; ++i) A[packed(i) + k] *= by;
-        for (int64_t i = k + 1; i < d; ++i) {
-            vec* row = A + packed(i);
-            const vec c = row[k];
-            for (int64_t j = k + 1; j <= i; ++j) row[j] -= c * A[packed(j) + k];
         }
     }
     return logdet;
 }
 
-// C to its inverse D in place, D_ij = -D_ii sum_{j<=k<i} C_ik D_kj.
-INLINE void invert_lower(vec* C, vec* sums, int64_t d) {
+// C to its inverse D in place, D_ij = -D_ii sum_{j<=k<i} C_ik D_kj; `by` as above.
+INLINE void invert_lower(vec* C, int64_t d, const vec* by) {
     for (int64_t i = 0; i < d; ++i) {
         vec* row = C + packed(i);
-        for (int64_t j = 0; j < i; ++j) sums[j] = vec{};
-        for (int64_t k = 0; k < i; ++k) {
-            const vec c = row[k], *above = C + packed(k);
-            for (int64_t j = 0; j <= k; ++j) sums[j] += c * above[j];
-        }
-        const vec by = 1.0 / row[i];
-        for (int64_t j = 0; j < i; ++j) row[j] = -by * sums[j];
-        row[i] = by;
-    }
-}
-
-// Q += weight S L A^-1, its lower triangle; of a diagonal L the diagonal alone.
-INLINE void add_to_Q(const PosteriorSpace& at, const double* L, bool diagonal, vec weight, int64_t d) {
-    if (diagonal) {
-        for (int64_t i = 0; i < d; ++i) {  // sum_j S_ij l_j (A^-1)_ij, for both places of a pair
-            vec total = {};
-            for (int64_t j = 0; j < i; ++j) {
-                const vec both = at.S[packed(i) + j] * at.inverse[packed(i) + j];
-                total += both * L[j * d + j];
-                at.Q[j * d + j] += weight * both * L[i * d + i];
+        const vec scale = -by[i];
+        int64_t j = 0;
+        for (; j + 4 <= i; j += 4) {
+            const vec *r0 = C + packed(j) + j, *r1 = C + packed(j + 1) + j, *r2 = C + packed(j + 2) + j,
+                      *r3 = C + packed(j + 3) + j;
+            vec s0 = row[j] * r0[0] + row[j + 1] * r1[0], s1 = row[j + 1] * r1[1];
+            s0 += row[j + 2] * r2[0];
+            s1 += row[j + 2] * r2[1];
+            vec s2 = row[j + 2] * r2[2], s3 = row[j + 3] * r3[3];
+            s0 += row[j + 3] * r3[0];
+            s1 += row[j + 3] * r3[1];
+            s2 += row[j + 3] * r3[2];
+            for (int64_t k = j + 4; k < i; ++k) {
+                const vec c = row[k], *above = C + packed(k) + j;
+                s0 += c * above[0];
+                s1 += c * above[1];
+                s2 += c * above[2];
+                s3 += c * above[3];
             }
-            at.Q[i * d + i] += weight * (total + at.S[packed(i) + i] * at.inverse[packed(i) + i] * L[i * d + i]);
+            row[j] = scale * s0, row[j + 1] = scale * s1, row[j + 2] = scale * s2, row[j + 3] = scale * s3;
         }
-        return;
+        for (; j < i; ++j) {
+            vec s = {};
+            for (int64_t k = j; k < i; ++k) s += row[k] * C[packed(k) + j];
+            row[j] = scale * s;
+        }
+        row[i] = by[i];
     }
-    for (int64_t i = 0; i < d; ++i)
-        for (int64_t j = 0; j <= i; ++j) at.dense[i * d + j] = at.dense[j * d + i] = at.inverse[packed(i) + j];
-    for (int64_t i = 0; i < d; ++i)
-        for (int64_t k = 0; k < d; ++k) {
-            const vec left = weight * at.whole[i * d + k];
-            const vec* row = at.dense + k * d;
-            for (int64_t j = 0; j <= i; ++j) at.Q[i * d + j] += left * row[j];
-        }
 }
 
 // The W tasks from `first` on, of which `live` are real: lanes beyond repeat the last and count for nothing.
@@ -168,26 +191,29 @@ static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& ou
         for (int64_t k = j; k < (diagonal ? j + 1 : d); ++k) at.u[j] += at.e[k] * run.factor[k * d + j];
     }
     precision(at, run.factor, diagonal, s2, d);
-    const vec logdet = cholesky(at.A, d);
-    invert_lower(at.A, at.t, d);
+    const vec logdet = cholesky(at.A, d, at.t);
+    invert_lower(at.A, d, at.t);
     vec trace = {};
-    for (int64_t i = 0; i < d; ++i) at.v[i] = vec{};
-    for (int64_t i = 0; i < packed(d); ++i) at.inverse[i] = vec{};
+    for (int64_t i = 0; i < d; ++i) at.v[i] = at.t[i] = vec{};
     for (int64_t k = 0; k < d; ++k) {  // t = D u, v = D^T t, A^-1 = D^T D
         const vec* row = at.A + packed(k);
         vec t = {};
         for (int64_t j = 0; j <= k; ++j) t += row[j] * at.u[j];
         for (int64_t i = 0; i <= k; ++i) {
             at.v[i] += row[i] * t;
-            vec* inverse = at.inverse + packed(i);
-            for (int64_t j = 0; j <= i; ++j) inverse[j] += row[i] * row[j];
+            at.t[i] += row[i] * row[i];  // the diagonal of A^-1
+        }
+        for (int64_t i = 0; !diagonal && i <= k; ++i) {
+            const vec own = weight * row[i];
+            vec* sum = at.sum + packed(i);
+            for (int64_t j = 0; j < i; ++j) sum[j] += own * row[j];
         }
     }
     for (int64_t i = 0; i < d; ++i) {
-        trace += at.inverse[packed(i) + i];
+        trace += at.t[i];
+        at.sum[packed(i) + i] += weight * at.t[i];
         at.v[i] = at.v[i] / s2;  // z
     }
-    add_to_Q(at, run.factor, diagonal, weight / s2, d);
     for (int64_t i = 0; i < d; ++i) {  // the move L z, in u
         vec move = {};
         for (int64_t j = diagonal ? i : 0; j <= i; ++j) move += at.v[j] * run.factor[i * d + j];
@@ -211,19 +237,21 @@ static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& ou
     }
 }
 
-// Tasks [begin, end); their part of Q goes to `Q` (d, d).
+// Tasks [begin, end); their part of R goes to `R` (d, d).
 static void posterior_range(const PosteriorTasks& run, const PosteriorArrays& out, int64_t begin, int64_t end,
-                            double* Q, double* memory) {
+                            double* R, double* memory) {
     Space space{memory};
     const int64_t d = run.d;
     const PosteriorSpace at(space, d);
     bool diagonal = true;
     for (int64_t i = 0; i < d; ++i)
         for (int64_t j = 0; j < i; ++j) diagonal = diagonal && run.factor[i * d + j] == 0.0;
-    for (int64_t i = 0; i < d * d; ++i) at.Q[i] = vec{};
+    for (int64_t i = 0; i < packed(d); ++i) at.sum[i] = vec{};
     for (int64_t first = begin; first < end; first += W)
         posterior_lanes(run, out, diagonal, first, end - first < W ? end - first : W, at);
-    for (int64_t i = 0; i < d * d; ++i) Q[i] = sum(at.Q[i]);
+    for (int64_t i = 0; i < d; ++i)
+        for (int64_t j = diagonal ? i : 0; j <= i; ++j)
+            R[i * d + j] = (i == j ? double(end - begin) : 0.0) - sum(at.sum[packed(i) + j]);
 }
 
 static int64_t posterior_space(int64_t d) {

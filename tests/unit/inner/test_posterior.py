@@ -36,7 +36,7 @@ def run(function, X, y, offsets, theta, L, s2, n_jobs=1):
 def test_dense_formulas(engine, shape):
     sizes = [4, 1, 0, 9, 2]
     X, y, offsets, theta, L, s2 = draw(sizes, 3, shape=shape)
-    g, Q, rss, loglik = run(posterior_pass, X, y, offsets, theta, L, s2)
+    g, R, rss, loglik = run(posterior_pass, X, y, offsets, theta, L, s2)
     H, total = L @ L.T, np.zeros((3, 3))
     for t, n in enumerate(sizes):
         at = slice(offsets[t], offsets[t + 1])
@@ -51,9 +51,11 @@ def test_dense_formulas(engine, shape):
         density = multivariate_normal.logpdf(y[at], X[at] @ theta[t], cov) if n else 0.0
         np.testing.assert_allclose(loglik[t], density, atol=1e-11)
         S = X[at].T @ X[at]
-        total += S @ L @ np.linalg.inv(np.eye(3) + L.T @ S @ L / s2[t]) / s2[t]
+        pull = np.eye(3) - np.linalg.inv(np.eye(3) + L.T @ S @ L / s2[t])
+        np.testing.assert_allclose(L.T @ S @ L @ (np.eye(3) - pull) / s2[t], pull, atol=1e-12)
+        total += pull
     expected = np.tril(total) if shape == "full" else np.diag(np.diag(total))
-    np.testing.assert_allclose(Q, expected, atol=1e-11)
+    np.testing.assert_allclose(R, expected, atol=1e-11)
 
 
 @native
