@@ -27,6 +27,7 @@ test: setup
 
 docs: setup
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q docs docs/_build/html
+	$(BIN)/python tools/check_site.py docs/_build/html
 	@echo "The site is in docs/_build/html/index.html"
 
 lint: setup

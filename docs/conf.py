@@ -1,5 +1,6 @@
 """The site: `make docs` builds it into docs/_build/html, warnings as errors, no network needed."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -30,6 +31,7 @@ myst_heading_anchors = 3
 
 # Reference: one page for each public name, methods of scikit-learn's own left out.
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the docstrings say the types
 numpydoc_show_class_members = False  # the template lists them
 numpydoc_xref_param_type = False
@@ -76,6 +78,16 @@ def skip_foreign(app, what, name, member, skip, options):
     return True if request or foreign else None
 
 
+def tidy(app, name, source):
+    """Name linked pages by their title, and end code where it ends.
+
+    Read as they are, pages name a linked file, and doctest wants an empty line after an output.
+    """
+    text = re.sub(r"\[([\w-]+\.md)\]\(\1\)", r"[](\1)", source[0])
+    source[0] = text.replace("\n\n```\n", "\n```\n")
+
+
 def setup(app):
-    """Connect the filter of members."""
+    """Connect the hooks."""
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("source-read", tidy)
