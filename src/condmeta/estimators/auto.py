@@ -50,18 +50,20 @@ class Auto(BaseEstimator):
         return f"{self.n_tasks_} tasks are too few to hold any out" if few else ""
 
     @atomic
-    def fit(self, X, y=None, *, task=None, side_info=None):
+    def fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
         """Choose on held-out tasks, then fit what was chosen to all.
 
         Parameters
         ----------
         X, y, task, side_info : as for `ConditionalSGDRegressor.fit`
+        sample_weight : (N,) array, optional
+            How often each row counts, also where it judges: 2 is the row twice, 0 is no row.
 
         Returns
         -------
         self
         """
-        self._learn(X, y, task=task, side_info=side_info)
+        self._learn(X, y, task=task, side_info=side_info, sample_weight=sample_weight)
         return self
 
     def _learn(self, X, y, *, also=None, tell=silent, **whose) -> tuple[dict, list[Trial]]:
@@ -94,11 +96,11 @@ class Auto(BaseEstimator):
         self._used = self.weights_[:, used]
         return learners, trials
 
-    def _read(self, X, y, task, side_info) -> TaskSet:
+    def _read(self, X, y, task, side_info, sample_weight=None) -> TaskSet:
         """Return the tasks, their labels as the candidates see them."""
         reader = self._candidates(False)["unconditional"]
         reader._start()
-        tasks, _ = reader._read(X, y, task, side_info, reset=True)
+        tasks, _ = reader._read(X, y, task, side_info, sample_weight, reset=True)
         for name in ("n_features_in_", "feature_names_in_", "classes_"):
             if hasattr(reader, name):
                 setattr(self, name, getattr(reader, name))
@@ -114,10 +116,12 @@ class Auto(BaseEstimator):
 
     def _choose(self, trials: list[Trial]) -> None:
         criterion, C = self._criterion(), len(self.candidates_)
-        said = [(trial.answers[:, :C], trial.y, trial.task) for trial in trials]
+        said = [(trial.answers[:, :C], trial) for trial in trials]
         self.shots_ = np.array([trial.shot for trial in trials])
-        self.errors_ = np.array([criterion.mean(answers, y) for answers, y, _ in said])
-        self.weights_ = np.array([best_weights(*each, criterion) for each in said])
+        self.errors_ = np.array([criterion.mean(p, trial.y, trial.weight) for p, trial in said])
+        self.weights_ = np.array(
+            [best_weights(p, trial.y, trial.task, criterion, trial.weight) for p, trial in said]
+        )
         self.report_ = _report(self, criterion)
 
     def _blended(self, X, **whose) -> np.ndarray:
@@ -132,8 +136,8 @@ class Auto(BaseEstimator):
         first = next(iter(self._learners.values()))
         return first.n_points(X, task=task, side_info=side_info)
 
-    def adapt(self, X=None, y=None, *, task=None, side_info=None):
-        """Solve new tasks by what was chosen for their number of points.
+    def adapt(self, X=None, y=None, *, task=None, side_info=None, sample_weight=None):
+        """Solve new tasks by what was chosen for their number of points; weights as in `fit`.
 
         Returns
         -------
@@ -141,15 +145,15 @@ class Auto(BaseEstimator):
         """
         check_is_fitted(self, "weights_")
         parts = [
-            learner.adapt(X, y, task=task, side_info=side_info)
+            learner.adapt(X, y, task=task, side_info=side_info, sample_weight=sample_weight)
             for learner in self._learners.values()
         ]
         kind = BlendedModels if hasattr(parts[0], "ids") else BlendedModel
         return kind(parts, self._used, self.shots_, getattr(self, "classes_", None))
 
     @atomic
-    def update(self, X, y=None, *, task=None, side_info=None):
-        """Add points to known tasks and enrol new ones; what was chosen stays.
+    def update(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+        """Add points to known tasks and enrol new ones; what was chosen stays. Weights as in `fit`.
 
         Returns
         -------
@@ -158,7 +162,7 @@ class Auto(BaseEstimator):
         check_is_fitted(self, "weights_")
         learners = {name: copy.copy(learner) for name, learner in self._learners.items()}
         for learner in learners.values():
-            learner.update(X, y, task=task, side_info=side_info)
+            learner.update(X, y, task=task, side_info=side_info, sample_weight=sample_weight)
         self._learners = learners
         return self
 

@@ -76,10 +76,10 @@ class BlendedModel:
         answers = answers_of(self._parts, self._classes, X)
         return blend(answers, self._weights, self._shots, np.full(len(answers), self.n_))
 
-    def update(self, X, y) -> BlendedModel:
+    def update(self, X, y, sample_weight=None) -> BlendedModel:
         """Add points; their number may change which learner counts."""
         for part in self._parts:
-            part.update(X, y)
+            part.update(X, y, sample_weight)
         return self
 
     def __repr__(self) -> str:

@@ -19,7 +19,8 @@ class Trial(NamedTuple):
     """What the candidates said of held-out tasks that showed `shot` points.
 
     ids (T,) and fold (T,) of the tasks; task (N,), by their number; row (N,), of the input;
-    y (N,); answers (N, candidates), of classifiers the probability of the second class.
+    y (N,); answers (N, candidates), of classifiers the probability of the second class. Rows count
+    weight (N,) times, or once.
     """
 
     shot: int
@@ -29,6 +30,7 @@ class Trial(NamedTuple):
     row: np.ndarray
     y: np.ndarray
     answers: np.ndarray
+    weight: np.ndarray | None = None
 
 
 def silent(step: str) -> None:
@@ -104,4 +106,9 @@ def _trial(m: int, parts: list) -> Trial:
         row=np.concatenate([query.row_order for query in queries]),
         y=np.concatenate([query.y for query in queries]),
         answers=np.concatenate(answers),
+        weight=_joined([query.weight for query in queries]),
     )
+
+
+def _joined(weights: list) -> np.ndarray | None:
+    return None if any(weight is None for weight in weights) else np.concatenate(weights)

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.feature_maps import MeanFourier, MeanInput, MeanInputOutput
+from condmeta.meta import stacking
 
 RIDGE = {"metric": "identity", "noise": "per_task", "kappa": 1.0, "tol": 1e-6}
 SHARED = {"metric": "diagonal", "noise": "shared", "kappa": 1.0, "tol": 1e-6}
@@ -343,3 +344,50 @@ def test_weights_are_requested_as_usual():
         assert not hasattr(cm.ConditionalSGDRegressor(), "sample_weight")
         with pytest.raises(TypeError, match="sample_weight"):
             cm.ConditionalSGDRegressor().set_fit_request(sample_weight=True)
+
+
+def test_auto_fits_adapts_and_judges_with_weights():
+    problem = draw_problem(20, seed=5)
+    X, y, task, side = problem
+    rng = np.random.default_rng(0)
+    weight = rng.integers(1, 4, size=len(y)).astype(float)
+    call = {"task": task, "side_info": side, "sample_weight": weight}
+    auto = cm.AutoRegressor(base=None, shots=(0, 2)).fit(X, y, **call)
+    for name, learner in auto._learners.items():
+        alone = clone(learner).fit(X, y, **call)
+        np.testing.assert_allclose(
+            learner.predict(X, task=task), alone.predict(X, task=task), err_msg=name
+        )
+    np.testing.assert_allclose(
+        auto.n_points(X, task=task), [weight[task == one].sum() for one in task]
+    )
+    tasks = cm.TaskSet.from_arrays(X, y, task, side, weight=weight)
+    np.testing.assert_array_equal(clone(auto).fit(tasks).errors_, auto.errors_)
+    heavier = clone(auto).fit(X, y, task=task, side_info=side, sample_weight=7 * weight)
+    plain = clone(auto).fit(X, y, task=task, side_info=side)
+    own = auto.candidates_.index("own data")  # given lam it does not know the size of weights
+    np.testing.assert_allclose(heavier.errors_[:, own], auto.errors_[:, own], rtol=1e-6)
+    assert not np.allclose(plain.errors_[:, own], auto.errors_[:, own], rtol=1e-3)
+    one = auto.adapt(X[:3], y[:3], side_info=side.row("t0"), sample_weight=[1, 2, 0])
+    other = auto.adapt(X[[0, 1, 1]], y[[0, 1, 1]], side_info=side.row("t0"))
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-8)
+    one.update(X[3:5], y[3:5], [3, 1])
+    other.update(X[[3, 3, 3, 4]], y[[3, 3, 3, 4]])
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-8)
+    again = clone(auto).fit(X, y, task=task, side_info=side)
+    twice = clone(auto).fit(X, y, task=task, side_info=side)
+    again.update(X[:2], y[:2], task=task[:2], sample_weight=[2, 0])
+    twice.update(X[[0, 0]], y[[0, 0]], task=task[[0, 0]])
+    np.testing.assert_allclose(again.predict(X, task=task), twice.predict(X, task=task), rtol=1e-8)
+
+
+@pytest.mark.parametrize("weights", ["convex_weights", "mixture_weights"])
+def test_combinations_count_rows_by_their_weights(weights):
+    function = getattr(stacking, weights)
+    rng = np.random.default_rng(0)
+    answers, y = rng.uniform(0.1, 0.9, size=(60, 3)), np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    times = rng.integers(1, 4, size=60)
+    rows = np.repeat(np.arange(60), times)
+    np.testing.assert_allclose(
+        function(answers, y, times.astype(float)), function(answers[rows], y[rows]), atol=1e-6
+    )
