@@ -25,20 +25,19 @@ BLOCK = 1 << 21  # numbers in the largest temporary of the NumPy engine
 
 
 @twin
-def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs):
+def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs, correlated=True):
     """Return what points say of T tasks: g (T, d), R (d, d), rss (T,), loglik (T,).
 
     gram, moment, square, count: see `SquaredState`; theta (T, d); factor L (d, d), lower
     triangular; s2 (T,). g = X^T (y - X m) / s2 is the gradient of loglik by theta, so that
     m = theta + H g; loglik is the log density of y, rss the expected ||y - X w||^2 given y.
-    R is the lower triangle of sum_t (I - A_t^-1), or its diagonal if L is diagonal; for an L that
-    can be inverted S_t L A_t^-1 / s2_t = L^-T (I - A_t^-1). Tasks are independent: the compiled
-    twin runs chunks of them on `n_jobs` threads.
+    R is the lower triangle of sum_t (I - A_t^-1), or its diagonal alone if not `correlated`; for an
+    L that can be inverted S_t L A_t^-1 / s2_t = L^-T (I - A_t^-1). Tasks are independent: the
+    compiled twin runs chunks of them on `n_jobs` threads.
     """
     T, d = theta.shape
     g, R = np.empty((T, d)), np.zeros((d, d))
     rss, loglik = np.empty(T), np.empty(T)
-    diagonal = np.array_equal(factor, np.diag(np.diag(factor)))
     for lo in range(0, T, max(BLOCK // (d * d), 1)):
         part = slice(lo, lo + max(BLOCK // (d * d), 1))
         S, at, noise = gram[part], theta[part], s2[part]
@@ -59,7 +58,7 @@ def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs):
         rss[part] = np.maximum(after, 0.0) + noise * (d - np.einsum("tii->t", inverse))
         surprise = (residual - np.einsum("ti,ti->t", e, move)) / noise
         loglik[part] = -0.5 * (count[part] * np.log(2 * np.pi * noise) + logdet + surprise)
-    return g, np.diag(np.diag(R)) if diagonal else R, rss, loglik
+    return g, R if correlated else np.diag(np.diag(R)), rss, loglik
 
 
 def precision(S, factor, s2) -> np.ndarray:
@@ -128,10 +127,10 @@ class Gaussian:
         count = state.count.astype(float)
         statistics = *state[:3], count
         s2 = np.full(len(theta), self.s2)
-        g, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs)
+        g, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs, False)
         for _ in range(ROUNDS if self.own_noise else 0):
             s2 = (rss + PRIOR_POINTS * self.s2) / (count + PRIOR_POINTS)
-            g, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs)
+            g, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs, False)
         return Posterior(theta + g @ self.factor @ self.factor.T, s2)
 
     def spread(self, state: SquaredState, theta, rows, codes) -> np.ndarray:

@@ -95,6 +95,7 @@ def maximise(
     model: PriorModel, metric: str, start: Prior | None, tol: float, most: int, trace=None
 ) -> Learned:
     """Fit the prior of a model (see `learn_prior`)."""
+    model.correlated = metric == "full"
     prior = model.start() if start is None else model.adopt(start, metric)
     passes = 0
     while True:
@@ -126,6 +127,8 @@ def _ascend(model: PriorModel, frame: Frame, tol: float, most: int, trace):
 
 class PriorModel(ABC):
     """J and its gradient, for one kappa; a likelihood adds `likelihood` and `start`."""
+
+    correlated = True  # whether all of the derivative by L is wanted, and not its diagonal alone
 
     def __init__(self, Phi, kappa: float, count, n_features: int, n_jobs: int):
         self.n_jobs, self.count = n_jobs, count.astype(float)
@@ -186,7 +189,7 @@ class Model(PriorModel):
         W, L, s2 = prior
         g, R, rss, loglik = posterior_pass(
             *self.stats[:3], self.count, self.Phi1 @ W, L, np.full(len(self.count), s2),
-            self.n_jobs,
+            self.n_jobs, self.correlated,
         )  # fmt: skip
         by_log_s2 = float(rss.sum() / s2 - self.count.sum()) / 2
         R = R + np.tril(R, -1).T

@@ -73,7 +73,8 @@ auto summed(size_t T, size_t d, int64_t n_jobs, int64_t doubles, Work work) {
     return total;
 }
 
-nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta, In2 factor, In1 s2, int64_t n_jobs) {
+nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta, In2 factor, In1 s2, int64_t n_jobs,
+                         bool correlated) {
     const size_t T = theta.shape(0), d = theta.shape(1);
     need(gram, "gram", T, d, d);
     need(moment, "moment", T, d);
@@ -84,7 +85,7 @@ nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta,
     auto g = new_array<2>({T, d});
     auto rss = new_array<1>({T}), loglik = new_array<1>({T});
     const PosteriorTasks run{gram.data(),  moment.data(), square.data(), count.data(),
-                             theta.data(), factor.data(), s2.data(),     int64_t(d)};
+                             theta.data(), factor.data(), s2.data(),     int64_t(d), correlated};
     const PosteriorArrays out{g.data(), rss.data(), loglik.data()};
     const int64_t space = kernels().posterior_space(run.d);
     auto R = summed(T, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* own) {
@@ -145,7 +146,7 @@ void bind_inner(nb::module_& m) {
           nb::arg("n_jobs"));
     m.def("posterior_pass", &posterior_pass, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
           nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("theta").noconvert(),
-          nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"));
+          nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"), nb::arg("correlated") = true);
     m.def("variational_pass", &variational_pass, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
           nb::arg("offsets").noconvert(), nb::arg("theta").noconvert(), nb::arg("factor").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("push").noconvert(), nb::arg("tol"), nb::arg("n_jobs"),

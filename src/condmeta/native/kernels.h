@@ -154,6 +154,7 @@ struct PosteriorTasks {
     const double* factor;  // (d, d), lower triangular
     const double* s2;      // (T,)
     int64_t d;
+    bool correlated;  // whether R is wanted whole, and not its diagonal alone
 };
 
 struct PosteriorArrays {

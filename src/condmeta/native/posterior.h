@@ -203,7 +203,7 @@ static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& ou
             at.v[i] += row[i] * t;
             at.t[i] += row[i] * row[i];  // the diagonal of A^-1
         }
-        for (int64_t i = 0; !diagonal && i <= k; ++i) {
+        for (int64_t i = 0; run.correlated && i <= k; ++i) {
             const vec own = weight * row[i];
             vec* sum = at.sum + packed(i);
             for (int64_t j = 0; j < i; ++j) sum[j] += own * row[j];
@@ -250,7 +250,7 @@ static void posterior_range(const PosteriorTasks& run, const PosteriorArrays& ou
     for (int64_t first = begin; first < end; first += W)
         posterior_lanes(run, out, diagonal, first, end - first < W ? end - first : W, at);
     for (int64_t i = 0; i < d; ++i)
-        for (int64_t j = diagonal ? i : 0; j <= i; ++j)
+        for (int64_t j = run.correlated ? 0 : i; j <= i; ++j)
             R[i * d + j] = (i == j ? double(end - begin) : 0.0) - sum(at.sum[packed(i) + j]);
 }
 

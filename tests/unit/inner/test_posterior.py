@@ -27,9 +27,9 @@ def draw(sizes, d, seed=0, shape="full"):
     return X, y, offsets, theta, L, s2
 
 
-def run(function, X, y, offsets, theta, L, s2, n_jobs=1):
+def run(function, X, y, offsets, theta, L, s2, n_jobs=1, correlated=True):
     stats = SquaredState.of(X, y, offsets)
-    return function(*stats[:3], stats.count.astype(float), theta, L, s2, n_jobs)
+    return function(*stats[:3], stats.count.astype(float), theta, L, s2, n_jobs, correlated)
 
 
 @pytest.mark.parametrize("shape", ["full", "diagonal", "singular"])
@@ -54,8 +54,9 @@ def test_dense_formulas(engine, shape):
         pull = np.eye(3) - np.linalg.inv(np.eye(3) + L.T @ S @ L / s2[t])
         np.testing.assert_allclose(L.T @ S @ L @ (np.eye(3) - pull) / s2[t], pull, atol=1e-12)
         total += pull
-    expected = np.tril(total) if shape == "full" else np.diag(np.diag(total))
-    np.testing.assert_allclose(R, expected, atol=1e-11)
+    np.testing.assert_allclose(R, np.tril(total), atol=1e-11)
+    R = run(posterior_pass, X, y, offsets, theta, L, s2, correlated=False)[1]
+    np.testing.assert_allclose(R, np.diag(np.diag(total)), atol=1e-11)
 
 
 @native
