@@ -31,8 +31,8 @@ def predict_command(model, table, side_table, coverage, chunks, output, quiet, *
 
     A task that the model knows is predicted by its own model, a new one by its side information.
     The rows of TABLE come back with the columns prediction, lower and upper (with --coverage),
-    points (how many of its task the model has seen) and kind (known or new); for two classes
-    probability is that of the second.
+    task_points (how many of its task the model has seen) and task_kind (known or new); of two
+    classes, probability is that of the second.
 
     \b
     condmeta predict stores.condmeta monday.csv -o predicted.csv
@@ -52,7 +52,7 @@ def predict_command(model, table, side_table, coverage, chunks, output, quiet, *
 
         def answer(rows):
             answers = fitted.predict_frame(as_text(rows, names), side, coverage=coverage)
-            kinds = answers.column("kind").to_pylist()
+            kinds = answers.column("task_kind").to_pylist()
             for kind in counts:
                 counts[kind] += kinds.count(kind)
             return _beside(rows, answers)

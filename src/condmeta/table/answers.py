@@ -67,8 +67,8 @@ class Answering:
         """Return predictions as a table of the kind of `frame`, a row for each of its rows.
 
         Columns: `prediction`; for classes `probability`, of the second of them, where the learner
-        has any; with `coverage` also `lower` and `upper`; `points`, how many of its task the
-        model knows; `kind`, "known" or "new".
+        has any; with `coverage` also `lower` and `upper`; `task_points`, how many of its task the
+        model knows; `task_kind`, "known" or "new".
         """
         tasks = self._read(frame, side_table, labelled=False)
         columns = {"prediction": self._decoded(self.learner_.predict(tasks))}
@@ -76,8 +76,8 @@ class Answering:
             columns["probability"] = self.learner_.predict_proba(tasks)[:, 1]
         if coverage is not None:
             columns["lower"], columns["upper"] = self._ends(tasks, coverage)
-        columns["points"] = points = self.learner_.n_points(tasks)
-        columns["kind"] = np.where(points > 0, "known", "new").astype(object)
+        columns["task_points"] = points = self.learner_.n_points(tasks)
+        columns["task_kind"] = np.where(points > 0, "known", "new").astype(object)
         return make_frame(columns, backend_of(frame))
 
     def adapt(self, frame: Any, side_table: Any = None) -> Any:

@@ -80,8 +80,8 @@ def test_predict_known_new_and_zero_point_tasks(folder):
     answer = read(done.stdout)
     rows = pd.read_csv(folder / "new.csv", dtype={"store": str})
     pd.testing.assert_frame_equal(answer[rows.columns.tolist()], rows)
-    assert answer.columns.tolist()[-3:] == ["prediction", "points", "kind"]
-    assert (answer["kind"] == np.where(rows["store"] == "000", "known", "new")).all()
+    assert answer.columns.tolist()[-3:] == ["prediction", "task_points", "task_kind"]
+    assert (answer["task_kind"] == np.where(rows["store"] == "000", "known", "new")).all()
     model = cm.load(folder / "m.condmeta")
     np.testing.assert_allclose(answer["prediction"], model.predict(rows), rtol=1e-12)
     assert np.abs(answer["prediction"] - rows["sold"]).mean() < 0.4
@@ -121,7 +121,7 @@ def test_update_then_inspect_two_models(folder):
     assert "same" in same.stdout
     assert "True" in same.stdout
     done = run(folder, "predict", "m2.condmeta", "new.csv")
-    assert set(read(done.stdout)["kind"]) == {"known"}
+    assert set(read(done.stdout)["task_kind"]) == {"known"}
 
 
 def test_update_in_place(folder):
@@ -228,7 +228,7 @@ def test_typed_files_and_ids_that_are_numbers(folder, suffix):
         assert found["store"].dtype == np.int64
     typed.to_csv(folder / "t.csv", index=False)
     answer = read(run(folder, "predict", "t.condmeta", "t.csv").stdout)
-    assert set(answer["kind"]) == {"known"}
+    assert set(answer["task_kind"]) == {"known"}
 
 
 def test_chunks_give_what_the_whole_gives(folder):
@@ -319,9 +319,9 @@ def test_outputs_are_checked_before_the_work(folder):
 
 
 def test_answers_never_overwrite_columns(folder):
-    SALES.assign(kind="a").to_csv(folder / "kind.csv", index=False)
+    SALES.assign(task_kind="a").to_csv(folder / "kind.csv", index=False)
     done = run(folder, "predict", "m.condmeta", "kind.csv")
-    assert "The table has a column 'kind' already" in done.stderr
+    assert "The table has a column 'task_kind' already" in done.stderr
 
 
 def test_traceback_only_when_asked(folder, monkeypatch):

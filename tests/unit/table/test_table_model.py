@@ -84,11 +84,11 @@ def test_known_new_and_zero_point_tasks():
     model = model_of().fit(trained, STORES[STORES["store"] != "s002"])
     rows = SALES[SALES["store"].isin(["s000", "s001", "s002"])]
     answer = model.predict_frame(rows, STORES)
-    assert answer.columns.tolist() == ["prediction", "points", "kind"]
+    assert answer.columns.tolist() == ["prediction", "task_points", "task_kind"]
     assert len(answer) == len(rows)
     known = (rows["store"] == "s000").to_numpy()
-    assert (answer["kind"] == np.where(known, "known", "new")).all()
-    assert (answer["points"] == np.where(known, 6, 0)).all()
+    assert (answer["task_kind"] == np.where(known, "known", "new")).all()
+    assert (answer["task_points"] == np.where(known, 6, 0)).all()
     # s001 has a side row in fit and no points: its rows need no side table
     some = rows[rows["store"] == "s001"]
     np.testing.assert_allclose(model.predict(some), model.predict(some, STORES))
@@ -106,7 +106,7 @@ def test_side_columns_of_the_table_itself():
     assert model.schema_.columns.features == ["price", "open", "city"]
     model.predict(SALES)  # known tasks need no side columns
     new = joined[:3].assign(store="new", size=0.3, region="north")
-    assert model.predict_frame(new)["kind"].tolist() == ["new"] * 3
+    assert model.predict_frame(new)["task_kind"].tolist() == ["new"] * 3
     with pytest.raises(DataError, match="Side column 'region' is not in the table, and 'size' is"):
         model.predict(new.drop(columns="region"))
     with pytest.raises(DataError, match="Side column 'size' varies within task"):
@@ -319,7 +319,7 @@ def test_files_hold_the_model(tmp_path, learner):
             again.coef_frame(), model.update(SALES[:3]).coef_frame(), check_exact=True
         )
         model.save(path, tasks=False)
-        assert cm.load(path).predict_frame(SALES, STORES)["kind"].unique().tolist() == ["new"]
+        assert cm.load(path).predict_frame(SALES, STORES)["task_kind"].unique().tolist() == ["new"]
 
 
 def test_the_card_says_what_a_reader_wants(fitted):
