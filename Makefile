@@ -26,6 +26,7 @@ test: setup
 	$(BIN)/python -m pytest -n auto
 
 docs: setup
+	rm -rf docs/generated
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q docs docs/_build/html
 	$(BIN)/python tools/check_site.py docs/_build/html
 	@echo "The site is in docs/_build/html/index.html"

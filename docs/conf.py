@@ -31,6 +31,7 @@ myst_heading_anchors = 3
 
 # Reference: one page for each public name, methods of scikit-learn's own left out.
 autosummary_generate = True
+autosummary_filename_map = {"condmeta.advantage": "condmeta.advantage_function"}  # not Advantage
 toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the docstrings say the types
 numpydoc_show_class_members = False  # the template lists them
