@@ -38,9 +38,9 @@ METHODS = {  # name: how to make it, colour, line, marker
 }  # fmt: skip
 
 
-def errors(splits: int, known: int = 30) -> dict[str, np.ndarray]:
+def errors(splits: int, known: int) -> dict[str, np.ndarray]:
     """Return the mean absolute errors of each method, (splits, sizes)."""
-    flights = Problem("", lambda _: load("load_flights"), known, 60, SHOTS)
+    flights = Problem("", lambda _: load("load_flights"), known, 90 - known, SHOTS)
     return {
         name: np.array([measure(flights, make, seed)[0] for seed in range(splits)])
         for name, (make, *_) in METHODS.items()

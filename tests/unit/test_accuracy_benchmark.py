@@ -11,7 +11,7 @@ from condmeta.feature_maps import CircleMap
 from condmeta.tasks import TaskSet, TaskTable
 
 with mock.patch.dict(os.environ):  # the package limits threads for the processes it starts
-    from benchmarks.accuracy import page
+    from benchmarks.accuracy import page, picture
     from benchmarks.accuracy.design import Design, independent
     from benchmarks.accuracy.methods import METHODS
     from benchmarks.accuracy.mixed import blup
@@ -132,3 +132,13 @@ def test_the_page_marks_the_best_what_is_within_and_what_did_not_finish():
     assert ours.count("✓") == 4
     assert pooled.count("**") == 10
     assert "> 60 s" in maml
+
+
+def test_the_picture_of_readme_shows_the_numbers_that_it_prints():
+    rng = np.random.default_rng(0)
+    found = {name: rng.uniform(8, 80, size=(3, 9)) for name in picture.METHODS}
+    (ax,) = picture.draw(found).axes
+    for line, (name, values) in zip(ax.lines, found.items(), strict=True):
+        assert line.get_label() == name
+        np.testing.assert_allclose(line.get_ydata(), values.mean(axis=0))
+        assert f"| {name} | {values[:, 0].mean():.1f} ± " in picture.table(found)
