@@ -68,7 +68,7 @@ def test_cross_validate_tasks_judges_every_task_as_by_hand():
     errors = dict(zip(table["task"], table["error"], strict=True))
     for train, support, query in split.split(TASKS):
         learner.fit(train)
-        for (Xs, ys, task, _), (Xq, yq, *_) in zip(support, query, strict=True):
+        for (Xs, ys, task, *_), (Xq, yq, *_) in zip(support, query, strict=True):
             model = learner.adapt(Xs, ys)
             assert errors[task] == pytest.approx(np.mean(np.abs(model.predict(Xq) - yq)))
 

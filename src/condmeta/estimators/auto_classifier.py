@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import ClassifierMixin
 
 from condmeta.estimators.auto import READING, Auto
@@ -67,6 +68,7 @@ class AutoClassifier(ClassifierMixin, Auto):
     """
 
     __metadata_request__predict_proba = METADATA
+    __metadata_request__decision_function = METADATA
 
     def __init__(
         self,
@@ -129,6 +131,10 @@ class AutoClassifier(ClassifierMixin, Auto):
     def predict_proba(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Return the probabilities of the two classes (N, 2), in the order of `classes_`."""
         return probabilities(self._blended(X, task=task, side_info=side_info), self.classes_)
+
+    def decision_function(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Return the log odds of the second class (N,)."""
+        return logit(self._blended(X, task=task, side_info=side_info))
 
     def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
         """Return the accuracy of the predictions."""
