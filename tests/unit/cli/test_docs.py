@@ -23,7 +23,7 @@ def test_the_page_does_what_it_says(tmp_path, monkeypatch):
     exec(blocks("python")[0], {})
     matches = doctest.OutputChecker().check_output
     commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", "".join(blocks("console")), re.MULTILINE)
-    assert len(commands) == 6
+    assert len(commands) == 7
     for command, expected in commands:
         name, *words = shlex.split(command)
         assert name == "condmeta"
