@@ -126,7 +126,10 @@ class Comparison:
 
     @property
     def _advised(self) -> str:
-        """The simplest learner that is nowhere clearly behind, or the one least behind."""
+        """The one least behind anywhere, of the learners that are nowhere clearly behind.
+
+        One learner is preferred to the choice among all, and side information to none.
+        """
         rows = [row for trial in self.trials for row in self._rows(trial)]
 
         def clearly_behind(name: str) -> bool:
@@ -140,7 +143,7 @@ class Comparison:
         }
         if AUTO in near and any("conditional" in name for name in near):
             near = [name for name in near if "conditional" in name]
-        return min(near or usable, key=worst.__getitem__)
+        return min(near or usable, key=lambda name: (worst[name], name.startswith("uncond")))
 
     @property
     def advice(self) -> str:
