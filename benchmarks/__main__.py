@@ -16,7 +16,13 @@ from condmeta.versions import versions
 
 COLUMNS = ("what", "ours", "peer", "ratio", "goal", "met", "note")
 RESULTS = Path(__file__).with_name("RESULTS.md")
-PEERS = ("cvxpy", "clarabel")
+HEAD = """# Benchmark results
+
+Made by `python -m benchmarks --write`, or with the names of some benchmarks, which leaves others
+as they were. Pinned to one core, one thread a library. Times are processor seconds unless a note
+says wall clock; ratios are taken within one process; answers were compared first.
+"""
+TOLD = ("condmeta", "engine", "instruction set", "python", "numpy", "scikit-learn")
 
 
 def names() -> list[str]:
@@ -52,18 +58,23 @@ def run(name: str) -> str:
     start = time.perf_counter()
     rows = module.main()
     text = f"## {name}\n\n{(module.__doc__ or '').strip()}\n\n{table(rows)}"
-    busy = f"load average {os.getloadavg()[0]:.1f}, {time.perf_counter() - start:.0f} s"
-    print(f"{text}\n\n{busy}\n", flush=True)
-    return f"{text}\n\nLoad average at the end: {os.getloadavg()[0]:.1f}."
+    busy = f"load average {os.getloadavg()[0]:.1f} at the end, {time.perf_counter() - start:.0f} s"
+    text += f"\n\n{datetime.now(UTC):%Y-%m-%d}, {machine()}; {busy}."
+    print(f"{text}\n", flush=True)
+    return text
+
+
+def sections_of(file: Path) -> dict[str, str]:
+    """Return the sections of a page of results by name."""
+    parts = file.read_text().split("\n## ")[1:] if file.is_file() else []
+    return {part.partition("\n")[0]: f"## {part.strip()}" for part in parts}
 
 
 def machine() -> str:
     """Describe the machine and the versions, without names of hosts."""
     known = versions()
-    about = [f"{name} {version}" for name, version in known.items() if name != "platform"]
-    for package in PEERS:
-        about.append(f"{package} {importlib.import_module(package).__version__}")
-    return f"{os.cpu_count()} cores; " + ", ".join(about)
+    about = [f"{name} {known[name]}" for name in TOLD if name in known]
+    return f"{os.cpu_count()} cores, " + ", ".join(about)
 
 
 def main() -> None:
@@ -75,17 +86,11 @@ def main() -> None:
     if unknown:
         parser.error(f"no benchmark {unknown[0]!r}: choose of {', '.join(names())}")
     pin()
-    sections = [run(name) for name in given.names or names()]
-    if given.write:
-        command = " ".join(["python -m benchmarks", *given.names, "--write"])
-        head = (
-            "# Benchmark results\n\n"
-            f"Made by `{command}` on {datetime.now(UTC):%Y-%m-%d}, pinned to one core, one thread "
-            "a library. Times are processor seconds unless a note says wall clock; ratios are "
-            f"taken within one process; answers were compared first.\n\n{machine()}.\n"
-        )
-        RESULTS.write_text("\n".join([head, *(f"{section}\n" for section in sections)]))
-        print(f"Written to {RESULTS.name}.")
+    kept = sections_of(RESULTS) if given.write else {}
+    for name in given.names or names():
+        kept[name] = run(name)
+        if given.write:  # after every benchmark: a run that is stopped keeps what it has
+            RESULTS.write_text("\n".join([HEAD, *(f"{kept[key]}\n" for key in sorted(kept))]))
 
 
 if __name__ == "__main__":
