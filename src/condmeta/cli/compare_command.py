@@ -45,7 +45,7 @@ class Shots(click.ParamType):
               help="The error that counts; of two classes the log loss.")  # fmt: skip
 @click.option("--no-boosting", is_flag=True, help="Leave out what stands on boosted trees.")
 @click.option("-o", "--output", default="comparison.html", show_default=True, metavar="REPORT",
-              help="Page to write; the numbers go beside it as .csv.")  # fmt: skip
+              help="Page to write; the numbers go beside it as NAME-errors.csv.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @csv_options
 @quiet_option
@@ -81,13 +81,17 @@ def compare_command(
                 order="random" if order is None else "first", progress=step,
             )  # fmt: skip
         by = " and ".join(params["task"])
-        found.to_html(page, title=f"{params['target']} by {by}", command=command)
+        following = _fit_command(found, table, params)
+        title = f"{params['target']} by {by}"
+        found.to_html(page, title=title, command=command, following=following)
         numbers = _write_numbers(found, page)
         if as_json:
             click.echo(json.dumps(_outcome(found, page, numbers), indent=2))
         elif not quiet:
             click.echo(repr(found))
-        tell(f"Report: {page}\nNumbers: {numbers}\nNext: {_fit_command(found, table, params)}")
+        for shot in sorted(set(shots) - set(found.shots)):
+            tell(f"Left out: {count(shot, 'point')} shown; fewer than 10 tasks have more.")
+        tell(f"Report: {page}\nNumbers: {numbers}\nNext: {following}")
 
 
 def _checked(output: str) -> Path:
@@ -109,6 +113,7 @@ def _checked(output: str) -> Path:
 def _read(path, order, csv, params, shots, tell) -> Any:
     """Return the tasks; say early what will be done."""
     from condmeta.cli.training import read_training, table_model
+    from condmeta.files import check_order
     from condmeta.tasks.frames import require_columns
 
     table, side = read_training(path, csv, params)
@@ -119,6 +124,7 @@ def _read(path, order, csv, params, shots, tell) -> Any:
     )
     if order is not None:
         require_columns(table, [order], "order")
+        check_order(table.column(order), order)
         table = table.sort_by(order)  # stable: rows of one time keep their order
     return table_model(params).read_tasks(table, side)
 
@@ -126,7 +132,7 @@ def _read(path, order, csv, params, shots, tell) -> Any:
 def _write_numbers(found, page: Path) -> Path:
     from condmeta.files import write_table
 
-    path = page.with_suffix(".csv")
+    path = page.with_name(f"{page.stem}-errors.csv")  # not the name of a table that was read
     write_table(found.frame, str(path))
     return path
 
@@ -152,7 +158,7 @@ def _fit_command(found, table: str, params: dict) -> str:
         learner = "auto"  # which has the base as well
     words = ["condmeta", "fit", table, "--learner", learner]
     for name, value in params.items():
-        if value and (name, value) != ("missing", "error"):
+        if value and name != "side_excluded" and (name, value) != ("missing", "error"):
             words += [
                 f"--{name.replace('_', '-')}",
                 ",".join(value) if isinstance(value, list) else value,

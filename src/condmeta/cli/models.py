@@ -45,15 +45,21 @@ def read_side(model: Any, path: str | None, csv: Any) -> Any:
 
     if path is None:
         return None
-    return read_table(path, text=side_text(model), csv=csv)
+    table = read_table(path, text=side_text(model), csv=csv)
+    read = {*side_keys(model), *model.schema_.side_columns}
+    return table.select([name for name in table.column_names if name in read])
 
 
 def side_text(model: Any) -> list[str]:
     """Return the columns of a side table that are names: its key, categories."""
+    return [*side_keys(model), *model.schema_.side_text]
+
+
+def side_keys(model: Any) -> list[str]:
+    """Return the key columns of the side table of a model."""
     schema = model.schema_
     key = schema.side_key
-    keys = schema.columns.task if key is None else [key] if isinstance(key, str) else list(key)
-    return [*keys, *schema.side_text]
+    return schema.columns.task if key is None else [key] if isinstance(key, str) else list(key)
 
 
 def check_model_output(path: str) -> None:

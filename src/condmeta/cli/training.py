@@ -13,22 +13,32 @@ def read_training(path: str, csv: Any, params: dict) -> tuple[Any, Any]:
     table = read_table(path, text=[*params["task"], *params["text"]], csv=csv)
     require_columns(table, params["task"], "task")
     require_columns(table, [params["target"]], "target")
+    side = read_training_side(csv, params)
+    if side is not None:  # --exclude names columns of either table
+        params["exclude"] = [
+            name for name in params["exclude"] or []
+            if name in table.column_names or name not in params["side_excluded"]
+        ]  # fmt: skip
     check_columns(table, used_columns(table, params), params["text"])
-    return table, read_training_side(csv, params)
+    return table, side
 
 
 def read_training_side(csv: Any, params: dict) -> Any:
-    """Return the side table, or None."""
+    """Return the key and the columns to use of the side table, or None."""
     from condmeta.files import check_columns, read_table
+    from condmeta.tasks.frames import require_columns
 
     path = params["side_table"]
     if path is None:
         return None
     keys = params["side_key"] or params["task"]
     table = read_table(path, text=[*keys, *params["text"]], csv=csv)
-    used = params["side"] or [name for name in table.column_names if name not in keys]
-    check_columns(table, [n for n in used if n in table.column_names], params["text"])
-    return table
+    params["side_excluded"] = [n for n in params["exclude"] or [] if n in table.column_names]
+    away = {*keys, *params["side_excluded"]}
+    used = params["side"] or [name for name in table.column_names if name not in away]
+    require_columns(table, [*keys, *used], "side table")
+    check_columns(table, used, params["text"])
+    return table.select(list(dict.fromkeys([*keys, *used])))
 
 
 def used_columns(table: Any, params: dict) -> list[str]:

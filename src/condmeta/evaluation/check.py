@@ -190,6 +190,8 @@ def _all_worse(judged: Judged, z: np.ndarray, n: np.ndarray, alarm: float) -> bo
 
 def _reader(learner: Any, false_alarm: Any) -> Any:
     """Return the learner that reads rows and side information, or say what is wrong."""
+    if hasattr(learner, "schema_"):
+        raise DataError("A TableModel reads tables itself: call its own check(table).")
     if not hasattr(learner, "n_points"):
         raise DataError(
             f"check takes a fitted learner, as ConditionalRidge. Got a {type(learner).__name__}."

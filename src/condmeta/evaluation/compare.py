@@ -19,7 +19,7 @@ from condmeta.evaluation.task_mean import TaskMean
 from condmeta.meta.stacking import CRITERIA, LOG_LOSS, Criterion, best_weights
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import is_series, to_array
-from condmeta.tasks.held_out import as_tasks, check_shots
+from condmeta.tasks.held_out import ORDERS, as_tasks, check_shots
 from condmeta.tasks.ids import factorize
 
 TASK_MEAN = "task mean on base"
@@ -92,6 +92,11 @@ def compare(
     coded = y if classes is None or isinstance(X, TaskSet) else _as_array(y) == classes[1]
     tasks = as_tasks(X, coded, task, side_info, side_key)
     shots = _usable(tasks, check_shots(shots))
+    if order not in ORDERS:
+        raise DataError(
+            f"The 'order' parameter must be 'random' or 'first'. Got {order!r} instead: to show "
+            "the earliest points, sort the rows and say 'first'."
+        )
     if criterion not in CRITERIA:
         listed = ", ".join(map(repr, CRITERIA))
         raise DataError(f"The 'criterion' parameter must be one of {listed}. Got {criterion!r}.")

@@ -117,16 +117,16 @@ class Comparison:
     @property
     def model(self):
         """The learner that the advice names, fitted to all tasks."""
-        return self.models[self._advised]
+        return self.models[self.advised]
 
     @property
     def call(self) -> str:
         """How the learner that the advice names is made."""
-        return f"{type(self.model).__name__}({SETTINGS.get(self._advised, '')})"
+        return f"{type(self.model).__name__}({SETTINGS.get(self.advised, '')})"
 
     @property
-    def _advised(self) -> str:
-        """The one least behind anywhere, of the learners that are nowhere clearly behind.
+    def advised(self) -> str:
+        """The name of the learner least behind anywhere, of those that are nowhere clearly behind.
 
         One learner is preferred to the choice among all, and side information to none.
         """
@@ -148,7 +148,7 @@ class Comparison:
     @property
     def advice(self) -> str:
         """What to use, and why, in a sentence or two."""
-        name = self._advised
+        name = self.advised
         rows = [row for trial in self.trials for row in self._rows(trial)]
         mine = [row for row in rows if row["learner"] == name]
         behind = max(mine, key=lambda row: row["behind"])
@@ -171,7 +171,14 @@ class Comparison:
         verdict = "Side information pays" if pays else "Side information does not clearly pay"
         return f"{verdict}: {gains_in_words(self.gains)}."
 
-    def to_html(self, path: Any = None, *, title: str | None = None, command: str | None = None):
+    def to_html(
+        self,
+        path: Any = None,
+        *,
+        title: str | None = None,
+        command: str | None = None,
+        following: str | None = None,
+    ):
         """Return the report as one HTML page that needs nothing else, or write it to a file.
 
         Parameters
@@ -180,10 +187,12 @@ class Comparison:
             Where to write it; then the path comes back.
         title, command : str, optional
             What the page is called, and the command that made it, to be shown.
+        following : str, optional
+            What to run next; by default the lines of Python that fit and use what is advised.
         """
         from condmeta.report.comparison import render_comparison  # jinja2 and matplotlib
 
-        text = render_comparison(self, title=title, command=command)
+        text = render_comparison(self, title=title, command=command, following=following)
         if path is None:
             return text
         Path(path).write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
 """Tables in files: CSV, Parquet and Feather, from a path or a pipe and to one (needs pyarrow)."""
 
-from condmeta.files.columns import check_columns
+from condmeta.files.columns import check_columns, check_order
 from condmeta.files.dialect import CsvOptions
 from condmeta.files.reader import as_text, read_batches, read_table
 from condmeta.files.source import no_file
@@ -10,6 +10,7 @@ __all__ = [
     "CsvOptions",
     "as_text",
     "check_columns",
+    "check_order",
     "check_output",
     "no_file",
     "read_batches",

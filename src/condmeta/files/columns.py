@@ -1,4 +1,4 @@
-"""Columns that are not what they seem: numbers with a stray word among them, dates as text."""
+"""Columns that are not what they seem: numbers with a stray word or commas, dates as text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from condmeta.errors import DataError
 from condmeta.files import arrow
 
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_COMMA = r"^\s*[+-]?\d+,\d+\s*$"
 _DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(\D.*)?$"
 
 
@@ -36,6 +37,34 @@ in row 3: mend that, leave the cell empty if the value is missing, or say --text
             _check(column, name)
 
 
+def check_order(column: Any, name: str) -> None:
+    """Refuse a PyArrow column that rows cannot be put in order by: text, or with gaps.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> check_order(pa.array(["1.4.2024", "30.3.2024"]), "day")
+    Traceback (most recent call last):
+    condmeta.errors.DataError: Column 'day' (order) is text ('1.4.2024', ...), which would be put \
+in order by its letters: write dates as 2024-04-30, or make a number of it.
+    """
+    types = arrow.load("pyarrow.types")
+    if column.null_count:
+        raise DataError(
+            f"Column {name!r} (order) is empty in {column.null_count:,} of {len(column):,} rows: "
+            "fill it, or drop these rows."
+        )
+    if not (
+        types.is_temporal(column.type)
+        or types.is_integer(column.type)
+        or types.is_floating(column.type)
+    ):
+        raise DataError(
+            f"Column {name!r} (order) is text ({str(column[0].as_py())!r}, ...), which would be "
+            "put in order by its letters: write dates as 2024-04-30, or make a number of it."
+        )
+
+
 def _check(column: Any, name: str) -> None:
     compute = arrow.load("pyarrow.compute")
     rows = len(column) - column.null_count
@@ -53,6 +82,11 @@ def _check(column: Any, name: str) -> None:
             f"missing, or say --text {name}."
         )
     first = column.drop_null().slice(0, 1000)
+    if compute.all(compute.match_substring_regex(first, _COMMA)).as_py():
+        raise DataError(
+            f"Column {name!r} holds numbers with decimal commas ({first[0].as_py()!r}, ...), which "
+            f"are read as text here: say --decimal , or, if they are names, --text {name}."
+        )
     if compute.all(compute.match_substring_regex(first, _DATE)).as_py():
         raise _dates(name, first)
 

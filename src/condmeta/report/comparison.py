@@ -32,12 +32,20 @@ MEANING = {
 
 
 def render_comparison(
-    found: Comparison, *, title: str | None = None, command: str | None = None
+    found: Comparison,
+    *,
+    title: str | None = None,
+    command: str | None = None,
+    following: str | None = None,
 ) -> str:
     """Return the page as text."""
     tasks, cards = found.tasks, task_cards(found)
     curves = ShotCurveDisplay.from_frame(found.frame, error_name=f"mean {found.criterion.title}")
-    curves.plot(new_figure(*SIZE).subplots())
+    curves.plot(new_figure(*SIZE).subplots(), legend=False)
+    curves.figure_.legend(
+        handles=list(curves.lines_.values()), loc="outside upper center", ncols=3, frameon=False,
+        fontsize="small",
+    )  # fmt: skip
     pictures = {}
     if found.advantage is not None:
         pictures["advantage"] = _advantage_picture(found)
@@ -52,7 +60,7 @@ def render_comparison(
         rows=[_row(found, c) for c in range(len(found.names))],
         columns=_columns(found),
         pictures=pictures,
-        snippet=_snippet(found),
+        snippet=following or _snippet(found),
         cards=cards,
         shown=min(len(cards["tasks"]), MOST_TASKS),
         of_all=int((tasks.sizes > 0).sum()),

@@ -9,7 +9,7 @@ import numpy as np
 from condmeta.estimators.held_out import Trial
 from condmeta.estimators.tables import coefficient_names
 from condmeta.estimators.task_model import user_vector
-from condmeta.evaluation.comparison import AUTO, Comparison
+from condmeta.evaluation.comparison import Comparison
 from condmeta.evaluation.conformal import Scores
 from condmeta.meta.stacking import LOG_LOSS
 
@@ -22,10 +22,10 @@ DIGITS = 5
 def task_cards(found: Comparison) -> dict[str, Any]:
     """Return what the page's script reads: tasks with their predictions at every shot.
 
-    Predictions are those of the learner in the last column, made without the task; intervals hold
-    9 of 10 points of a new task.
+    Predictions are those of the learner that is advised, made without the task; intervals hold 9
+    of 10 points of a new task.
     """
-    told = found.names.index(AUTO) if AUTO in found.names else len(found.names) - 1
+    told = found.names.index(found.advised)
     classes = found.criterion is LOG_LOSS
     ids = _spread(found)
     coefs = _coefficients(found, ids)
@@ -51,8 +51,15 @@ def task_cards(found: Comparison) -> dict[str, Any]:
         "classes": classes,
         "criterion": found.criterion.title,
         "shots": found.shots,
+        "opens": _opening(found),
         "tasks": [card for card in cards.values() if card["shots"]],
     }
+
+
+def _opening(found: Comparison) -> int:
+    """Return the place of the largest shot at which there are as many tasks as at the first."""
+    counts = [len(trial.ids) for trial in found.trials]
+    return max(at for at, count in enumerate(counts) if count == counts[0])
 
 
 def _spread(found: Comparison) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,8 @@ class Schema:
             self.side_columns = wanted
             table = self._pick(table) if wanted else table
         self.side_columns = [] if table is None else list(table.columns)
+        if table is not None:
+            _tell_names(table)
         kinds = {} if table is None else table.data
         self.side_text = [name for name, column in kinds.items() if _is_text(column)]
         return table
@@ -183,3 +186,17 @@ def _is_text(column: np.ndarray) -> bool:
 
 persistence.register(Columns, export=Columns._asdict, restore=lambda cls, parts: cls(**parts))
 persistence.register(Schema)
+
+
+def _tell_names(table: TaskTable) -> None:
+    """Warn of side columns that are text of which no value is common: they tell nothing."""
+    encoder = TableEncoder().fit(table)
+    for name, levels in encoder.levels_.items():
+        if not levels and encoder.pooled_[name]:
+            first = next(iter(encoder.pooled_[name]))
+            warnings.warn(
+                f"Side column {name!r} holds {len(encoder.pooled_[name]):,} different texts "
+                f"({first!r}, ...), none of them common, and so tells nothing: leave it out, or "
+                "turn it into numbers.",
+                stacklevel=4,
+            )

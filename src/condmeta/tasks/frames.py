@@ -98,8 +98,8 @@ def column_names(frame: Any) -> list[Any]:
     return names
 
 
-def require_columns(frame: Any, names: Iterable[Any], role: str) -> None:
-    """Raise a DataError that names the first column a table does not have."""
+def require_columns(frame: Any, names: Iterable[Any], role: str = "") -> None:
+    """Raise a DataError that names the first column a table does not have, and its role."""
     have = column_names(frame)
     for name in names:
         if name not in have and name not in index_names(frame):
@@ -107,7 +107,8 @@ def require_columns(frame: Any, names: Iterable[Any], role: str) -> None:
                 near = get_close_matches(str(name), [n for n in have if isinstance(n, str)], n=3)
                 have = [*near, *(n for n in have if n not in near)]
             shown = ", ".join(map(repr, have[:10])) + (", ..." if len(have) > 10 else "")
-            raise DataError(f"Column {name!r} ({role}) is not in the table; it has {shown}.")
+            what = f"Column {name!r} ({role})" if role else f"Column {name!r}"
+            raise DataError(f"{what} is not in the table; it has {shown}.")
 
 
 def index_names(frame: Any) -> list[Any]:
@@ -122,7 +123,7 @@ def get_series(frame: Any, name: Any) -> Any:
     frame = eager(frame)
     if name in index_names(frame) and name not in frame.columns:
         return frame.index.get_level_values(name)
-    require_columns(frame, [name], "wanted")
+    require_columns(frame, [name])
     if backend_of(frame) == "pyarrow":
         return frame.column(name)
     return frame[name]
@@ -143,7 +144,7 @@ def drop_columns(frame: Any, names: Iterable[Any]) -> Any:
 def select_columns(frame: Any, names: Iterable[Any]) -> Any:
     """Return a table of the same kind with the named columns in that order."""
     frame, names = eager(frame), list(names)
-    require_columns(frame, names, "wanted")
+    require_columns(frame, names)
     return frame.select(names) if backend_of(frame) != "pandas" else frame[names]
 
 

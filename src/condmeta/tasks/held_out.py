@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.tasks.frames import column_names, drop_columns, get_series, is_frame
 from condmeta.tasks.splits import make_generator
 from condmeta.tasks.taskset import TaskSet
 
@@ -23,8 +24,10 @@ class Shot(NamedTuple):
 
 
 def as_tasks(X: Any, y: Any, task: Any, side_info: Any, side_key: Any = None) -> TaskSet:
-    """Return the tasks of a call: a `TaskSet` given alone, or arrays."""
+    """Return the tasks of a call: a `TaskSet` alone, or arrays; `task` may be a column's name."""
     if not isinstance(X, TaskSet):
+        if is_frame(X) and isinstance(task, str) and task in column_names(X):
+            X, task = drop_columns(X, [task]), get_series(X, task)
         return TaskSet.from_arrays(X, y, task, side_info=side_info, side_key=side_key)
     if any(given is not None for given in (y, task, side_info)):
         raise DataError("A TaskSet carries y, the task ids and side information: pass it alone.")

@@ -58,7 +58,7 @@ def test_a_page_numbers_an_advice_and_the_next_command(folder):
     text = page.read_text(encoding="utf-8")
     assert "<h1>sold by store</h1>" in text
     assert "--order day" in text
-    numbers = pd.read_csv(folder / "out.csv")
+    numbers = pd.read_csv(folder / "out-errors.csv")
     assert set(numbers["learner"]) == {"own data", "pooled", "unconditional", "conditional", "auto"}
     assert numbers["shot"].unique().tolist() == [0, 3]
     following = told[-1].partition("Next: ")[2]
@@ -107,6 +107,49 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(folder, words, sentence):
     result = run(folder, *words, code=1)
     assert sentence in result.stderr
     assert "Traceback" not in result.output
+
+
+def changed(folder, name, change):
+    """Write sales.csv with a change to its table; return its path."""
+    rows = pd.read_csv(folder / "sales.csv", dtype={"store": str})
+    change(rows).to_csv(folder / name, index=False)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda rows: rows.assign(day="3.4.2024"), "(order) is text ('3.4.2024', ...)"),
+        (lambda rows: rows.assign(day=rows["day"].where(rows.index > 1)), "empty in 2 of 320 rows"),
+        (
+            lambda rows: rows.assign(
+                price=rows["price"].map("{:.2f}".format).str.replace(".", ",")
+            ),
+            "numbers with decimal commas",
+        ),
+    ],
+)
+def test_an_order_by_letters_or_with_gaps_and_decimal_commas_are_refused(folder, change, sentence):
+    table = changed(folder, "odd.csv", change)
+    words = ["--task", "store", "--target", "sold", "--exclude", "gone", "--order", "day"]
+    result = CliRunner().invoke(app, ["compare", str(table), *words])
+    assert result.exit_code == 1
+    assert sentence in result.stderr
+
+
+def test_columns_of_the_side_table_can_be_left_out_and_names_are_told(folder):
+    stores = pd.read_csv(folder / "stores.csv", dtype={"store": str})
+    stores["opened"], stores["name"] = "2020-01-01", [f"shop {t}" for t in range(40)]
+    stores.to_csv(folder / "named.csv", index=False)
+    words = ["--target", "sold", "--features", "price", "--side-table", folder / "named.csv"]
+    words += ["--no-boosting", "--shots", "0,90", "-o", folder / "named.html"]
+    assert "'opened' holds dates" in run(folder, *words, code=1).stderr
+    result = run(folder, *words, "--exclude", "opened")
+    assert "Side column 'name' holds 40 different texts ('shop 0', ...)" in result.stderr
+    assert "Left out: 90 points shown; fewer than 10 tasks have more." in result.stderr
+    assert "condmeta fit" in (folder / "named.html").read_text(encoding="utf-8")
+    chosen = run(folder, *words, "--side", "size,town")
+    assert "different texts" not in chosen.stderr
 
 
 def test_dates_hint_at_order(folder):

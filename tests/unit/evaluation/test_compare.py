@@ -134,6 +134,7 @@ def test_progress_is_told():
         ({"learners": {}}, "must be a dict of name -> learner"),
         ({"learners": {"x": object()}}, "'x' cannot be compared: it needs fit, adapt"),
         ({"learners": {"x": cm.PooledClassifier()}}, "takes regressors; 'x' is a PooledClassifier"),
+        ({"order": "day"}, "'order' parameter must be 'random' or 'first'"),
         ({"criterion": "log"}, "must be one of 'absolute', 'squared'"),
         ({"shots": (100,)}, "needs 10 that have more than 100 points; 0 do"),
     ],
@@ -141,6 +142,14 @@ def test_progress_is_told():
 def test_bad_calls(change, sentence):
     with pytest.raises(DataError, match=sentence):
         run(*draw(20), **change)
+
+
+def test_task_may_be_the_name_of_a_column():
+    rows, stores = draw(20)
+    options = {"side_info": stores, "shots": (0,), "base": None}
+    named = cm.compare(rows[["store", "a", "b"]], rows["y"], task="store", **options)
+    given = cm.compare(rows[["a", "b"]], rows["y"], task=rows["store"], **options)
+    assert np.array_equal(named.errors, given.errors)
 
 
 def test_bad_targets():

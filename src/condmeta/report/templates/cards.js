@@ -140,7 +140,7 @@ function save() {
   document.getElementById("save").href = "data:text/csv;charset=utf-8," + encodeURIComponent(text);
 }
 
-shot.selectedIndex = data.shots.length - 1;
+shot.selectedIndex = data.opens;
 shot.addEventListener("change", () => { list(); show(); });
 find.addEventListener("input", list);
 list();
