@@ -16,11 +16,11 @@ from benchmarks.accuracy.data import PROBLEMS
 from benchmarks.accuracy.run import Outcome
 
 DATA = {
-    "flights-destination": "flights, by destination",
-    "flights-plane": "flights, by plane",
-    "wages": "wages, by man",
-    "hsb82": "mathematics, by school",
-    "exam": "exam, by school",
+    "flights-destination": "flights: airports",
+    "flights-plane": "flights: planes",
+    "wages": "wages: men",
+    "hsb82": "mathematics: schools",
+    "exam": "exams: schools",
 }
 COLUMNS = {
     "ConditionalRidge": ("ridge",),
@@ -46,19 +46,21 @@ def ratio(outcomes: dict[str, Outcome], methods: tuple[str, ...], at: int) -> fl
 
 
 def table() -> str:
-    """Return the table as Markdown; the best of a row is bold."""
+    """Return the table as Markdown; the best of a data set and number of points is bold."""
     kept = store.read()
-    lines = [
-        "| data, points shown | " + " | ".join(COLUMNS) + " |",
-        "|---" * (len(COLUMNS) + 1) + "|",
-    ]
+    lines = ["| new tasks of | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
     for name, title in DATA.items():
-        for points in POINTS:
-            at = PROBLEMS[name].sizes.index(points)
-            cells = [ratio(kept[name], methods, at) for methods in COLUMNS.values()]
-            best = np.nanmin(cells)
-            shown = [f"**{c:.2f}**" if c <= best + 0.005 else f"{c:.2f}" for c in cells]
-            lines.append(f"| {title}, {points} | " + " | ".join(shown) + " |")
+        at = [PROBLEMS[name].sizes.index(points) for points in POINTS]
+        found = [[ratio(kept[name], methods, j) for j in at] for methods in COLUMNS.values()]
+        best = np.nanmin(found, axis=0)
+        cells = [
+            " / ".join(
+                f"**{value:.2f}**" if value <= least + 0.005 else f"{value:.2f}"
+                for value, least in zip(values, best, strict=True)
+            )
+            for values in found
+        ]
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
