@@ -36,14 +36,28 @@ def _text(task_id: Any) -> str:
 
 
 def explain_mismatch(ids: Iterable[Any], absent: Iterable[Any]) -> str:
-    """Say which absent id differs from a known one only by its type; "" if none does."""
+    """Say which absent id differs from a known one only by its type, or by zeros before it.
+
+    Examples
+    --------
+    >>> explain_mismatch(["7", "12"], ["007"])
+    "Ids '007' and '7' do not match: zeros before it were lost on one side, so read both as text."
+    """
     by_text = {_text(known): known for known in ids}
+    by_digits = {text.lstrip("0"): text for text in by_text if text.isdigit()}
     for task_id in absent:
         twin = by_text.get(_text(task_id))
         if twin is not None and twin != task_id:
             return (
                 f"Ids {show_id(task_id)} ({type(task_id).__name__}) and {show_id(twin)} "
                 f"({type(twin).__name__}) do not match: convert one of them."
+            )
+        text = _text(task_id)
+        near = by_digits.get(text.lstrip("0")) if text.isdigit() else None
+        if near is not None and near != text:
+            return (
+                f"Ids {text!r} and {near!r} do not match: zeros before it were lost on one side, "
+                "so read both as text."
             )
     return ""
 
