@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import inspect
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.feature_maps.point_arrays import arrays_of, one_task, read_by
 from condmeta.tasks.encode import TableEncoder
 from condmeta.tasks.frames import is_frame, numeric_matrix
 from condmeta.tasks.ids import name_task
@@ -109,12 +108,12 @@ class ComposedMap:
             kind = _input_kind(part, table, points)
             if kind == "points":
                 if hasattr(part, "fit_tasks"):
-                    part.fit_tasks(*_read_by(part, part.fit_tasks, points))
+                    part.fit_tasks(*read_by(_label(part), part.fit_tasks, points))
             else:
                 self._run(part.fit, kind, table)
             self.parts_.append(part)
             self.input_kinds_.append(kind)
-            block = self._block(part, kind, table, _one_task(points))
+            block = self._block(part, kind, table, one_task(points))
             self.widths_.append(block.shape[1])
             names += _names(part, kind, block.shape[1], table, points)
         self.names_out_ = tuple(names)
@@ -162,7 +161,7 @@ class ComposedMap:
         for part, kind, width in zip(self.parts_, self.input_kinds_, self.widths_, strict=True):
             block = slice(start, start + width)
             if kind == "points":
-                offsets = np.zeros(n_tasks + 1, int) if points is None else _arrays(points)[2]
+                offsets = np.zeros(n_tasks + 1, int) if points is None else arrays_of(points)[2]
                 at = np.flatnonzero(np.diff(offsets))
             else:
                 at = np.asarray(rows, dtype=np.int64)
@@ -188,8 +187,8 @@ class ComposedMap:
     def _block(self, part: Any, kind: str, table: Any, points: Any) -> np.ndarray:
         """Return the checked features of one part."""
         if kind == "points":
-            out = part.transform_tasks(*_read_by(part, part.transform_tasks, points))
-            n_rows, ids = len(_arrays(points)[2]) - 1, None
+            out = part.transform_tasks(*read_by(_label(part), part.transform_tasks, points))
+            n_rows, ids = len(arrays_of(points)[2]) - 1, None
         else:
             out = self._run(part.transform, kind, table)
             n_rows, ids = table.n_tasks, table.ids
@@ -232,36 +231,6 @@ def _label(part: Any) -> str:
     return '"auto"' if isinstance(part, TableEncoder) else type(part).__name__
 
 
-def _arrays(points: Any) -> Sequence[Any]:
-    """Return X, y, offsets and weight; weight may be None."""
-    if isinstance(points, tuple):
-        return *points, *[None] * (4 - len(points))
-    return points.X, points.y, points.offsets, getattr(points, "weight", None)
-
-
-def _read_by(part: Any, method: Any, points: Any) -> Sequence[Any]:
-    """Return what a method of a map of points is given: weights only where there are some."""
-    *arrays, weight = _arrays(points)
-    if weight is None:
-        return arrays
-    if len(inspect.signature(method).parameters) < 4:
-        raise DataError(
-            f"The feature map {_label(part)} reads points without weights. Give its "
-            f"{method.__name__} a fourth argument, weight, or leave sample_weight out."
-        )
-    return *arrays, weight
-
-
-def _one_task(points: Any) -> Any:
-    """Return the points of the first task that has some: enough to know the width of a map."""
-    if points is None:
-        return None
-    X, y, offsets, weight = _arrays(points)
-    end = next((int(end) for end in offsets if end > 0), 0)
-    first = [None if array is None else array[:end] for array in (y, weight)]
-    return X[:end], first[0], np.array([0, end]), first[1]
-
-
 def _input_kind(part: Any, table: TaskTable | None, points: Any) -> str:
     """Name what a part reads; a foreign transformer reads the kind of table that fit was given."""
     if _is_point_map(part):
@@ -285,7 +254,9 @@ def _names(part: Any, kind: str, width: int, table: Any, points: Any) -> list[st
         if kind != "points":
             return list(part.names_out(table.columns))
         given = getattr(points, "feature_names", None)
-        return list(part.names_out(given or [f"x{j}" for j in range(_arrays(points)[0].shape[1])]))
+        return list(
+            part.names_out(given or [f"x{j}" for j in range(arrays_of(points)[0].shape[1])])
+        )
     try:
         names = [str(name) for name in part.get_feature_names_out()]
     except (AttributeError, ValueError, TypeError):
