@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
+from condmeta.cli.command_line import command_line
 from condmeta.cli.failures import tell_failures
 from condmeta.cli.fit_command import LEARNERS
 from condmeta.cli.notes import count, tell_notes, tell_work
@@ -70,7 +69,7 @@ def compare_command(
     csv = read_options(params)
     if order is not None and order not in (params["features"] or []):
         params["exclude"] = [*(params["exclude"] or []), order]
-    command = _command_line(ctx)
+    command = command_line(ctx)
     with tell_notes(quiet) as tell:
         tasks = _read(table, order, csv, params, shots, tell)
         with tell_work("Comparing", quiet) as step:
@@ -97,16 +96,12 @@ def compare_command(
 def _checked(output: str) -> Path:
     """Return where the page goes, or say why it cannot, before the work is done."""
     from condmeta.errors import DataError
+    from condmeta.files import check_place
 
     page = Path(output)
     if page.suffix.lower() not in (".html", ".htm"):
         raise DataError(f"The report is an HTML page: call it {page.stem}.html, not '{output}'.")
-    if not page.parent.is_dir():
-        raise DataError(
-            f"There is no folder '{page.parent}' to write '{output}' to: make it first."
-        )
-    if not os.access(page if page.exists() else page.parent, os.W_OK):
-        raise DataError(f"'{output}' cannot be written: no permission.")
+    check_place(output)
     return page
 
 
@@ -116,7 +111,7 @@ def _read(path, order, csv, params, shots, tell) -> Any:
     from condmeta.files import check_order
     from condmeta.tasks.frames import require_columns
 
-    table, side = read_training(path, csv, params)
+    table, side, own = read_training(path, csv, params)
     listed = ", ".join(map(str, shots))
     tell(
         f"{path}: {count(table.num_rows, 'row')}, {count(len(table.column_names), 'column')}. "
@@ -126,7 +121,7 @@ def _read(path, order, csv, params, shots, tell) -> Any:
         require_columns(table, [order], "order")
         check_order(table.column(order), order)
         table = table.sort_by(order)  # stable: rows of one time keep their order
-    return table_model(params).read_tasks(table, side)
+    return table_model(own).read_tasks(table, side)
 
 
 def _write_numbers(found, page: Path) -> Path:
@@ -141,7 +136,7 @@ def _outcome(found, page: Path, numbers: Path) -> dict[str, Any]:
     """Return the outcome as a dict that JSON can hold."""
     return {
         "criterion": found.criterion.title,
-        "errors": [row for trial in found.trials for row in found._rows(trial)],
+        "errors": found.rows,
         "best": {str(shot): name for shot, name in found.best.items()},
         "advice": found.advice,
         "side_information": found.side_sentence,
@@ -158,21 +153,9 @@ def _fit_command(found, table: str, params: dict) -> str:
         learner = "auto"  # which has the base as well
     words = ["condmeta", "fit", table, "--learner", learner]
     for name, value in params.items():
-        if value and name != "side_excluded" and (name, value) != ("missing", "error"):
+        if value and (name, value) != ("missing", "error"):
             words += [
                 f"--{name.replace('_', '-')}",
                 ",".join(value) if isinstance(value, list) else value,
             ]
     return shlex.join([*words, "-o", "model.condmeta"])
-
-
-def _command_line(ctx: click.Context) -> str:
-    """Return the command with the options that were given, for the report."""
-    words = ["condmeta", "compare", ctx.params["table"]]
-    for param in ctx.command.params:
-        given = ctx.get_parameter_source(param.name) == ParameterSource.COMMANDLINE
-        if given and isinstance(param, click.Option) and param.name != "debug":
-            value = ctx.params[param.name]
-            value = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            words += [param.opts[-1]] + ([] if param.is_flag else [value])
-    return shlex.join(words)

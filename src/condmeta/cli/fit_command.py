@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import click
 
 from condmeta.cli.failures import tell_failures
 from condmeta.cli.notes import count, tell_notes, tell_work
 from condmeta.cli.options import csv_options, quiet_option, read_options, table_options
-from condmeta.cli.training import read_training, read_training_side, table_model, used_columns
+from condmeta.cli.training import (
+    options_of,
+    read_training,
+    read_training_side,
+    table_model,
+    used_columns,
+)
 
 # For numbers and for two classes. Names of classes, not classes: `--help` must load nothing.
 LEARNERS = {
@@ -67,22 +75,26 @@ def fit_command(table, output, quiet, share, chunks, **params):
 def _fit_whole(path, csv, params):
     from condmeta.table.target import find_classes
 
-    table, side = read_training(path, csv, params)
+    table, side, own = read_training(path, csv, params)
     classes = None
     if params["learner"] is not None:
         classes = find_classes(table, params["target"], _wants_classes(params["learner"]))
-    return _model(params, classes is not None).fit(table, side)
+    return _model(own, classes is not None).fit(table, side)
 
 
 def _fit_parts(path, csv, params):
     from condmeta.files import check_columns, read_batches
 
-    def parts():
-        for part in read_batches(path, text=[*params["task"], *params["text"]], csv=csv):
-            check_columns(part, used_columns(part, params), params["text"])
-            yield part
+    side, side_columns = read_training_side(csv, params)
+    parts = read_batches(path, text=[*params["task"], *params["text"]], csv=csv)
+    first = next(parts)
+    own = options_of(first, side_columns, params)
 
-    return _model(params, False).fit_batches(parts(), read_training_side(csv, params))
+    def checked(part):
+        check_columns(part, used_columns(part, own), params["text"])
+        return part
+
+    return _model(own, False).fit_batches(map(checked, chain([first], parts)), side)
 
 
 def _wants_classes(learner: str) -> bool | None:

@@ -64,13 +64,11 @@ def side_keys(model: Any) -> list[str]:
 
 def check_model_output(path: str) -> None:
     """Refuse a place that a model cannot be written to, before it is made."""
-    folder = os.path.dirname(path) or "."
+    from condmeta.files import check_place
+
     if path == "-":
         raise DataError("A model is written to a file: give its name with -o.")
-    if not os.path.isdir(folder):
-        raise DataError(f"There is no folder '{folder}' to write '{path}' to: make it first.")
-    if os.path.isdir(path):
-        raise DataError(f"'{path}' is a folder: give the name of a file.")
+    check_place(path)
 
 
 def show_size(path: str) -> str:

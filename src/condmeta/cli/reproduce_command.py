@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
+from condmeta.cli.command_line import command_line
 from condmeta.cli.failures import tell_failures
 
 # Written out, not taken from the package: `--help` must not load scikit-learn. A test compares.
@@ -96,13 +95,3 @@ def reproduce_command(ctx, names, seeds, inner, out, jobs, force, quiet, as_json
         click.echo(json.dumps(outcome_of(found, page), indent=2))
     elif not quiet:
         show_outcome(found, page)
-
-
-def command_line(ctx: click.Context) -> str:
-    """Return the command with the options that were given, to run it again."""
-    words = ["condmeta", "reproduce", *ctx.params["names"]]
-    for param in ctx.command.params:
-        given = ctx.get_parameter_source(param.name) == ParameterSource.COMMANDLINE
-        if given and isinstance(param, click.Option) and param.name not in ("force", "debug"):
-            words += [param.opts[0]] + ([] if param.is_flag else [str(ctx.params[param.name])])
-    return shlex.join(words)

@@ -5,40 +5,41 @@ from __future__ import annotations
 from typing import Any
 
 
-def read_training(path: str, csv: Any, params: dict) -> tuple[Any, Any]:
-    """Return the table of all tasks, and the side table or None."""
+def read_training(path: str, csv: Any, params: dict) -> tuple[Any, Any, dict]:
+    """Return the table of all tasks, the side table or None, and the options of the former."""
     from condmeta.files import check_columns, read_table
     from condmeta.tasks.frames import require_columns
 
     table = read_table(path, text=[*params["task"], *params["text"]], csv=csv)
     require_columns(table, params["task"], "task")
     require_columns(table, [params["target"]], "target")
-    side = read_training_side(csv, params)
-    if side is not None:  # --exclude names columns of either table
-        params["exclude"] = [
-            name for name in params["exclude"] or []
-            if name in table.column_names or name not in params["side_excluded"]
-        ]  # fmt: skip
-    check_columns(table, used_columns(table, params), params["text"])
-    return table, side
+    side, side_columns = read_training_side(csv, params)
+    own = options_of(table, side_columns, params)
+    check_columns(table, used_columns(table, own), params["text"])
+    return table, side, own
 
 
-def read_training_side(csv: Any, params: dict) -> Any:
-    """Return the key and the columns to use of the side table, or None."""
+def options_of(table: Any, side_columns: list[str], params: dict) -> dict:
+    """Return the options without what --exclude leaves out of the side table alone."""
+    own = [n for n in params["exclude"] or [] if n in table.column_names or n not in side_columns]
+    return params | {"exclude": own}
+
+
+def read_training_side(csv: Any, params: dict) -> tuple[Any, list[str]]:
+    """Return the key and the columns to use of the side table, or None; and all its columns."""
     from condmeta.files import check_columns, read_table
     from condmeta.tasks.frames import require_columns
 
     path = params["side_table"]
     if path is None:
-        return None
+        return None, []
     keys = params["side_key"] or params["task"]
     table = read_table(path, text=[*keys, *params["text"]], csv=csv)
-    params["side_excluded"] = [n for n in params["exclude"] or [] if n in table.column_names]
-    away = {*keys, *params["side_excluded"]}
+    away = {*keys, *(params["exclude"] or [])}
     used = params["side"] or [name for name in table.column_names if name not in away]
     require_columns(table, [*keys, *used], "side table")
     check_columns(table, used, params["text"])
-    return table.select(list(dict.fromkeys([*keys, *used])))
+    return table.select(list(dict.fromkeys([*keys, *used]))), table.column_names
 
 
 def used_columns(table: Any, params: dict) -> list[str]:

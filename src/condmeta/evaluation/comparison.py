@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +91,13 @@ class Comparison:
         tasks; behind, how far it is behind the best of this shot, as a share of its error, and
         behind_se, the standard error of the paired difference; n_tasks, n_rows.
         """
-        rows = [row for trial in self.trials for row in self._rows(trial)]
-        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        columns = {name: np.array([row[name] for row in self.rows]) for name in self.rows[0]}
         return make_frame(columns, self.tasks.backend)
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of `frame`, each as a dict."""
+        return [row for trial in self.trials for row in self._rows(trial)]
 
     def _rows(self, trial: Trial) -> list[dict[str, Any]]:
         losses = self.criterion.losses(trial.answers, trial.y)
@@ -130,7 +135,7 @@ class Comparison:
 
         One learner is preferred to the choice among all, and side information to none.
         """
-        rows = [row for trial in self.trials for row in self._rows(trial)]
+        rows = self.rows
 
         def clearly_behind(name: str) -> bool:
             mine = [row for row in rows if row["learner"] == name]
@@ -149,8 +154,7 @@ class Comparison:
     def advice(self) -> str:
         """What to use, and why, in a sentence or two."""
         name = self.advised
-        rows = [row for trial in self.trials for row in self._rows(trial)]
-        mine = [row for row in rows if row["learner"] == name]
+        mine = [row for row in self.rows if row["learner"] == name]
         behind = max(mine, key=lambda row: row["behind"])
         title = self.call if name in SETTINGS else f"{self.call} ({name})"
         if behind["behind"] <= CLOSE + 2 * behind["behind_se"]:

@@ -30,12 +30,19 @@ def check_output(path: str | os.PathLike) -> str:
         raise DataError(
             f"Which format is '{path}' to have? Let it end in .csv, .tsv, .parquet or .feather."
         )
+    check_place(path)
+    return FORMATS[suffix]
+
+
+def check_place(path: str) -> None:
+    """Refuse a path that no file can be written to."""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise DataError(f"There is no folder '{folder}' to write '{path}' to: make it first.")
     if os.path.isdir(path):
         raise DataError(f"'{path}' is a folder: give the name of a file.")
-    return FORMATS[suffix]
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise DataError(f"'{path}' cannot be written: no permission.")
 
 
 def write_table(table: Any, path: str | os.PathLike) -> None:

@@ -96,11 +96,9 @@ def _listed(names, most: int = 12) -> str:
 
 def _row(found: Comparison, c: int) -> dict[str, Any]:
     """Return the errors of one learner, with marks for the best."""
-    cells = []
-    for trial in found.trials:
-        row = found._rows(trial)[c]
-        cells.append(row | {"is_best": row["behind"] == 0})
     name = found.names[c]
+    mine = (row for row in found.rows if row["learner"] == name)
+    cells = [row | {"is_best": row["behind"] == 0} for row in mine]
     return {"name": name, "meaning": MEANING.get(name, ""), "cells": cells}
 
 
@@ -137,10 +135,9 @@ def _snippet(found: Comparison) -> str:
 
 def _table_text(found: Comparison) -> str:
     out = io.StringIO()
-    rows = [row for trial in found.trials for row in found._rows(trial)]
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(out, list(found.rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(found.rows)
     return out.getvalue()
 
 

@@ -145,6 +145,7 @@ def test_columns_of_the_side_table_can_be_left_out_and_names_are_told(folder):
     words += ["--no-boosting", "--shots", "0,90", "-o", folder / "named.html"]
     assert "'opened' holds dates" in run(folder, *words, code=1).stderr
     result = run(folder, *words, "--exclude", "opened")
+    assert "--exclude opened" in result.stderr.partition("Next: ")[2]
     assert "Side column 'name' holds 40 different texts ('shop 0', ...)" in result.stderr
     assert "Left out: 90 points shown; fewer than 10 tasks have more." in result.stderr
     assert "condmeta fit" in (folder / "named.html").read_text(encoding="utf-8")
