@@ -79,6 +79,20 @@ def open_page(address: str, profile) -> tuple[str, list[str]]:
     return done.stdout, re.findall(r"CONSOLE.*", done.stderr)
 
 
+def check_quiet(looked: tuple[dict, list[str], list[str]]) -> None:
+    """Require an empty console, and that nothing but the page was asked for."""
+    _, console, asked = looked
+    assert console == []
+    assert set(asked) - {"/favicon.ico"} == {"/harness.html", "/report.html"}
+
+
+def check_fits(found: dict[str, Any], width: int) -> None:
+    """Require that a page as wide as its window has nothing that sticks out."""
+    assert found["inner"] == width
+    assert found["content"] <= width
+    assert found["wide"] == []
+
+
 def look(folder: Path, use: str, profile: Path) -> tuple[dict[str, Any], list[str], list[str]]:
     """Return what was found on report.html, the console, and the paths that were asked for.
 

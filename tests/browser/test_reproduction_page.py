@@ -5,7 +5,7 @@ and fits.
 from __future__ import annotations
 
 import pytest
-from headless import WIDTHS, look, needs_browser, open_page
+from headless import WIDTHS, check_fits, check_quiet, look, needs_browser, open_page
 from small_panels import hide_data, shrink_panels
 
 from condmeta.experiments import PANELS
@@ -52,17 +52,12 @@ def test_the_file_opens_by_itself_without_a_word_on_the_console(out, tmp_path):
 
 
 def test_nothing_else_is_asked_for(looked):
-    _, console, asked = looked
-    assert console == []
-    assert set(asked) - {"/favicon.ico"} == {"/harness.html", "/report.html"}
+    check_quiet(looked)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_it_fits_the_window(looked, width):
-    found = looked[0][str(width)]
-    assert found["inner"] == width
-    assert found["content"] <= width
-    assert found["wide"] == []
+    check_fits(looked[0][str(width)], width)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -12,8 +12,9 @@ import click
 from condmeta.cli.command_line import command_line
 from condmeta.cli.failures import tell_failures
 from condmeta.cli.fit_command import LEARNERS
-from condmeta.cli.notes import count, tell_notes, tell_work
+from condmeta.cli.notes import tell_notes, tell_work
 from condmeta.cli.options import csv_options, quiet_option, read_options, table_options
+from condmeta.words import count
 
 
 class Shots(click.ParamType):

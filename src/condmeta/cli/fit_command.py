@@ -7,7 +7,7 @@ from itertools import chain
 import click
 
 from condmeta.cli.failures import tell_failures
-from condmeta.cli.notes import count, tell_notes, tell_work
+from condmeta.cli.notes import tell_notes, tell_work
 from condmeta.cli.options import csv_options, quiet_option, read_options, table_options
 from condmeta.cli.training import (
     options_of,
@@ -16,6 +16,7 @@ from condmeta.cli.training import (
     table_model,
     used_columns,
 )
+from condmeta.words import count
 
 # For numbers and for two classes. Names of classes, not classes: `--help` must load nothing.
 LEARNERS = {

@@ -38,14 +38,3 @@ def tell_work(text: str, quiet: bool) -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status(escape(text)) as status:
         yield lambda step: status.update(escape(f"{text}: {step}"))
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """Write a number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "row"), count(12000, "row")
-    ('1 row', '12,000 rows')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from condmeta.cli.failures import tell_failures
-from condmeta.cli.notes import count, tell_notes, tell_work
+from condmeta.cli.notes import tell_notes, tell_work
 from condmeta.cli.options import (
     OUTPUT_HELP,
     csv_options,
@@ -13,6 +13,7 @@ from condmeta.cli.options import (
     read_options,
     side_options,
 )
+from condmeta.words import count
 
 
 @click.command("predict", short_help="Predict the rows of a table.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from condmeta.cli.failures import tell_failures
-from condmeta.cli.notes import count, tell_notes, tell_work
+from condmeta.cli.notes import tell_notes, tell_work
 from condmeta.cli.options import csv_options, quiet_option, read_options, side_options
+from condmeta.words import count
 
 
 @click.command("update", short_help="Add rows to the tasks of a model.")

@@ -19,6 +19,7 @@ from condmeta.estimators.serving import atomic
 from condmeta.meta.stacking import Criterion, best_weights
 from condmeta.tasks import TaskSet
 from condmeta.tasks.held_out import ORDERS
+from condmeta.words import count
 
 READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "n_jobs"
 
@@ -191,9 +192,8 @@ def _report(auto: Auto, criterion: Criterion) -> str:
             if weight > 0.005
         ]
         alone = int(np.argmin(errors))
-        points = "1 point" if shot == 1 else f"{shot} points"
         parts.append(
-            f"{points}: {' + '.join(mix)} (best alone {auto.candidates_[alone]} "
+            f"{count(int(shot), 'point')}: {' + '.join(mix)} (best alone {auto.candidates_[alone]} "
             f"{errors[alone]:.4g}; own data {errors[0]:.4g}, pooled {errors[1]:.4g})"
         )
     return f"Mean {criterion.title} on held-out tasks. " + "; ".join(parts) + "."

@@ -15,6 +15,7 @@ from condmeta.evaluation.gains import Gain, gains_in_words
 from condmeta.meta.stacking import Criterion
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import make_frame
+from condmeta.words import count
 
 CLOSE = 0.01  # a difference that does not matter
 AUTO = "auto"
@@ -160,7 +161,7 @@ class Comparison:
         if behind["behind"] <= CLOSE + 2 * behind["behind_se"]:
             why = "the best on held-out tasks, or within noise of it, at every number of points"
         else:
-            points = _points(behind["shot"])
+            points = count(behind["shot"], "point")
             why = f"at most {100 * behind['behind']:.1f} % behind the best, at {points}"
         return f"Use {title}: {why} ({', '.join(map(str, self.shots))})."
 
@@ -219,7 +220,3 @@ def by_task(losses: np.ndarray, task: np.ndarray) -> np.ndarray:
     off = losses - losses.mean(axis=0)
     sums = np.array([np.bincount(task, column, T) for column in off.T])
     return np.sqrt((sums**2).sum(axis=1) * T / (T - 1)) / len(task)
-
-
-def _points(m: int) -> str:
-    return "1 point" if m == 1 else f"{m} points"

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from condmeta.tasks import TaskSet
 from condmeta.tasks.held_out import folds_of_tasks
+from condmeta.words import count
 
 
 class Gain(NamedTuple):
@@ -42,7 +43,7 @@ def gains_in_words(gains: list[Gain]) -> str:
         return ""
     parts = []
     for one in gains:
-        points = "1 point" if one.n_support == 1 else f"{one.n_support} points"
+        points = count(one.n_support, "point")
         parts.append(f"{100 * one.gain:.0f} % +- {100 * one.gain_error:.0f} at {points}")
     return f"on new tasks it cuts the error by {', '.join(parts)}"
 
