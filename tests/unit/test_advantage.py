@@ -7,7 +7,7 @@ import pytest
 
 import condmeta as cm
 from condmeta.errors import DataError
-from condmeta.evaluation.advantage import Advantage
+from condmeta.evaluation.advantage import Advantage, _agreeing
 from condmeta.evaluation.gains import Gain, gains
 from condmeta.feature_maps import ComposedMap, Identity, MeanInput, MeanInputOutput, RandomFourier
 from condmeta.feature_maps.raw_columns import raw_columns
@@ -136,11 +136,27 @@ def made(low, gains=()):
     return Advantage(interval, interval, interval, {}, {}, list(gains), 0.9, 50, 2, 2)
 
 
+def test_share_holds_zero_if_the_gap_does():
+    share = Interval(0.3, 0.1, 0.5)
+    assert _agreeing(share, Interval(2.0, -1.0, 5.0)) == (0.3, 0.0, 0.5)
+    assert _agreeing(share, Interval(2.0, 1.0, 3.0)) == share
+    assert _agreeing(Interval(0.3, -0.1, 0.5), Interval(2.0, 1.0, 3.0)) == (0.3, 0.0, 0.5)
+
+
+def test_shares_of_columns_are_of_the_variance_that_share_is_of():
+    tasks, _, _ = draw(T=40, n=5, k=1, seed=2)
+    found = cm.advantage(tasks, shots=())
+    ((alone, _),) = found.column_shares.values()
+    assert alone.value == pytest.approx(found.share.value)  # the only column
+
+
 def test_sentences():
     clear, none = Gain(0, 50, 2.0, 1.0, 0.5, 0.1), Gain(1, 50, 2.0, 1.9, 0.05, 0.1)
-    assert repr(made(0.4, [clear, none])) == (
+    loss = Gain(5, 50, 1.0, 1.3, -0.3, 0.1)
+    assert repr(made(0.4, [clear, none, loss])) == (
         "Side information explains 50 % [40, 70] of the variance of task coefficients; on new "
-        "tasks it cuts the error by 50 % +- 10 at 0 points, 5 % +- 10 at 1 point."
+        "tasks it cuts the error by 50 % +- 10 at 0 points, and raises the error by 30 % +- 10 at "
+        "5 points, and makes no clear difference (5 % +- 10 at 1 point)."
     )
     assert made(0.4).sentence.endswith("of the variance of task coefficients.")
     assert made(-0.1, [none]).sentence.startswith("Side information does not pay: it explains 50 %")

@@ -92,7 +92,7 @@ def _fit_parts(path, csv, params):
     own = options_of(first, side_columns, params)
 
     def checked(part):
-        check_columns(part, used_columns(part, own), params["text"])
+        check_columns(part, used_columns(part, own), params["text"], params["target"])
         return part
 
     return _model(own, False).fit_batches(map(checked, chain([first], parts)), side)

@@ -15,7 +15,7 @@ def read_training(path: str, csv: Any, params: dict) -> tuple[Any, Any, dict]:
     require_columns(table, [params["target"]], "target")
     side, side_columns = read_training_side(csv, params)
     own = options_of(table, side_columns, params)
-    check_columns(table, used_columns(table, own), params["text"])
+    check_columns(table, used_columns(table, own), params["text"], params["target"])
     return table, side, own
 
 

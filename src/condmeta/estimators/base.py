@@ -157,6 +157,11 @@ class Learner(Serving, BaseEstimator):
                 require_rows(X.X)
         else:
             rows = read_rows(self, X, task, reset=reset)
+            if reset and rows.task is None and side_info is not None:
+                raise DataError(
+                    "There is side_info about tasks, and nothing that says which task each row of "
+                    "X belongs to: pass task=, ids or the name of a column of X."
+                )
             target = read_target(y, len(rows.X), type(self).__name__)
             labels = self._read_labels(target, rows.task)
             backend, task_name = rows.backend, rows.task_name

@@ -165,9 +165,9 @@ class Lookup:
 
 
 def _is_table(side_info, columns) -> bool:
-    """Tell a table of several tasks from the row of one: a dict of the columns is a row."""
+    """Tell a table of several tasks from the row of one: a dict that has the columns is a row."""
     if isinstance(side_info, (TaskSet, TaskTable)):
         return True
     if isinstance(side_info, dict):
-        return columns is not None and set(map(str, side_info)) != set(columns)
+        return columns is not None and not set(columns) <= set(map(str, side_info))
     return hasattr(side_info, "columns") or hasattr(side_info, "column_names")

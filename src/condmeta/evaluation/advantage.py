@@ -90,6 +90,16 @@ class Advantage:
             )
         return f"{text}; {gained}." if gained else f"{text}."
 
+    @property
+    def column_shares(self) -> dict[str, tuple[Interval, Interval]]:
+        """`columns` as shares of the variance of task coefficients, as `share` is."""
+        explained, left = np.reshape(list(self.coefficients.values()), (-1, 2)).sum(axis=0)
+        total = max(max(explained, 0.0) + left, abs(explained), 1e-300)
+        return {
+            name: tuple(Interval(*(value / total for value in part)) for part in pair)
+            for name, pair in self.columns.items()
+        }
+
     def frame(self, of: str = "gains"):
         """Return a table: of "gains", "columns" or "coefficients"."""
         if of == "gains":
@@ -206,9 +216,10 @@ def advantage(
         judged = gains(pair, tasks, shots, n_splits, order, rng)
     features = tasks.feature_names or tuple(f"x{j}" for j in range(tasks.n_features))
     features += ("intercept",) * bool(fit_intercept)
+    gap = found.interval(lambda part: part.gap, coverage)
     return Advantage(
-        found.interval(lambda part: part.gap, coverage),
-        found.interval(lambda part: part.share, coverage),
+        gap,
+        _agreeing(found.interval(lambda part: part.share, coverage), gap),
         found.interval(lambda part: part.predicted, coverage),
         _columns(found, names, coverage),
         dict(zip(features, zip(found.whole.explained, found.whole.left, strict=True), strict=True)),
@@ -254,6 +265,11 @@ def _features(tasks: TaskSet, preparation: Preparation, feature_map) -> tuple[np
     if not Phi.shape[1]:
         raise DataError("There is no side information to judge: pass side_info=, or a map of X.")
     return Phi, raw_columns(fmap)
+
+
+def _agreeing(share: Interval, gap: Interval) -> Interval:
+    """Return the interval of the share, which holds 0 if and only if that of the gap does."""
+    return share._replace(low=min(share.low, 0.0) if gap.holds_zero else max(share.low, 0.0))
 
 
 def _columns(found: LinearGap, names: list[str], coverage: float) -> dict:

@@ -21,6 +21,7 @@ from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.ids import id_columns
+from condmeta.words import count
 
 MANY = 0.1  # of the tasks: from here on it is the map that is wrong
 LEVEL = 0.05  # p below which a task counts as beyond expectation, in the count over tasks
@@ -76,7 +77,9 @@ class CheckReport:
     def sentence(self) -> str:
         """The findings in one line."""
         than = f"{abs(100 * self.excess):.0f} % {'above' if self.excess > 0 else 'below'}"
-        parts = [f"errors of {_count(self.n_tasks, 'task')} are {than} expectation ({self.ground})"]
+        chance = ", which may be chance" if self.verdict == "keep" and self.excess > 0 else ""
+        tasks = count(self.n_tasks, "task")
+        parts = [f"errors of {tasks} are {than} expectation ({self.ground}){chance}"]
         parts.append(f"tasks to update: {self.n_update}, drifting: {100 * self.drifting:.0f} %")
         if self.n_outside:
             parts.append(f"side information of {self.n_outside} outside what was seen")
@@ -158,11 +161,11 @@ def check(
     alarm = false_alarm / 4  # tests of the tasks, of all their errors, and two of their number
     drifts = _beyond(judged.p, alarm)
     z = distributions.norm.isf(np.clip(judged.p, 1e-300, 1 - 1e-16))
-    count, T = int((judged.p < LEVEL).sum()), len(tasks)
-    drifting = max((count / T - LEVEL) / (1 - LEVEL), 0.0)
+    beyond, T = int((judged.p < LEVEL).sum()), len(tasks)
+    drifting = max((beyond / T - LEVEL) / (1 - LEVEL), 0.0)
     by_chance = _by_chance(len(outside), int((known == 0).sum()), _rate_outside(reader))
     reasons_to_refit = (
-        drifting >= MANY and _by_chance(count, T, LEVEL) < alarm,
+        drifting >= MANY and _by_chance(beyond, T, LEVEL) < alarm,
         _all_worse(judged, z, tasks.sizes * ~drifts, alarm),
         len(outside) >= MANY * T and by_chance < alarm,
         len(changed) >= MANY * T,
@@ -269,7 +272,3 @@ def _rate_outside(reader: Any) -> float:
     """
     columns = reader._map.columns_ or ()
     return min(1.0, (2 * len(columns) + 1) / (reader.n_tasks_ + 1))
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"

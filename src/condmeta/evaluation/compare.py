@@ -110,7 +110,7 @@ def compare(
             models[name] = clone(learner).fit(X, y, **whose)
         held = _signed(tasks) if classes is not None else tasks
         trials = hold_out(dict(learners), held, None, shots, order, random_state, tell)
-        return Comparison(list(learners), models, trials, judge, None, [], tasks)
+        return Comparison(list(learners), models, trials, judge, None, [], tasks, order)
     options = {
         "shots": shots, "support": order, "random_state": random_state, "missing_side": "mean",
         "side_key": side_key, "n_jobs": n_jobs,
@@ -129,7 +129,7 @@ def compare(
     if "conditional" in fitted and classes is None:
         tell("what side information explains")
         paid = _explained(tasks, feature_map, found)
-    return Comparison(names, fitted | {AUTO: auto}, trials, judge, paid, found, tasks)
+    return Comparison(names, fitted | {AUTO: auto}, trials, judge, paid, found, tasks, order)
 
 
 def _usable(tasks: TaskSet, shots: tuple[int, ...]) -> list[int]:

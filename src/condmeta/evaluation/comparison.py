@@ -48,6 +48,8 @@ class Comparison:
         What side information gains at each number of points.
     tasks : TaskSet
         The tasks that were compared on.
+    order : "random" or "first"
+        Which points the held-out tasks showed.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class Comparison:
     advantage: Advantage | None
     gains: list[Gain]
     tasks: TaskSet
+    order: str = "random"
 
     @property
     def shots(self) -> list[int]:

@@ -259,7 +259,7 @@ def _texts(values: Any) -> np.ndarray:
 def _refuse(learner: Any, n_nearest: Any) -> None:
     kind = type(learner).__name__
     if hasattr(learner, "schema_"):
-        raise DataError("A TableModel reads tables itself: call its own explain(side_table).")
+        raise DataError("A TableModel reads tables itself: call its own explain(side_info).")
     if hasattr(learner, "_learners"):
         raise DataError(
             f"{kind} mixes several learners, each of which starts elsewhere: fit the one that its "

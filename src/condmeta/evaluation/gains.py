@@ -36,16 +36,29 @@ class Gain(NamedTuple):
         """Whether the gain is more than two standard errors above 0."""
         return self.gain > 2 * self.gain_error
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether the gain is more than two standard errors below 0."""
+        return self.gain < -2 * self.gain_error
+
 
 def gains_in_words(gains: list[Gain]) -> str:
     """Say by how much the error falls at each number of points; nothing where none is known."""
-    if not gains:
-        return ""
-    parts = []
-    for one in gains:
-        points = count(one.n_support, "point")
-        parts.append(f"{100 * one.gain:.0f} % +- {100 * one.gain_error:.0f} at {points}")
-    return f"on new tasks it cuts the error by {', '.join(parts)}"
+    clear = [one for one in gains if one.is_clear]
+    losses = [one for one in gains if one.is_loss]
+    unclear = [one for one in gains if not (one.is_clear or one.is_loss)]
+    parts = [f"cuts the error by {_by_points(clear)}"] if clear else []
+    parts += [f"raises the error by {_by_points(losses, -1)}"] if losses else []
+    parts += [f"makes no clear difference ({_by_points(unclear)})"] if unclear else []
+    return f"on new tasks it {', and '.join(parts)}" if parts else ""
+
+
+def _by_points(gains: list[Gain], sign: int = 1) -> str:
+    return ", ".join(
+        f"{100 * sign * one.gain:.0f} % +- {100 * one.gain_error:.0f} at "
+        f"{count(one.n_support, 'point')}"
+        for one in gains
+    )
 
 
 def gains(

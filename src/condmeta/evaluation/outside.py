@@ -9,9 +9,12 @@ import numpy as np
 
 from condmeta.evaluation.nearest import Nearest, Neighbourhood
 from condmeta.tasks import TaskTable
+from condmeta.tasks.ids import show_id
 from condmeta.tasks.seen import Odd
+from condmeta.words import count
 
 FAR = "(all columns)"
+BEYOND = 0.25  # of the width of a column's training range: so far out, a start is a guess
 
 
 class Sides(NamedTuple):
@@ -30,6 +33,30 @@ def sides_of(learner: Any, ids, table, points=None) -> Sides:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Side columns hold levels not seen in fit")
         return Sides(ids, table, learner._sides_of(ids, table, points))
+
+
+def warn_far_out(learner: Any, ids: np.ndarray, table: TaskTable | None) -> None:
+    """Warn of tasks with a number far outside the training range of its side column."""
+    learners = getattr(learner, "_learners", {"": learner}).values()
+    seen = next((one._map.seen_ for one in learners if hasattr(one._map, "seen_")), None)
+    if seen is None or table is None:
+        return
+    rows = table.take(ids[table.has(ids)])
+    told = {}
+    for odd in seen.oddities(rows):
+        low, high = seen.ranges.get(odd.column, (-np.inf, np.inf))
+        if odd.value is not None and np.isfinite(high - low):
+            off = max(low - odd.value, odd.value - high)
+            if off > BEYOND * (high - low):
+                told.setdefault(odd.row, f"{odd.column} {odd.value:g} is {odd.reason}")
+    if told:
+        first = next(iter(told))
+        warnings.warn(
+            f"Side information of {count(len(told), 'new task')} is far outside what fit saw, so "
+            f"that the start of the model is a guess: task {show_id(rows.ids[first])}, "
+            f"{told[first]}{', and others' if len(told) > 1 else ''}.",
+            stacklevel=4,
+        )
 
 
 def oddities(

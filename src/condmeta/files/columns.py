@@ -13,7 +13,9 @@ _COMMA = r"^\s*[+-]?\d+,\d+\s*$"
 _DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(\D.*)?$"
 
 
-def check_columns(table: Any, names: Iterable[str], text: Collection[str] = ()) -> None:
+def check_columns(
+    table: Any, names: Iterable[str], text: Collection[str] = (), target: str | None = None
+) -> None:
     """Refuse columns of a PyArrow table that are dates, or text that is numbers for the most part.
 
     As categories they would tell a learner nothing, and nobody would notice. Columns in `text`
@@ -31,10 +33,10 @@ in row 3: mend that, leave the cell empty if the value is missing, or say --text
     for name in names:
         column = table.column(name)
         if types.is_temporal(column.type) and name not in text:
-            raise _dates(name, column.drop_null().slice(0, 1))
+            raise _dates(name, column.drop_null().slice(0, 1), name == target)
         is_text = types.is_string(column.type) or types.is_large_string(column.type)
         if is_text and name not in text:
-            _check(column, name)
+            _check(column, name, name == target)
 
 
 def check_order(column: Any, name: str) -> None:
@@ -65,7 +67,7 @@ in order by its letters: write dates as 2024-04-30, or make a number of it.
         )
 
 
-def _check(column: Any, name: str) -> None:
+def _check(column: Any, name: str, is_target: bool) -> None:
     compute = arrow.load("pyarrow.compute")
     rows = len(column) - column.null_count
     if rows == 0:
@@ -88,13 +90,16 @@ def _check(column: Any, name: str) -> None:
             f"are read as text here: say --decimal , or, if they are names, --text {name}."
         )
     if compute.all(compute.match_substring_regex(first, _DATE)).as_py():
-        raise _dates(name, first)
+        raise _dates(name, first, is_target)
 
 
-def _dates(name: str, first: Any) -> DataError:
+def _dates(name: str, first: Any, is_target: bool) -> DataError:
     shown = f" ({first[0].as_py()}, ...)" if len(first) else ""
-    return DataError(
-        f"Column {name!r} holds dates{shown}: make a number of it, such as the days since a start, "
-        f"leave it out with --exclude {name}, or let it be the order of rows with --order {name} "
-        "where a command has that."
-    )
+    remedy = "make a number of it, such as the days since a start"
+    if not is_target:
+        remedy = (
+            f"{remedy}, leave it out with --exclude {name}, or let it be the order of rows with "
+            f"--order {name} where a command has that"
+        )
+    role = " (target)" if is_target else ""
+    return DataError(f"Column {name!r}{role} holds dates{shown}: {remedy}.")

@@ -19,7 +19,7 @@ import numpy as np
 
 from condmeta.persistence.atomic import write_atomically
 from condmeta.persistence.npy import npy_header, raw_bytes, read_npy
-from condmeta.persistence.refusal import DAMAGED, RefusalError
+from condmeta.persistence.refusal import DAMAGED, WRITTEN, RefusalError
 from condmeta.persistence.zip_layout import FIRST_MEMBER, Member, directory, local_header
 
 FORMAT = "condmeta-model"
@@ -159,13 +159,13 @@ def _diagnose(head: bytes, size: int) -> str:
     if FIRST_MEMBER.startswith(head[: len(FIRST_MEMBER)]) and b"meta.json".startswith(head[30:]):
         return f"is truncated or damaged at its end. {DAMAGED}"
     if head.startswith(b"PK"):
-        return "is a zip file, but not a condmeta model. Models are written by `save`."
+        return f"is a zip file, but not a condmeta model. {WRITTEN}"
     if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return (
             "is a pickle, not a condmeta model. Opening a pickle can run any code: use pickle or "
             "joblib, and only if you trust where it comes from."
         )
-    return "is not a condmeta model. Models are written by `save`."
+    return f"is not a condmeta model. {WRITTEN}"
 
 
 def _values(text: bytes) -> int:
@@ -182,7 +182,7 @@ def _load_json(text: bytes, size: int) -> dict[str, Any]:
         raise RefusalError(f"is damaged: its meta.json has the wrong parts. {DAMAGED}")
     card = content["card"]
     if not isinstance(card, dict) or card.get("format") != FORMAT:
-        raise RefusalError("is not a condmeta model. Models are written by `save`.")
+        raise RefusalError(f"is not a condmeta model. {WRITTEN}")
     return content
 
 

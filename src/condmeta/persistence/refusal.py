@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from condmeta.errors import ModelFileError
 
 DAMAGED = "Copy it again from its source, or save the model again."
+WRITTEN = "Models are written by `save` and by `condmeta fit`."
 
 
 class RefusalError(Exception):

@@ -54,13 +54,7 @@ class AdvantageDisplay:
     @classmethod
     def from_advantage(cls, advantage: Any) -> AdvantageDisplay:
         """Make the display of what `condmeta.advantage` found."""
-        # The variance of the coefficients that `share` divides by, see `Explained.share`.
-        explained, left = np.reshape(list(advantage.coefficients.values()), (-1, 2)).sum(axis=0)
-        total = max(max(explained, 0.0) + left, abs(explained), 1e-300)
-        columns = {
-            name: tuple(tuple(value / total for value in interval) for interval in pair)
-            for name, pair in advantage.columns.items()
-        }
+        columns = advantage.column_shares
         gains = [(one.n_support, one.gain, one.gain_error) for one in advantage.gains]
         return cls(tuple(advantage.share), columns, gains, advantage.coverage)
 

@@ -15,7 +15,8 @@ from condmeta.tasks.encode import TableEncoder
 
 def learner_of(estimator: Any, what: str, *, linear: bool = False, tasks: bool = False) -> Any:
     """Return the fitted learner behind an estimator, or say why there is no such picture of it."""
-    learner = estimator.model if isinstance(estimator, Calibrated) else estimator
+    fitted = getattr(estimator, "learner_", estimator)  # of a TableModel
+    learner = fitted.model if isinstance(fitted, Calibrated) else fitted
     name = type(learner).__name__
     if not hasattr(learner, "coef_frame") or (linear and not isinstance(learner, LinearMap)):
         kind = "with a linear map, as ConditionalRidge" if linear else "with one map"

@@ -21,7 +21,9 @@ class ShrinkageDisplay:
 
     Up to 30 tasks each have a line: own estimate, prior tau(s), adapted coefficient, and an arrow
     from the first to the last. More tasks are points: the adapted coefficient against the prior,
-    with a line to the own estimate; on the diagonal a task stays at its prior.
+    with a line to the own estimate; on the diagonal a task stays at its prior. The own estimate is
+    the same problem solved from zero instead of the prior: it needs no more points than the task
+    has, and few points leave it near zero.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ class ShrinkageDisplay:
             ends = {"xy": (adapted[row], row), "xytext": (own[row], row)}
             style = {"arrowstyle": "-|>", "color": "#8c8c8c", "shrinkA": 3, "shrinkB": 3}
             ax.annotate("", **ends, arrowprops=style | {"linewidth": 0.9, "mutation_scale": 8})
-        ax.plot(own, rows, "x", color=OWN, markersize=5, label="own points alone")
+        ax.plot(own, rows, "x", color=OWN, markersize=5, label="own points, from zero")
         ax.plot(prior, rows, "D", color=PRIOR, mfc="white", markersize=5.5, label="prior")
         ax.plot(adapted, rows, "o", color=ADAPTED, markersize=5, label="adapted")
         names = [f"{shorten(self.tasks[t], 22)} ({self.n[t]})" for t in order]
@@ -115,7 +117,7 @@ class ShrinkageDisplay:
         low, high = _window(np.concatenate([self.prior, self.adapted, self.own]))
         ax.vlines(
             self.prior, self.own, self.adapted, color="#bdbdbd", linewidth=0.6,
-            label="from own points alone",
+            label="from own points, from zero",
         )  # fmt: skip
         ax.plot([low, high], [low, high], color=PRIOR, linewidth=1.2, linestyle=(0, (5, 2)),
                 label="prior")  # fmt: skip

@@ -30,6 +30,11 @@ MEANING = {
     AUTO: "chosen among these for each number of points, by other tasks",
 }
 
+SHOWN = {
+    "random": "drawn from those of the task",
+    "first": "the first of the task in their order; it is judged by the later ones",
+}
+
 
 def render_comparison(
     found: Comparison,
@@ -80,6 +85,7 @@ def _facts(found: Comparison) -> dict[str, str]:
         "features": f"{tasks.n_features}: {_listed(names)}",
         "side information": f"{len(side)} columns: {_listed(side)}" if side else "none",
         "judged by": f"mean {found.criterion.title} on tasks held out in 5 folds",
+        "points shown": SHOWN[found.order],
     }
 
 
@@ -108,7 +114,7 @@ def _columns(found: Comparison) -> list[dict[str, Any]]:
         return []
     rows = [
         {"name": name, "alone": alone, "unique": unique}
-        for name, (alone, unique) in found.advantage.columns.items()
+        for name, (alone, unique) in found.advantage.column_shares.items()
     ]
     return sorted(rows, key=lambda row: -row["alone"].value)
 

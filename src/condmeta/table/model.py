@@ -91,12 +91,12 @@ class TableModel(Answering):
         self.missing, self.intervals = missing, intervals
 
     @atomic
-    def fit(self, frame: Any, side_table: Any = None) -> TableModel:
+    def fit(self, frame: Any, side_info: Any = None) -> TableModel:
         """Learn from a table of all tasks, and a table of one row a task if there is one.
 
         Tasks of the side table without rows are kept: they are predicted by their side row alone.
         """
-        schema, tasks = self._learn_tasks(frame, side_table)
+        schema, tasks = self._learn_tasks(frame, side_info)
         if self.learner is not None:
             learner = clone(self.learner)
         else:
@@ -106,7 +106,7 @@ class TableModel(Answering):
         return self
 
     @atomic
-    def fit_batches(self, batches: Any, side_table: Any = None) -> TableModel:
+    def fit_batches(self, batches: Any, side_info: Any = None) -> TableModel:
         """Learn from parts of a table that does not fit into memory; for `ConditionalRidge`.
 
         The rows of a task must follow each other, as in a table sorted by task; a task may go on
@@ -115,33 +115,33 @@ class TableModel(Answering):
         Parameters
         ----------
         batches : iterable of tables
-        side_table : table, optional
+        side_info : table, optional
             Its tasks without rows are left out.
         """
-        fit_batches(self, map(as_table, batches), side_table)
+        fit_batches(self, map(as_table, batches), side_info)
         return self
 
-    def read_tasks(self, frame: Any, side_table: Any = None) -> TaskSet:
+    def read_tasks(self, frame: Any, side_info: Any = None) -> TaskSet:
         """Return the tasks of a table as `fit` reads them, for `compare`, `advantage` and others.
 
         Classes are coded 0 and 1; the model is not changed.
         """
-        return self._learn_tasks(frame, side_table)[1]
+        return self._learn_tasks(frame, side_info)[1]
 
-    def _learn_tasks(self, frame: Any, side_table: Any) -> tuple[Schema, TaskSet]:
+    def _learn_tasks(self, frame: Any, side_info: Any) -> tuple[Schema, TaskSet]:
         frame = as_table(frame)
-        schema, X = self._learn_schema(frame, side_table, self.learner)
-        side = schema.learn_side(frame, side_table, as_names(self.side))
+        schema, X = self._learn_schema(frame, side_info, self.learner)
+        side = schema.learn_side(frame, side_info, as_names(self.side))
         return schema, schema.tasks(frame, side, labelled=True, X=X)
 
-    def _learn_schema(self, frame: Any, side_table: Any, learner: Any) -> tuple[Schema, np.ndarray]:
+    def _learn_schema(self, frame: Any, side_info: Any, learner: Any) -> tuple[Schema, np.ndarray]:
         """Return how tables are read, and the features of this one."""
         if self.missing not in ("error", "impute"):
             raise DataError(
                 "The 'missing' parameter of TableModel must be 'error' or 'impute'. "
                 f"Got {self.missing!r} instead."
             )
-        own_side = self.side if side_table is None else None
+        own_side = self.side if side_info is None else None
         columns = assign_columns(
             frame, self.task, self.target, self.features, self.exclude, own_side
         )

@@ -91,12 +91,12 @@ class Schema:
         keys = self.columns.task
         return keys[0] if len(keys) == 1 else tuple(keys)
 
-    def learn_side(self, frame: Any, side_table: Any, wanted: list[str]) -> TaskTable | None:
+    def learn_side(self, frame: Any, side_info: Any, wanted: list[str]) -> TaskTable | None:
         """Return the side information of a fit, and keep in mind which columns it has."""
-        if side_table is None:
+        if side_info is None:
             table = self._side_of_rows(frame) if self.columns.side else None
         else:
-            table = read_side_table(side_table, task_name=self.task_name, side_key=self.side_key)
+            table = read_side_table(side_info, task_name=self.task_name, side_key=self.side_key)
             self.side_columns = wanted
             table = self._pick(table) if wanted else table
         self.side_columns = [] if table is None else list(table.columns)
@@ -106,10 +106,10 @@ class Schema:
         self.side_text = [name for name, column in kinds.items() if _is_text(column)]
         return table
 
-    def side(self, frame: Any, side_table: Any) -> TaskTable | None:
+    def side(self, frame: Any, side_info: Any) -> TaskTable | None:
         """Return the side information of the tasks of a table, if there is any."""
-        if side_table is not None:
-            table = self.side_of_table(side_table)
+        if side_info is not None:
+            table = self.side_of_table(side_info)
             _, ids = factorize(self.ids(frame))
             return table.take(ids[table.has(ids)])
         have = column_names(frame)
@@ -121,11 +121,11 @@ class Schema:
             raise DataError(f"Side column {lacking!r} is not in the table, and {given[0]!r} is.")
         return self._side_of_rows(frame)
 
-    def side_of_table(self, side_table: Any) -> TaskTable:
+    def side_of_table(self, side_info: Any) -> TaskTable:
         """Return a side table as the model reads it."""
         if not self.side_columns:
             raise DataError("The model was fitted without side information: give none now.")
-        table = read_side_table(side_table, task_name=self.task_name, side_key=self.side_key)
+        table = read_side_table(side_info, task_name=self.task_name, side_key=self.side_key)
         return self._pick(table)
 
     def _side_of_rows(self, frame: Any) -> TaskTable:

@@ -16,7 +16,7 @@ from condmeta.tasks.messages import show_id
 from condmeta.tasks.side_table import as_names, read_side_table
 
 
-def fit_batches(model: Any, batches: Iterable[Any], side_table: Any) -> None:
+def fit_batches(model: Any, batches: Iterable[Any], side_info: Any) -> None:
     """Learn from the parts of a table (see `TableModel.fit_batches`)."""
     learner = ConditionalRidge() if model.learner is None else model.learner
     if not isinstance(learner, ConditionalRidge):
@@ -29,17 +29,15 @@ def fit_batches(model: Any, batches: Iterable[Any], side_table: Any) -> None:
     first = next(parts, None)
     if first is None:
         raise DataError("There are no rows.")
-    schema, _ = model._learn_schema(first, side_table, learner)
-    if side_table is not None:
-        side_table = read_side_table(
-            side_table, task_name=schema.task_name, side_key=model.side_key
-        )
+    schema, _ = model._learn_schema(first, side_info, learner)
+    if side_info is not None:
+        side_info = read_side_table(side_info, task_name=schema.task_name, side_key=model.side_key)
     fitted, rows = clone(learner), 0
     for part in whole_tasks(_chain(first, parts), schema):
         side = None
-        if side_table is not None:
+        if side_info is not None:
             ids = factorize(schema.ids(part))[1]
-            mine = side_table.take(ids[side_table.has(ids)])
+            mine = side_info.take(ids[side_info.has(ids)])
             side = schema.learn_side(part, mine, as_names(model.side))
         elif schema.columns.side:
             side = schema.learn_side(part, None, [])

@@ -25,7 +25,9 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
     if kind in "fiub":
         return values.astype(np.float64, copy=False)
     remedy = f"{role} must be numeric: " + (
-        "encode it, or move it to the side table." if role == "X" else "encode it as numbers."
+        "encode it, move it to the side table, or, if it names the task, pass it as task=."
+        if role == "X"
+        else "encode it as numbers."
     )
     if kind == "c":
         raise DataError(f"{label} holds complex numbers; {role} must be real.")

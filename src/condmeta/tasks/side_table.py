@@ -68,7 +68,8 @@ def read_side_table(side_info: Any, *, task_name: Any = None, side_key: Any = No
     wanted = f"no column {', '.join(map(repr, task))}" if task else "no task ids"
     remedy = "set its index to the task ids, or name the key column" if index is not None else ""
     raise DataError(
-        f"The side table has {wanted}: {remedy or 'name its key column'} with side_key=."
+        f"The side table has {wanted}: {remedy or 'name its key column'} with side_key= "
+        "(--side-key)."
     )
 
 
@@ -121,9 +122,7 @@ def read_side_row(row: Any, columns: Sequence[str] | None = None) -> TaskTable:
             n_rows = int(frame.shape[0]) if hasattr(frame, "shape") else frame.num_rows
         if n_rows != 1:
             raise DataError(f"side_info has {n_rows} rows for one task: pass one row, or task=.")
-        if columns is not None:
-            # a row cut from a keyed table may still carry its key column
-            data = {n: c for n, c in data.items() if n in columns} or data
+        data = _wanted(data, columns)
         return TaskTable._make(no_id, {n: type_column(c, n) for n, c in data.items()})
     if backend_of(row) == "pandas" and hasattr(row, "index"):
         row = {str(name): value for name, value in zip(row.index, row.tolist(), strict=True)}
@@ -139,8 +138,15 @@ def read_side_row(row: Any, columns: Sequence[str] | None = None) -> TaskTable:
                 f"{', '.join(map(repr, names))}."
             )
         row = dict(zip(names, values.tolist(), strict=True))
-    data = {str(name): type_column([value], str(name)) for name, value in row.items()}
-    return TaskTable._make(no_id, data)
+    row = _wanted({str(name): value for name, value in row.items()}, columns)
+    return TaskTable._make(no_id, {n: type_column([value], n) for n, value in row.items()})
+
+
+def _wanted(row: dict[str, Any], columns: Sequence[str] | None) -> dict[str, Any]:
+    """Leave out what is no side column: a row cut from a keyed table may still carry its key."""
+    if columns is None:
+        return row
+    return {name: value for name, value in row.items() if name in columns} or row
 
 
 def side_from_rows(columns: Mapping[str, Any], codes: np.ndarray, ids: np.ndarray) -> TaskTable:

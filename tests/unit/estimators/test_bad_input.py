@@ -77,6 +77,10 @@ FIT_CASES = {
         r"Task 't2' has infinity in side column 's1'",
     ),
     "no side table": (fit(side=None), r"Identity reads side information: pass side_info="),
+    "side without task": (
+        fit(task=None),
+        r"side_info about tasks, and nothing that says which task each row of X belongs to: pass t",
+    ),
     "side without key": (fit(side=ROWS), r"which task each row belongs to.*TaskTable\(values"),
     "tasks missing from side": (
         fit(side=table(ROWS[:1], ["t1"])),

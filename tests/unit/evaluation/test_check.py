@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 
 import numpy as np
@@ -309,6 +310,9 @@ def test_sentence_and_errors(fitted):
     report = cm.check(model, shifted(after, [3]))
     assert str(report).startswith("update: errors of 60 tasks are ")
     assert " expectation (the model); tasks to update: 1, drifting: " in str(report)
+    kept = dataclasses.replace(report, verdict="keep", excess=0.04)
+    assert "are 4 % above expectation (the model), which may be chance; tasks" in str(kept)
+    assert "chance" not in str(dataclasses.replace(kept, excess=-0.04))
     with pytest.raises(DataError, match=r"'false_alarm' parameter must be a float in \(0, 1\)"):
         cm.check(model, after, false_alarm=5)
     with pytest.raises(

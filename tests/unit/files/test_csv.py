@@ -157,6 +157,8 @@ def test_text_is_not_taken_for_numbers_or_dates(write):
     check_columns(table, ["a", "c"])  # sizes: mostly text
     with pytest.raises(DataError, match=r"Column 'b' holds dates \(31.12.2024, .*--exclude b"):
         check_columns(table, ["b"])
+    with pytest.raises(DataError, match=r"'b' \(target\) holds dates .*days since a start\.$"):
+        check_columns(table, ["b"], target="b")
     mixed = read_table(write('a,b\n"1,5",1\n2,1\n3,1\n'))
     with pytest.raises(DataError, match="or say --decimal ,"):
         check_columns(mixed, ["a"])

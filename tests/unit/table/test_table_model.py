@@ -384,3 +384,25 @@ def test_check_and_explain_are_those_of_the_learner(fitted):
         model_of().fit(SALES).explain(STORES)
     with pytest.raises(DataError, match="not fitted yet"):
         model_of().explain(STORES)
+
+
+def test_pictures_of_a_table_model_are_those_of_its_learner():
+    model = model_of(intervals=True).fit(SALES, side_info=STORES)
+    display = cm.plots.ShrinkageDisplay.from_estimator(model, feature="price")
+    assert len(display.tasks) == 40
+    assert "price" in cm.plots.MapDisplay.from_estimator(model).features
+
+
+def test_new_tasks_far_outside_what_was_seen_are_told(fitted):
+    price = {"price": [1.0] * 4, "open": [True] * 4, "city": ["Bonn"] * 4}
+    rows = pd.DataFrame({"store": ["x", "s000", "y", "z"]} | price)
+    side = {"region": ["north"] * 4, "size": [0.0, 50.0, 50.0, -60.0]}
+    stores = pd.DataFrame({"store": ["x", "s000", "y", "z"]} | side)
+    told = (
+        r"of 2 new tasks is far outside .* task 'y', size 50 is above the training range -.*, and o"
+    )
+    with pytest.warns(UserWarning, match=told):  # not of s000, which has points
+        fitted.predict(rows, stores)
+    with pytest.warns(UserWarning, match=r"of 1 new task .* 'z', size -60 is below the training"):
+        fitted.adapt(rows[3:].assign(sold=1.0), stores)
+    fitted.predict(rows[:2], stores)  # nothing to tell: a warning would fail the test

@@ -100,7 +100,7 @@ def test_gaps_among_numbers_are_nan(series):
 def test_text_in_x_names_the_column_and_the_remedy(frame):
     sentence = (
         r"Column 't' holds text \('u', \.\.\.\); X must be numeric: "
-        r"encode it, or move it to the side table\."
+        r"encode it, move it to the side table, or, if it names the task, pass it as task=\."
     )
     with pytest.raises(DataError, match=sentence):
         frames.numeric_matrix(frame)

@@ -78,6 +78,12 @@ def test_a_multi_index_makes_tuple_ids():
     assert read_side_table(frame.set_index(["shop", "year"])).ids.tolist() == [("a", 1), ("a", 2)]
 
 
+def test_the_row_of_one_task_may_carry_its_key():
+    row = {"store": "x", "size": 2.0, "city": "Rome"}
+    for given in (row, pd.Series(row), pd.DataFrame([row])):
+        assert list(read_side_row(given, ("size", "city")).columns) == ["size", "city"]
+
+
 @pytest.mark.parametrize(
     ("rows", "columns", "values"),
     [
