@@ -39,6 +39,7 @@ def compare(
     criterion: str = "absolute",
     order: str = "random",
     random_state: Any = 0,
+    sample_weight: Any = None,
     n_jobs: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
@@ -64,6 +65,8 @@ def compare(
         Which points a held-out task shows: drawn, or its first rows, so that nothing leaks from
         what came later.
     random_state : int, Generator, RandomState or None
+    sample_weight : (N,) array, optional
+        How often each row counts, where it is learned from and where it judges.
     n_jobs : int, optional
         Threads.
     progress : callable, optional
@@ -90,7 +93,7 @@ def compare(
     tell = progress or silent
     classes = _classes(X, y)
     coded = y if classes is None or isinstance(X, TaskSet) else _as_array(y) == classes[1]
-    tasks = as_tasks(X, coded, task, side_info, side_key)
+    tasks = as_tasks(X, coded, task, side_info, side_key, sample_weight)
     shots = _usable(tasks, check_shots(shots))
     if order not in ORDERS:
         raise DataError(
@@ -102,6 +105,8 @@ def compare(
         raise DataError(f"The 'criterion' parameter must be one of {listed}. Got {criterion!r}.")
     judge = CRITERIA[criterion] if classes is None else LOG_LOSS
     whose = {"task": task, "side_info": side_info}
+    if sample_weight is not None:  # learners of the user's own may take none
+        whose["sample_weight"] = sample_weight
     if learners is not None:
         _check_given(learners, classes is not None)
         models = {}
@@ -172,7 +177,8 @@ def _with_choice(trial: Trial, n_candidates: int, criterion: Criterion) -> Trial
         mine, other = fold == f, fold != f
         if not other.any():
             other = mine  # all tasks stand in one fold
-        weights = best_weights(answers[other], trial.y[other], trial.task[other], criterion)
+        m = None if trial.weight is None else trial.weight[other]
+        weights = best_weights(answers[other], trial.y[other], trial.task[other], criterion, m)
         chosen[mine] = answers[mine] @ weights
     return trial._replace(answers=np.column_stack([trial.answers, chosen]))
 
@@ -184,13 +190,10 @@ def _gains(names: list[str], trials: list[Trial], criterion: Criterion) -> list[
     pair = [names.index("unconditional"), names.index("conditional")]
     out = []
     for trial in trials:
-        losses = criterion.losses(trial.answers[:, pair], trial.y)
-        sizes = np.bincount(trial.task)
-        out.append(
-            gain_of(
-                trial.shot, np.array([np.bincount(trial.task, one) for one in losses.T]) / sizes
-            )
-        )
+        losses = criterion.losses(trial.answers[:, pair], trial.y).T
+        m = np.ones(len(trial.y)) if trial.weight is None else trial.weight
+        by_task = np.array([np.bincount(trial.task, m * one) for one in losses])
+        out.append(gain_of(trial.shot, by_task / np.bincount(trial.task, m)))
     return out
 
 

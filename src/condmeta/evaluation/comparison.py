@@ -79,7 +79,8 @@ class Comparison:
     @property
     def errors(self) -> np.ndarray:
         """The mean error over the held-out rows (shots, learners)."""
-        return np.array([self.criterion.mean(trial.answers, trial.y) for trial in self.trials])
+        mean = self.criterion.mean
+        return np.array([mean(trial.answers, trial.y, trial.weight) for trial in self.trials])
 
     @property
     def best(self) -> dict[int, str]:
@@ -105,10 +106,10 @@ class Comparison:
 
     def _rows(self, trial: Trial) -> list[dict[str, Any]]:
         losses = self.criterion.losses(trial.answers, trial.y)
-        error = losses.mean(axis=0)
+        error = np.average(losses, axis=0, weights=trial.weight)
         best = int(error.argmin())
-        spread = by_task(losses, trial.task)
-        behind = by_task(losses - losses[:, [best]], trial.task) / error[best]
+        spread = by_task(losses, trial.task, trial.weight)
+        behind = by_task(losses - losses[:, [best]], trial.task, trial.weight) / error[best]
         return [
             {
                 "learner": name,
@@ -215,11 +216,15 @@ class Comparison:
         return "\n".join([*head, *lines, self.advice, self.side_sentence]).rstrip()
 
 
-def by_task(losses: np.ndarray, task: np.ndarray) -> np.ndarray:
-    """Return the standard errors (C,) of mean losses (N, C) over rows that cluster in tasks."""
+def by_task(losses: np.ndarray, task: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Return the standard errors (C,) of mean losses (N, C) over rows that cluster in tasks.
+
+    Rows count weight (N,) times, or once.
+    """
     T = int(task.max()) + 1
     if T < 2:
         return np.full(losses.shape[1], np.inf)
-    off = losses - losses.mean(axis=0)
-    sums = np.array([np.bincount(task, column, T) for column in off.T])
-    return np.sqrt((sums**2).sum(axis=1) * T / (T - 1)) / len(task)
+    m = np.ones(len(task)) if weight is None else weight
+    off = losses - np.average(losses, axis=0, weights=m)
+    sums = np.array([np.bincount(task, m * column, T) for column in off.T])
+    return np.sqrt((sums**2).sum(axis=1) * T / (T - 1)) / m.sum()

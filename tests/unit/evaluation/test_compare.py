@@ -14,6 +14,8 @@ from condmeta.evaluation.comparison import by_task
 from condmeta.evaluation.task_mean import TaskMean
 from condmeta.meta.stacking import CRITERIA
 
+FIXED = {"metric": "diagonal", "noise": "shared", "kappa": 1.0}
+
 
 def draw(n_tasks=80, n=8, effect=1.5, spread=0.5, bend=0.0, seed=0):
     """Return a long table and a table of tasks."""
@@ -52,6 +54,23 @@ def test_learners_and_plain_alternatives_at_every_number_of_points():
     assert (frame.groupby("shot")["behind"].min() == 0).all()
     told = frame.set_index(["shot", "learner"])["error"]
     assert told[0, "conditional"] < 0.6 * told[0, "unconditional"]
+
+
+def test_weights_count_where_rows_judge():
+    rows, stores = draw(30)
+    twice = np.tile([1.0, 2.0], 120)
+    own = {"pooled": cm.PooledRegressor(lam=0.1), "ridge": cm.ConditionalRidge(None, **FIXED)}
+    found = run(rows, stores, learners=own, shots=(0,), sample_weight=twice)
+    trial = found.trials[0]
+    assert (trial.weight == twice[trial.row]).all()
+    losses = np.abs(trial.answers - trial.y[:, None])
+    assert found.errors[0] == pytest.approx(np.average(losses, axis=0, weights=trial.weight))
+    again = np.repeat(np.arange(len(trial.y)), trial.weight.astype(int))
+    expected = by_task(losses[again], trial.task[again])
+    assert found.frame["se"].to_numpy() == pytest.approx(expected)
+    by_default = run(rows, stores, shots=(0,), base=None, sample_weight=twice)
+    assert by_default.names[-1] == "auto"
+    assert by_default.gains[0].gain > 0.3
 
 
 def test_errors_are_those_of_a_plain_loop():
