@@ -78,7 +78,7 @@ def compare_command(
 
             found = compare(
                 tasks, shots=shots, criterion=criterion, base=None if no_boosting else "boosting",
-                order="random" if order is None else "first", progress=step,
+                order="random" if order is None else "first", progress=step, n_jobs=-1,
             )  # fmt: skip
         by = " and ".join(params["task"])
         following = _fit_command(found, table, params)

@@ -77,9 +77,7 @@ def _fit_whole(path, csv, params):
     from condmeta.table.target import find_classes
 
     table, side, own = read_training(path, csv, params)
-    classes = None
-    if params["learner"] is not None:
-        classes = find_classes(table, params["target"], _wants_classes(params["learner"]))
+    classes = find_classes(table, params["target"], _wants_classes(params["learner"]))
     return _model(own, classes is not None).fit(table, side)
 
 
@@ -98,7 +96,10 @@ def _fit_parts(path, csv, params):
     return _model(own, False).fit_batches(map(checked, chain([first], parts)), side)
 
 
-def _wants_classes(learner: str) -> bool | None:
+def _wants_classes(learner: str | None) -> bool | None:
+    """Return whether the target must be classes; None leaves it to the target."""
+    if learner is None:
+        return None
     numbers, classes = LEARNERS[learner]
     return None if numbers and classes else numbers is None
 

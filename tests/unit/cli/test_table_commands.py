@@ -201,7 +201,7 @@ def test_intervals(folder):
 def test_two_classes(folder):
     yes = SALES.assign(sold=np.where(SALES["sold"] > 0, "yes", "no"))
     yes.to_csv(folder / "yes.csv", index=False)
-    for learner in ([], ["--learner", "pooled"]):
+    for learner in ([], ["--missing-side", "mean"], ["--learner", "pooled"]):
         done = fit(folder, "yes.csv", *learner, out="y.condmeta")
         assert done.exit_code == 0, done.output
     assert "PooledClassifier" in done.stderr
