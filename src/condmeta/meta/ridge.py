@@ -102,7 +102,9 @@ def maximise(
         frame = Frame(model, prior, metric)
         found = _ascend(model, frame, tol, min(most - passes, REFRESH), trace)
         prior, passes = frame.prior(found.x), passes + found.nfev
-        if found.nit == 0 or passes >= most:
+        # A short fit is a rough one: it makes do with units that still hold.
+        enough = found.nit == 0 or (most <= REFRESH and frame.holds(prior))
+        if enough or passes >= most:
             return Learned(model.widen(prior), float(-found.fun), passes)
 
 
@@ -115,13 +117,12 @@ def _ascend(model: PriorModel, frame: Frame, tol: float, most: int, trace):
         return -value, -frame.pull(gradient)
 
     def record(intermediate_result):
-        if trace is not None:
-            trace.append(-intermediate_result.fun)
+        trace.append(-intermediate_result.fun)
 
     options = {"maxfun": most, "maxcor": MEMORY, "gtol": tol, "ftol": 0.0}
     return minimize(
         descent, np.zeros(frame.size), jac=True, method="L-BFGS-B", bounds=frame.bounds(),
-        callback=record, options=options,
+        callback=None if trace is None else record, options=options,
     )  # fmt: skip
 
 
@@ -136,6 +137,7 @@ class PriorModel(ABC):
         self.width = Phi.shape[1]  # of Phi as it was given
         Phi, self.kappa = (Phi[:, :0], 0.0) if np.isinf(kappa) else (Phi, kappa)
         self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
+        self.triangle = np.tri(n_features)
 
     def evaluate(self, prior: Prior) -> tuple[float, Prior]:
         """Return J, and its derivatives by W, L and log s2."""
@@ -148,7 +150,7 @@ class PriorModel(ABC):
             value -= self.kappa / 2 * float(np.sum(V**2))
             by_W[:-1] -= self.kappa * V @ inverse
             by_L = by_L + self.kappa * inverse.T @ (V.T @ V)
-        return value, Prior(by_W, np.tril(by_L), by_log_s2)
+        return value, Prior(by_W, self.triangle * by_L, by_log_s2)
 
     @abstractmethod
     def likelihood(self, prior: Prior) -> tuple[float, np.ndarray, np.ndarray, float]:
@@ -192,7 +194,8 @@ class Model(PriorModel):
             self.n_jobs, self.correlated,
         )  # fmt: skip
         by_log_s2 = float(rss.sum() / s2 - self.count.sum()) / 2
-        R = R + np.tril(R, -1).T
+        if self.correlated:
+            R = R + np.tril(R, -1).T
         by_L = g.T @ (g @ L) - dtrtri(L, lower=1)[0].T @ R
         return float(loglik.sum()), g, by_L, by_log_s2
 
@@ -233,8 +236,9 @@ class Frame:
         self.lower = np.tril_indices(d, -1)
         self.units = 1 / np.sqrt([2 * T, T, model.count.sum() / 2])
         n_lower = len(self.lower[0]) if metric == "full" else 0
-        self.cuts = np.cumsum([start.W.size, 1 if metric == "identity" else d, n_lower])
-        self.size = int(self.cuts[-1]) + 1
+        sizes = start.W.size, 1 if metric == "identity" else d, n_lower
+        self.cuts = tuple(np.cumsum(sizes).tolist())
+        self.size = self.cuts[-1] + 1
         self.quietest = model.quietest()
 
     def bounds(self) -> list[tuple[float | None, float | None]]:
@@ -250,22 +254,30 @@ class Frame:
 
     def prior(self, x) -> Prior:
         """Return the prior at coordinates x."""
-        V, diagonal, below, noise = np.split(x, self.cuts)
+        a, b, c = self.cuts
         W, L, s2 = self.start
-        E = self.units[0] * diagonal * np.eye(len(L))
+        moved = L * (1 + self.units[0] * x[a:b])
         if self.metric == "full":
-            E[self.lower] = self.units[1] * below
-        growth = np.exp(min(self.units[2] * noise[0], 500.0))
-        return Prior(W + self.C @ V.reshape(W.shape) @ L.T, L + L @ E, float(s2 * growth))
+            E = np.zeros_like(L)
+            E[self.lower] = self.units[1] * x[b:c]
+            moved += L @ E
+        growth = np.exp(min(self.units[2] * x[c], 500.0))
+        return Prior(W + self.C @ x[:a].reshape(W.shape) @ L.T, moved, float(s2 * growth))
+
+    def holds(self, prior: Prior) -> bool:
+        """Tell whether the units are about those of a frame around this prior."""
+        ratio = np.diag(prior.L) / np.diag(self.start.L)
+        return bool(ratio.max() < 2.0 and ratio.min() > 0.5)
 
     def pull(self, gradient: Prior) -> np.ndarray:
         """Return the gradient by coordinates from that by W, L and log s2."""
         by_W, by_L, by_log_s2 = gradient
         L = self.start.L
-        by_E = L.T @ by_L
-        diagonal = np.diag(by_E) * self.units[0]
+        diagonal = np.einsum("ij,ij->j", L, by_L) * self.units[0]  # of L^T by_L
         if self.metric == "identity":
-            diagonal = np.array([diagonal.sum()])
-        below = self.units[1] * by_E[self.lower] if self.metric == "full" else diagonal[:0]
+            diagonal = diagonal.sum(keepdims=True)
+        below = diagonal[:0]
+        if self.metric == "full":
+            below = self.units[1] * (L.T @ by_L)[self.lower]
         by_V = (self.C.T @ by_W @ L).ravel()
         return np.concatenate([by_V, diagonal, below, [self.units[2] * by_log_s2]])

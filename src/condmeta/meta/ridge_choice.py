@@ -31,7 +31,8 @@ FOLDS = 5
 FEWEST = 20  # tasks with points to judge by, below which the evidence chooses
 LOOSE = {"tol": 0.05, "most": 40}  # of fits that are only compared
 CLOSE = 1e-3  # of the best score: as good as it
-MARGIN = 1.05  # what is further behind the best after a fold is dropped
+MARGIN = 0.05  # what is further behind the best after a fold is dropped,
+SURE = 4.0  # and what is behind it by so many standard errors
 
 
 class Candidate(NamedTuple):
@@ -97,7 +98,7 @@ def _held_out(
     halves: Halves, Phi, shown: Shown, fold, candidates, n_jobs
 ) -> dict[Candidate, float]:
     """Return the errors of the candidates that stayed in the race to the last fold."""
-    total, points = {candidate: np.zeros(2) for candidate in candidates}, 0
+    errors, points = {candidate: np.empty((2, 0)) for candidate in candidates}, 0
     for f in np.unique(fold):
         train = halves.whole.take(np.flatnonzero(fold != f))
         held = np.flatnonzero((fold == f) & (halves.query.count > 0))
@@ -106,22 +107,39 @@ def _held_out(
         support, query = halves.support.take(held), halves.query.take(held)
         points += query.count.sum()
         learn = _learner(train, Phi[fold != f], n_jobs)
-        for (metric, kappa), (prior, *_) in path(list(total), learn):
-            alone = _error(query, prior.theta(shown.without[held]))
+        for (metric, kappa), (prior, *_) in path(list(errors), learn):
+            alone = _errors(query, prior.theta(shown.without[held]))
             theta = prior.theta(shown.with_support[held])
-            for candidate in [c for c in total if (c.metric, c.kappa) == (metric, kappa)]:
+            for candidate in [c for c in errors if (c.metric, c.kappa) == (metric, kappa)]:
                 inner = Gaussian(prior.L, prior.s2, candidate.noise == "per_task")
-                w = inner.posterior(support, theta, n_jobs).mean
-                total[candidate] += alone, _error(query, w)
-        scores = {candidate: float(np.sqrt(np.prod(errors))) for candidate, errors in total.items()}
-        limit = MARGIN * min(scores.values())
-        total = {candidate: total[candidate] for candidate in scores if scores[candidate] <= limit}
-    return {candidate: scores[candidate] / points for candidate in total}
+                adapted = _errors(query, inner.posterior(support, theta, n_jobs).mean)
+                errors[candidate] = np.hstack([errors[candidate], [alone, adapted]])
+        errors = _in_the_race(errors)
+    return {candidate: _score(found) / points for candidate, found in errors.items()}
 
 
-def _error(query: SquaredState, w) -> float:
-    """Return the root mean square errors of tasks, summed with the weights of their points."""
-    return float(np.sqrt(query.squared_errors(w) / query.count) @ query.count)
+def _errors(query: SquaredState, w) -> np.ndarray:
+    """Return the root mean square errors of tasks, times their points (T,)."""
+    return np.sqrt(query.squared_errors(w) * query.count)
+
+
+def _score(errors: np.ndarray) -> float:
+    """Return the geometric mean of the sums of errors (2, T): without points, and adapted."""
+    return float(np.sqrt(np.prod(errors.sum(axis=1))))
+
+
+def _in_the_race(errors: dict[Candidate, np.ndarray]) -> dict[Candidate, np.ndarray]:
+    """Leave out the candidates that are clearly behind the best on the tasks judged so far."""
+    best = min(errors.values(), key=_score)
+    total = np.maximum(best.sum(axis=1, keepdims=True), SMALLEST)
+
+    def stays(found: np.ndarray) -> bool:
+        parts = ((found - best) / total).mean(axis=0)  # of the relative difference, task by task
+        behind, T = parts.sum(), len(parts)
+        spread = SURE * np.sqrt(T) * parts.std() if T >= FEWEST else np.inf
+        return behind <= min(MARGIN, max(spread, CLOSE))
+
+    return {candidate: found for candidate, found in errors.items() if stays(found)}
 
 
 def _by_evidence(stats, Phi, candidates, n_jobs):
