@@ -8,6 +8,8 @@ import numpy as np
 class BoostedTrees:
     """The trees of a fitted `HistGradientBoostingRegressor` without categorical features.
 
+    Those of a `HistGradientBoostingClassifier` of two classes predict the log odds of the second.
+
     Parameters
     ----------
     baseline : float

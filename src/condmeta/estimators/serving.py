@@ -104,7 +104,7 @@ class Serving(Lookup):
         ids, table, points = self._read_one(side_info)
         sides = self._base_sides(ids, table)
         if sides is not None:
-            y = head.off_base(X, y, np.repeat(sides, len(X), axis=0))
+            X, y = head.off_base(X, y, np.repeat(sides, len(X), axis=0))
         data = self._prepare_rows(ids, X, y, np.array([0, len(X)]), table, points, weight)
         theta = self._theta(data.Phi)
         solved = solve_named(self._inner, ids, theta, data.points)
@@ -207,12 +207,17 @@ class Serving(Lookup):
     def _scores(self, X, task, side_info) -> np.ndarray:
         """Return <row, w> of rows X (N, d), each by the model of its task."""
         call = self._call_rows(X, task, side_info)
+        sides = self._sides_of_call(call)
         if call.codes is None:
-            weights = self._weights_of_one(call.side_info)
-            return self._head.scores(call.X, weights, sides=self._base_sides_of_one(call.side_info))
+            return self._head.scores(call.X, self._weights_of_one(call.side_info), sides=sides)
         weights = self._weights_of(call.ids, call.side_info, call.task_name)
-        sides = self._base_sides_given(call.ids, call.side_info, call.task_name)
         return call.restore(self._head.scores(call.X, weights, call.codes, jobs_of(self), sides))
+
+    def _sides_of_call(self, call: CallRows) -> np.ndarray | None:
+        """Return what a base reads of the tasks of a call (T, k), or of its one task (k,)."""
+        if call.codes is None:
+            return self._base_sides_of_one(call.side_info)
+        return self._base_sides_given(call.ids, call.side_info, call.task_name)
 
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Predict rows, each by the model of its task.

@@ -78,7 +78,8 @@ class TaskModel:
         """Return class probabilities (N, 2); logistic loss only."""
         scores = self.decision_function(X)
         codes = np.zeros(len(scores), np.int64)
-        return self._head.probabilities(scores, self._head.variances(X, codes, self._state))
+        variances = self._head.variances(X, codes, self._state, self._sides)
+        return self._head.probabilities(scores, variances)
 
     def update(self, X, y, sample_weight=None) -> TaskModel:
         """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`."""
@@ -88,7 +89,7 @@ class TaskModel:
         check_finite(X, y, feature_names=self._head.feature_names)
         X, y, weight = self._head.counting(X, y, sample_weight)
         if self._head.base is not None:
-            y = self._head.off_base(X, y, np.tile(self._sides, (len(X), 1)))
+            X, y = self._head.off_base(X, y, np.tile(self._sides, (len(X), 1)))
         prep = self._head.preparation
         solved = self._head.inner.solve_tasks(
             self._theta[None], prep.rows(X), prep.target(y), np.array([0, len(y)]),
@@ -202,7 +203,9 @@ class TaskModels(Mapping):
         scores, variances = self.decision_function(X, task=task), None
         if hasattr(self._head.inner, "variances"):
             variances = self._by_row(
-                lambda rows, codes: self._head.variances(rows, codes, self._state), X, task
+                lambda rows, codes: self._head.variances(rows, codes, self._state, self._sides),
+                X,
+                task,
             )
         return self._head.probabilities(scores, variances)
 
