@@ -89,9 +89,10 @@ def fit_base(base, tasks: TaskSet, classes: bool = False) -> SharedBase:
     Z, fold = np.hstack([tasks.X, Phi[task]]), rank[task] % min(FOLDS, rank[-1] + 1)
     unseen = np.empty(len(Z))
     for f in np.unique(fold):
-        left_out, labels = fold == f, tasks.y[fold != f]
-        if classes and (labels == labels[0]).all():  # of which few classifiers can learn
-            unseen[left_out] = labels[0] * np.inf
+        left_out = fold == f
+        plus, minus = ((label * tasks.y[~left_out] > 0).sum() for label in (1, -1))
+        if classes and min(plus, minus) < 2:  # of which few classifiers can learn
+            unseen[left_out] = np.inf if plus > minus else -np.inf
         else:
             unseen[left_out] = _said(_fitted(model, Z, tasks, ~left_out), Z[left_out], classes)
     fitted = _fitted(model, Z, tasks, slice(None))

@@ -67,11 +67,14 @@ class Head(NamedTuple):
 
         A base reads the side coordinates `sides` of the task, or sides[codes].
         """
-        rows = self.rows(X, codes, sides)
-        scores = rows @ W if codes is None else row_scores(rows, W, codes, n_jobs)
-        scores += self.preparation.y_offset
+        scores = self._linear(self.rows(X, codes, sides), W, codes, n_jobs)
         if self.base is not None and not self.base.classes:
             scores += self.base.predict(X, _by_row(sides, codes, len(X)))
+        return scores
+
+    def _linear(self, rows, W, codes, n_jobs) -> np.ndarray:
+        scores = rows @ W if codes is None else row_scores(rows, W, codes, n_jobs)
+        scores += self.preparation.y_offset
         return scores
 
     def rows(self, X, codes=None, sides=None) -> np.ndarray:
@@ -107,24 +110,24 @@ class Head(NamedTuple):
         more = hasattr(self.inner, "variances") or hasattr(self.inner, "spread")
         return self.resumable or more
 
-    def variances(self, X, codes, state, sides=None) -> np.ndarray | None:
-        """Return the variance of the scores of rows X, or None if the learner has none."""
-        if not hasattr(self.inner, "variances"):
-            return None
-        return self.inner.variances(state, self.rows(self.read(X), codes, sides), codes)
-
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
         return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
 
-    def probabilities(self, scores: np.ndarray, variances=None) -> np.ndarray:
-        """Return the two class probabilities (N, 2) of scores, which may be uncertain."""
+    def probabilities(self, X, W, codes=None, n_jobs=1, sides=None, state=None) -> np.ndarray:
+        """Return the two class probabilities (N, 2) of rows X; the parameters are as for `scores`.
+
+        They average over what `state` leaves open about the weights, where the learner says it.
+        """
         if not self.probabilistic:
             raise AttributeError("predict_proba is available with loss='logistic' only.")
-        if variances is None:
-            positive = np.exp(-np.logaddexp(0.0, -scores))
+        rows = self.rows(X, codes, sides)
+        scores = self._linear(rows, W, codes, n_jobs)
+        if hasattr(self.inner, "variances"):
+            whose = np.zeros(len(rows), np.int64) if codes is None else codes
+            positive = averaged_logistic(scores, self.inner.variances(state, rows, whose))
         else:
-            positive = averaged_logistic(scores, variances)
+            positive = np.exp(-np.logaddexp(0.0, -scores))
         return np.column_stack([1.0 - positive, positive])
 
 

@@ -190,12 +190,9 @@ class ConditionalLogistic(TwoClasses, Weighted, OnBase, TaskLearner):
         N(tau, H). The class of the larger one is that of `predict`. They hold as far as the model
         does; `conditioning="shared"` with maps of points makes them too sure.
         """
-        scores = self._scores(X, task, side_info)
         call = self._call_rows(X, task, side_info)
-        ids, codes = self._whose(call)
-        sides = self._sides_of_call(call)
-        variances = self._head.variances(call.X, codes, self._covariances(ids), sides)
-        return self._head.probabilities(scores, call.restore(variances))
+        state = self._covariances(self._whose(call)[0])
+        return call.restore(self._head.probabilities(*self._models_of(call), state))
 
     def _covariances(self, ids) -> Covariances:
         """Return the covariances of the weights of tasks; H for those without points."""

@@ -207,17 +207,16 @@ class Serving(Lookup):
     def _scores(self, X, task, side_info) -> np.ndarray:
         """Return <row, w> of rows X (N, d), each by the model of its task."""
         call = self._call_rows(X, task, side_info)
-        sides = self._sides_of_call(call)
-        if call.codes is None:
-            return self._head.scores(call.X, self._weights_of_one(call.side_info), sides=sides)
-        weights = self._weights_of(call.ids, call.side_info, call.task_name)
-        return call.restore(self._head.scores(call.X, weights, call.codes, jobs_of(self), sides))
+        return call.restore(self._head.scores(*self._models_of(call)))
 
-    def _sides_of_call(self, call: CallRows) -> np.ndarray | None:
-        """Return what a base reads of the tasks of a call (T, k), or of its one task (k,)."""
+    def _models_of(self, call: CallRows):
+        """Return the arguments of `Head.scores` for the rows of a call."""
         if call.codes is None:
-            return self._base_sides_of_one(call.side_info)
-        return self._base_sides_given(call.ids, call.side_info, call.task_name)
+            weights = self._weights_of_one(call.side_info)
+            return call.X, weights, None, 1, self._base_sides_of_one(call.side_info)
+        given = call.ids, call.side_info, call.task_name
+        weights, sides = self._weights_of(*given), self._base_sides_given(*given)
+        return call.X, weights, call.codes, jobs_of(self), sides
 
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Predict rows, each by the model of its task.

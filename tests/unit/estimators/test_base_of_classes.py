@@ -228,7 +228,7 @@ def test_grid_search(data):
 
 
 def test_what_a_base_cannot_do(data, boosted, tmp_path):
-    X, y, task, S = data
+    X, y, task, _ = data
     with pytest.raises(DataError, match="'boosting' or a scikit-learn classifier with predict_pro"):
         cm.ConditionalLogistic(base=LinearRegression()).fit(X, y, task=task)
     with pytest.raises(DataError, match="two tasks or more"):
