@@ -7,13 +7,15 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from condmeta.estimators import storage
+from condmeta.estimators.base_model import SharedBase
 from condmeta.estimators.blend import BlendedModel, BlendedModels, answers_of, blend
 from condmeta.estimators.held_out import FEWEST_TASKS, Trial, frozen, hold_out, on_base, silent
 from condmeta.estimators.inputs import METADATA
+from condmeta.estimators.on_base import base_for
 from condmeta.estimators.parameters import check_parameters, one_of
 from condmeta.estimators.serving import atomic
 from condmeta.meta.stacking import Criterion, best_weights
@@ -21,6 +23,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.held_out import ORDERS
 from condmeta.words import count
 
+FEWEST_ROWS = 200  # for boosting to be worth a try
 READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "n_jobs"
 
 
@@ -41,9 +44,14 @@ class Auto(BaseEstimator):
     def _criterion(self) -> Criterion:
         """Return what counts."""
 
-    def _share_base(self, learners: dict[str, Any], tasks: TaskSet):
-        """Add candidates on a base, and return the base; here there is none."""
-        return None
+    def _share_base(self, learners: dict[str, Any], tasks: TaskSet) -> SharedBase | None:
+        """Add candidates on a base, and return the base; none if there are few tasks or rows."""
+        if self.base is None or self._too_few(tasks) or len(tasks.y) < FEWEST_ROWS:
+            return None
+        shared = base_for(self, tasks)
+        for name in [name for name in learners if "conditional" in name]:
+            learners[f"{name} on base"] = clone(learners[name])
+        return shared
 
     def _too_few(self, tasks: TaskSet) -> str:
         """Say why no tasks can be held out; nothing if they can."""

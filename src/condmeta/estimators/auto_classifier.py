@@ -22,13 +22,16 @@ class AutoClassifier(ClassifierMixin, Auto):
     """Choose among classifiers and plain alternatives, for each number of points a task has.
 
     As `AutoRegressor`, by the log loss of the probabilities: the task's own data alone, one pooled
-    model, a learned prior without and with side information. Where a convex combination of their
-    probabilities is better on held-out tasks, it answers.
+    model, a learned prior without and with side information, and the last two on top of gradient
+    boosting. Where a convex combination of their probabilities is better on held-out tasks, it
+    answers.
 
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi of the conditional candidate.
+        Phi of the conditional candidates.
+    base : "boosting", a scikit-learn classifier with predict_proba, or None
+        The base of the candidates that have one (see `ConditionalLogistic`).
     shots : sequence of int
         The numbers of points to judge at; those that leave no task a point to be judged by are
         left out.
@@ -74,6 +77,7 @@ class AutoClassifier(ClassifierMixin, Auto):
         self,
         feature_map="auto",
         *,
+        base="boosting",
         shots=(0, 1, 2, 5, 10, 20, 50),
         support="random",
         random_state=0,
@@ -86,6 +90,7 @@ class AutoClassifier(ClassifierMixin, Auto):
         n_jobs=None,
     ):
         self.feature_map = feature_map
+        self.base = base
         self.shots = shots
         self.support = support
         self.random_state = random_state

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import RegressorMixin, clone
-from threadpoolctl import threadpool_limits
+from sklearn.base import RegressorMixin
 
 from condmeta.estimators.auto import READING, Auto
-from condmeta.estimators.base_model import SharedBase, fit_base
 from condmeta.estimators.baselines import IndependentRegressor, PooledRegressor
-from condmeta.estimators.held_out import FEWEST_TASKS
-from condmeta.estimators.parameters import jobs_of, one_of
+from condmeta.estimators.parameters import one_of
 from condmeta.estimators.ridge import ConditionalRidge
 from condmeta.estimators.targets import target_of
 from condmeta.meta.stacking import CRITERIA, Criterion
-from condmeta.tasks import TaskSet
-
-FEWEST_ROWS = 200  # for boosting to be worth a try
 
 
 class AutoRegressor(RegressorMixin, Auto):
@@ -119,16 +113,6 @@ class AutoRegressor(RegressorMixin, Auto):
                 self.feature_map, missing_side=self.missing_side, **reading
             )
         return learners
-
-    def _share_base(self, learners: dict, tasks: TaskSet) -> SharedBase | None:
-        few = self.n_tasks_ < FEWEST_TASKS or len(tasks.y) < FEWEST_ROWS
-        if self.base is None or few:
-            return None
-        with threadpool_limits(jobs_of(self)):
-            shared = SharedBase(*fit_base(self.base, tasks))
-        for name in [name for name in learners if "conditional" in name]:
-            learners[f"{name} on base"] = clone(learners[name])
-        return shared
 
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Predict rows, each task by what was chosen for its number of points."""

@@ -178,7 +178,7 @@ class Learner(Serving, BaseEstimator):
         elif self._head.base is not None:
             by_row = np.repeat(np.arange(len(tasks)), tasks.sizes)
             sides = self._base_sides(tasks.ids, tasks.side)[by_row]
-            tasks = tasks.with_target(self._head.off_base(tasks.X, tasks.y, sides))
+            tasks = tasks.with_rows(*self._head.off_base(tasks.X, tasks.y, sides))
         return tasks, points
 
     def _read_side(self, side_info, fmap, task_name):
@@ -204,12 +204,13 @@ class Learner(Serving, BaseEstimator):
         rows, y = tasks.X, tasks.y
         if fmap.reads_points:
             rows, y = prep.for_maps(prep.scaled(tasks.X), prep.target(tasks.y))
-        names = None if tasks.feature_names is None else prep.names(tasks.feature_names)
+        given = self.__dict__.get("feature_names_in_")
+        names = None if given is None else prep.names(given)
         own = {"X": rows, "y": y, "offsets": tasks.offsets, "weight": tasks.weight}
         fmap.fit(table, SimpleNamespace(**own, feature_names=names))
         self._map = fmap
         self.side_features_ = list(fmap.names_out_)
-        self._head = self._make_head(prep, tasks.feature_names)
+        self._head = self._make_head(prep, None if given is None else tuple(given))
 
     def _make_map(self):
         """Return what reads side tables and points, not yet fitted."""
@@ -218,7 +219,8 @@ class Learner(Serving, BaseEstimator):
     def _learn_preparation(self, tasks: TaskSet) -> Preparation:
         rule = self.scale, self.fit_intercept, self._centre()
         transform = getattr(self, "x_transform", None)
-        return Preparation.learn(tasks.X, tasks.y, *rule, transform, tasks.weight)
+        columns = self.n_features_in_
+        return Preparation.learn(tasks.X, tasks.y, *rule, transform, tasks.weight, columns)
 
     def _make_head(self, preparation: Preparation, feature_names) -> Head:
         inner = self._inner

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+BLOCK = 1 << 18  # pairs of a row and a tree that are walked at once
+
 
 class BoostedTrees:
     """The trees of a fitted `HistGradientBoostingRegressor` without categorical features.
+
+    Those of a `HistGradientBoostingClassifier` of two classes predict the log odds of the second.
 
     Parameters
     ----------
@@ -57,15 +61,23 @@ class BoostedTrees:
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the predictions of rows X (N, p)."""
-        total, rows = np.full(len(X), self.baseline), np.arange(len(X))
-        for root in self.starts[:-1]:
-            at = np.full(len(X), root)
-            while True:
-                x = X[rows, self.feature[at]]
-                goes_left = np.where(np.isnan(x), self.missing_left[at], x <= self.threshold[at])
-                below = np.where(goes_left, self.left[at], self.right[at])
-                if np.array_equal(below, at):
-                    break
-                at = below
-            total += self.value[at]
+        total, count = np.full(len(X), self.baseline), max(BLOCK // len(self.starts), 1)
+        for lo in range(0, len(X), count):
+            part = slice(lo, lo + count)
+            for leaf in self._leaves(X[part]).T:  # tree by tree, as scikit-learn adds them up
+                total[part] += self.value[leaf]
         return total
+
+    def _leaves(self, X) -> np.ndarray:
+        """Return the leaf of each row in each tree (N, trees)."""
+        roots = self.starts[:-1]
+        leaves = np.tile(roots, len(X))
+        pair, row = np.arange(len(leaves)), np.repeat(np.arange(len(X)), len(roots))
+        at = leaves
+        while len(pair):  # pairs of a row and a tree that have not come to a leaf
+            x = X[row, self.feature[at]]
+            goes_left = np.where(np.isnan(x), self.missing_left[at], x <= self.threshold[at])
+            below = np.where(goes_left, self.left[at], self.right[at])
+            leaves[pair], moved = below, below != at
+            pair, row, at = pair[moved], row[moved], below[moved]
+        return leaves.reshape(len(X), len(roots))

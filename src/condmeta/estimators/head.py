@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.estimators.base_model import heads_see
 from condmeta.estimators.inputs import numbers, read_target
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.row_weights import no_weights
@@ -64,19 +65,32 @@ class Head(NamedTuple):
     def scores(self, X, W, codes=None, n_jobs=1, sides=None) -> np.ndarray:
         """Return <row, w> of each row for one weight vector W, or for W[codes] row by row.
 
-        A base is added, at the side coordinates `sides` of the task, or sides[codes].
+        A base reads the side coordinates `sides` of the task, or sides[codes].
         """
-        rows = self.preparation.rows(X)
-        scores = rows @ W if codes is None else row_scores(rows, W, codes, n_jobs)
-        scores += self.preparation.y_offset
-        if self.base is not None:
-            by_row = np.tile(sides, (len(X), 1)) if codes is None else sides[codes]
-            scores += self.base.predict(X, by_row)
+        scores = self._linear(self.rows(X, codes, sides), W, codes, n_jobs)
+        if self.base is not None and not self.base.classes:
+            scores += self.base.predict(X, _by_row(sides, codes, len(X)))
         return scores
 
-    def off_base(self, X, y, sides) -> np.ndarray:
-        """Return y without what the base says; `sides` (N, k) by row."""
-        return y if self.base is None else y - self.base.predict(X, sides)
+    def _linear(self, rows, W, codes, n_jobs) -> np.ndarray:
+        scores = rows @ W if codes is None else row_scores(rows, W, codes, n_jobs)
+        scores += self.preparation.y_offset
+        return scores
+
+    def rows(self, X, codes=None, sides=None) -> np.ndarray:
+        """Return the rows of the linear model (N, width); log odds of a base are among its inputs.
+
+        `sides` as for `scores`.
+        """
+        if self.base is not None and self.base.classes:
+            X, _ = self.off_base(X, None, _by_row(sides, codes, len(X)))
+        return self.preparation.rows(X)
+
+    def off_base(self, X, y, sides) -> tuple[np.ndarray, np.ndarray]:
+        """Return inputs and labels as the heads learn from them; `sides` (N, k) by row."""
+        if self.base is None:
+            return X, y
+        return heads_see(X, y, self.base.predict(X, sides), self.base.classes)
 
     def spread(self, X, codes, theta, state) -> np.ndarray:
         """Return the standard deviation of a new label at rows X, of tasks with a posterior."""
@@ -96,25 +110,30 @@ class Head(NamedTuple):
         more = hasattr(self.inner, "variances") or hasattr(self.inner, "spread")
         return self.resumable or more
 
-    def variances(self, X, codes, state) -> np.ndarray | None:
-        """Return the variance of the scores of rows X, or None if the learner has none."""
-        if not hasattr(self.inner, "variances"):
-            return None
-        return self.inner.variances(state, self.preparation.rows(self.read(X)), codes)
-
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
         return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
 
-    def probabilities(self, scores: np.ndarray, variances=None) -> np.ndarray:
-        """Return the two class probabilities (N, 2) of scores, which may be uncertain."""
+    def probabilities(self, X, W, codes=None, n_jobs=1, sides=None, state=None) -> np.ndarray:
+        """Return the two class probabilities (N, 2) of rows X; the parameters are as for `scores`.
+
+        They average over what `state` leaves open about the weights, where the learner says it.
+        """
         if not self.probabilistic:
             raise AttributeError("predict_proba is available with loss='logistic' only.")
-        if variances is None:
-            positive = np.exp(-np.logaddexp(0.0, -scores))
+        rows = self.rows(X, codes, sides)
+        scores = self._linear(rows, W, codes, n_jobs)
+        if hasattr(self.inner, "variances"):
+            whose = np.zeros(len(rows), np.int64) if codes is None else codes
+            positive = averaged_logistic(scores, self.inner.variances(state, rows, whose))
         else:
-            positive = averaged_logistic(scores, variances)
+            positive = np.exp(-np.logaddexp(0.0, -scores))
         return np.column_stack([1.0 - positive, positive])
+
+
+def _by_row(sides, codes, n_rows: int) -> np.ndarray:
+    """Return the side coordinates (N, k) of rows: those of one task, or of several by `codes`."""
+    return np.atleast_2d(sides)[np.zeros(n_rows, np.int64) if codes is None else codes]
 
 
 def encode_labels(y, classes) -> np.ndarray:

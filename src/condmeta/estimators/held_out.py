@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from condmeta.estimators.base_model import FOLDS
+from condmeta.estimators.base_model import FOLDS, heads_see
 from condmeta.tasks import TaskSet
 from condmeta.tasks.held_out import folds_of_tasks
 
@@ -42,25 +42,33 @@ def hold_out(
 ) -> list[Trial]:
     """Return the trials of learners at several numbers of points, each task held out once.
 
-    `shared` is the base of the learners named "... on base": they see the residuals of tasks that
-    it had not seen. `tell` is called with what is done next.
+    `shared` is the base of the learners named "... on base": they see what it says of tasks that it
+    had not seen. `tell` is called with what is done next.
     """
     tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
     shots = [m for m in sorted(set(shots)) if (tasks.sizes > m).sum() >= FEWEST_TASKS]
     base = np.zeros(int(tasks.row_order.max()) + 1)  # by input row, which subsets remember
     if shared is not None:
         base[tasks.row_order] = shared.unseen
+    adds = shared is not None and not shared.base.classes
+
+    def with_and_without(part: TaskSet) -> dict[bool, TaskSet]:
+        if shared is None:
+            return {True: part, False: part}
+        seen = heads_see(part.X, part.y, base[part.row_order], shared.base.classes)
+        return {True: part.with_rows(*seen), False: part}
+
     found: dict[int, list] = {m: [] for m in shots}
     folds = folds_of_tasks(tasks, FOLDS, shots, support, random_state)
     for number, (train, parts) in enumerate(folds):
         tell(f"fold {number + 1} of {FOLDS}: tasks held out")
-        rest = {True: _off(train, base), False: train}
+        rest = with_and_without(train)
         fitted = {name: clone(one).fit(rest[on_base(name)]) for name, one in learners.items()}
         for m, shown, asked in parts:
-            rest = {True: _off(shown, base), False: shown}
+            few, query = with_and_without(shown), with_and_without(asked)
             answers = [
-                answer(learner, learner.adapt(rest[on_base(name)]), asked)
-                + (base[asked.row_order] if on_base(name) else 0.0)
+                answer(learner, learner.adapt(few[on_base(name)]), query[on_base(name)])
+                + (base[asked.row_order] if on_base(name) and adds else 0.0)
                 for name, learner in fitted.items()
             ]
             found[m].append((number, asked, np.column_stack(answers)))
@@ -89,10 +97,6 @@ def frozen(learner):
 def on_base(name: str) -> bool:
     """Tell whether a candidate of this name learns what the shared base leaves over."""
     return name.endswith("on base")
-
-
-def _off(tasks: TaskSet, base: np.ndarray) -> TaskSet:
-    return tasks.with_target(tasks.y - base[tasks.row_order])
 
 
 def _trial(m: int, parts: list) -> Trial:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from condmeta.errors import DataError
 from condmeta.estimators.base import Prepared, TaskLearner
 from condmeta.estimators.collected import half_of, task_keys
+from condmeta.estimators.on_base import OnBase
 from condmeta.estimators.parameters import NON_NEGATIVE, jobs_of, one_of, or_auto
 from condmeta.estimators.rotation import Rotation
 from condmeta.estimators.targets import TwoClasses
@@ -22,7 +24,7 @@ from condmeta.tasks import TaskSet
 SAMPLE = 400  # tasks to choose by
 
 
-class ConditionalLogistic(TwoClasses, Weighted, TaskLearner):
+class ConditionalLogistic(TwoClasses, Weighted, OnBase, TaskLearner):
     r"""Learn the prior of a task's weights for two classes; nothing to tune, calibrated.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
@@ -41,6 +43,11 @@ class ConditionalLogistic(TwoClasses, Weighted, TaskLearner):
         The shape of H.
     kappa : "auto" or float in [0, inf]
         Ridge on the map, which is kappa tasks worth; infinity leaves the side information out.
+    base : None, "boosting" or a scikit-learn classifier with predict_proba
+        A model of (x, side columns) for all tasks. Its log odds of the second class, in training
+        those of fits that have not seen the task, are one more input x of the heads, the last; the
+        prior learns how far to trust them. "boosting" is scikit-learn's histogram boosting, and the
+        only base that `save` can store.
     conditioning, missing_side, task_column, side_columns, side_key, keep_tasks, n_jobs
         As for `ConditionalSGDClassifier`.
     scale : "none", "standard" or "rows"
@@ -89,6 +96,7 @@ class ConditionalLogistic(TwoClasses, Weighted, TaskLearner):
         *,
         metric="auto",
         kappa="auto",
+        base=None,
         conditioning="shared",
         scale="standard",
         fit_intercept=True,
@@ -104,6 +112,7 @@ class ConditionalLogistic(TwoClasses, Weighted, TaskLearner):
         self.feature_map = feature_map
         self.metric = metric
         self.kappa = kappa
+        self.base = base
         self.conditioning = conditioning
         self.scale = scale
         self.fit_intercept = fit_intercept
@@ -121,6 +130,15 @@ class ConditionalLogistic(TwoClasses, Weighted, TaskLearner):
 
     def _restore_inner(self) -> Bernoulli:
         return Bernoulli(lower_root(self.H_))
+
+    def _read_side(self, side_info, fmap, task_name):
+        table, points = super()._read_side(side_info, fmap, task_name)
+        if points is not None and self.base is not None:
+            raise DataError(
+                "side_info holds conditioning points, for which a base has no log odds. Use "
+                "base=None, or let the map read the task's own points."
+            )
+        return table, points
 
     def _learn_from(self, tasks: TaskSet, points: TaskSet | None) -> Prepared:
         """Choose on a sample of the tasks, then fit to all."""
@@ -153,7 +171,8 @@ class ConditionalLogistic(TwoClasses, Weighted, TaskLearner):
         Z = rotation.apply(data.Phi[sample])
         shown = Z
         if self._map.reads_points and points is None and self.conditioning == "shared":
-            prep, X = self._head.preparation, support.X[:, : self.n_features_in_]
+            prep = self._head.preparation
+            X = support.X[:, : len(prep.x_mean)]
             own = *prep.for_maps(X, support.y), support.offsets, support.weight
             shown = rotation.apply(self._features(data.ids[sample], tasks.side, own))
         return choose(
@@ -171,11 +190,9 @@ class ConditionalLogistic(TwoClasses, Weighted, TaskLearner):
         N(tau, H). The class of the larger one is that of `predict`. They hold as far as the model
         does; `conditioning="shared"` with maps of points makes them too sure.
         """
-        scores = self._scores(X, task, side_info)
         call = self._call_rows(X, task, side_info)
-        ids, codes = self._whose(call)
-        variances = self._head.variances(call.X, codes, self._covariances(ids))
-        return self._head.probabilities(scores, call.restore(variances))
+        state = self._covariances(self._whose(call)[0])
+        return call.restore(self._head.probabilities(*self._models_of(call), state))
 
     def _covariances(self, ids) -> Covariances:
         """Return the covariances of the weights of tasks; H for those without points."""

@@ -160,7 +160,7 @@ class Lookup:
         _, ids = factorize(task)
         if table is not None:
             ids, table = join_side(ids, table, "mean")
-        X, y, offsets = conditioning.no_points(len(ids), self.n_features_in_)
+        X, y, offsets = conditioning.no_points(len(ids), len(self._head.preparation.x_mean))
         return self._prepare_rows(ids, X, y, offsets, table, points), table
 
 

@@ -17,6 +17,7 @@ from condmeta.tasks.weights import weighted_median
 
 SCALES = ("none", "standard", "rows")
 BLOCK = 1 << 17  # numbers in a temporary
+BASE = "(log odds)"  # name of the column that a base adds
 
 
 class Preparation:
@@ -34,7 +35,7 @@ class Preparation:
     transformer : fitted transformer or None
         What X goes through before it is scaled: d is then the number of its columns.
     n_inputs : int
-        Columns of X as it is given.
+        Columns of X as it is given; a base may add one of its own behind them.
     """
 
     def __init__(
@@ -52,13 +53,14 @@ class Preparation:
 
     @classmethod
     def learn(
-        cls, X, y, scale: str, fit_intercept: bool, centre, transformer=None, weight=None
-    ) -> Preparation:
+        cls, X, y, scale: str, fit_intercept: bool, centre, transformer=None, weight=None,
+        n_inputs=None,
+    ) -> Preparation:  # fmt: skip
         """Read the scales off training rows; `centre` is np.median, np.mean or None (classes).
 
         Rows count weight (N,) times. The transformer learns of it if its `fit` can.
         """
-        n_inputs = X.shape[1]
+        n_inputs = X.shape[1] if n_inputs is None else n_inputs
         if transformer is not None:
             knows = weight is not None and has_fit_parameter(transformer, "sample_weight")
             transformer = clone(transformer).fit(X, **({"sample_weight": weight} if knows else {}))
@@ -87,7 +89,7 @@ class Preparation:
         if given is None:
             given = [f"x{j}" for j in range(self.n_inputs)]
         if self.transformer is None:
-            return list(given)
+            return [*given, *[BASE] * (len(self.x_mean) - self.n_inputs)]
         try:
             return [str(name) for name in self.transformer.get_feature_names_out(list(given))]
         except (AttributeError, ValueError, TypeError):

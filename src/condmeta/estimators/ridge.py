@@ -7,10 +7,10 @@ from threadpoolctl import threadpool_limits
 
 from condmeta.errors import DataError
 from condmeta.estimators.base import Prepared
-from condmeta.estimators.base_model import SharedBase, fit_base
 from condmeta.estimators.collecting import Collecting
 from condmeta.estimators.inputs import METADATA
 from condmeta.estimators.offsets import read_offset, take_off
+from condmeta.estimators.on_base import OnBase
 from condmeta.estimators.parameters import NON_NEGATIVE, jobs_of, one_of, or_auto
 from condmeta.estimators.preparation import Preparation
 from condmeta.estimators.rotation import Rotation
@@ -22,10 +22,9 @@ from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ridge import METRICS, Learned, learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, LOOSE, NOISES, Choice, Halves, Shown, choose
-from condmeta.tasks import TaskSet
 
 
-class ConditionalRidge(RealTarget, Collecting):
+class ConditionalRidge(RealTarget, OnBase, Collecting):
     r"""Learn the prior of a task's weights from its side information; nothing to tune.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
@@ -175,18 +174,6 @@ class ConditionalRidge(RealTarget, Collecting):
         """Add points to known tasks, enrol new ones; tau stays. Offset and weights as in `fit`."""
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().update(X, take_off(y, offset), **call)
-
-    def _fit_tasks(self, tasks: TaskSet, points: TaskSet | None) -> None:
-        shared = self.__dict__.pop("_shared_base", None)  # several learners on one base
-        if self.base is not None and shared is None:
-            with threadpool_limits(jobs_of(self)):
-                shared = SharedBase(*fit_base(self.base, tasks))
-        if shared is not None:
-            self._base = shared.base
-            tasks = tasks.with_target(tasks.y - shared.unseen)
-        super()._fit_tasks(tasks, points)
-        if shared is not None and self._store is not None:
-            self._store.sides = self._base.sides(self._store.ids, tasks.side)
 
     def partial_fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
         if self.base is not None:

@@ -104,7 +104,7 @@ class Serving(Lookup):
         ids, table, points = self._read_one(side_info)
         sides = self._base_sides(ids, table)
         if sides is not None:
-            y = head.off_base(X, y, np.repeat(sides, len(X), axis=0))
+            X, y = head.off_base(X, y, np.repeat(sides, len(X), axis=0))
         data = self._prepare_rows(ids, X, y, np.array([0, len(X)]), table, points, weight)
         theta = self._theta(data.Phi)
         solved = solve_named(self._inner, ids, theta, data.points)
@@ -207,12 +207,16 @@ class Serving(Lookup):
     def _scores(self, X, task, side_info) -> np.ndarray:
         """Return <row, w> of rows X (N, d), each by the model of its task."""
         call = self._call_rows(X, task, side_info)
+        return call.restore(self._head.scores(*self._models_of(call)))
+
+    def _models_of(self, call: CallRows):
+        """Return the arguments of `Head.scores` for the rows of a call."""
         if call.codes is None:
             weights = self._weights_of_one(call.side_info)
-            return self._head.scores(call.X, weights, sides=self._base_sides_of_one(call.side_info))
-        weights = self._weights_of(call.ids, call.side_info, call.task_name)
-        sides = self._base_sides_given(call.ids, call.side_info, call.task_name)
-        return call.restore(self._head.scores(call.X, weights, call.codes, jobs_of(self), sides))
+            return call.X, weights, None, 1, self._base_sides_of_one(call.side_info)
+        given = call.ids, call.side_info, call.task_name
+        weights, sides = self._weights_of(*given), self._base_sides_given(*given)
+        return call.X, weights, call.codes, jobs_of(self), sides
 
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Predict rows, each by the model of its task.

@@ -136,11 +136,12 @@ def export_learner(learner) -> dict:
 
 
 def _storable(base: Base | None) -> Base | None:
-    if base is not None and not isinstance(base.regressor, BoostedTrees):
+    if base is not None and not isinstance(base.model, BoostedTrees):
         raise ModelFileError(
-            f"A model file cannot hold the base {type(base.regressor).__name__}: use "
-            "base='boosting', or run the base yourself and pass what it says as offset=; or "
-            "pickle the learner, and open such files only where you trust them."
+            f"A model file cannot hold the base {type(base.model).__name__}: use base='boosting', "
+            "or run the base yourself and pass what it says as offset= (of two classes its log "
+            "odds, as a column of X); or pickle the learner, and open such files only where you "
+            "trust them."
         )
     return base
 
@@ -176,7 +177,9 @@ def _check_shapes(learner, preparation) -> int:
     width = d + bool(preparation.fit_intercept)
     fits = preparation.x_mean.shape == (d,) == preparation.x_scale.shape
     fits = fits and preparation.n_inputs == learner.n_features_in_
-    fits = fits and (preparation.transformer is not None or preparation.n_inputs == d)
+    base = learner.__dict__.get("_base")
+    added = base is not None and base.classes  # its log odds are an input
+    fits = fits and (preparation.transformer is not None or preparation.n_inputs + added == d)
     if store is not None:
         fits = fits and store.theta.shape == (len(store.ids), width) == store.coef.shape
         fits = fits and (store.Phi is None or len(store.Phi) == len(store.ids))

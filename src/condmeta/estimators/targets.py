@@ -91,8 +91,8 @@ class TwoClasses(ClassifierMixin):
     @available_if(_is_logistic)
     def predict_proba(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Return the probabilities of the two classes (N, 2), in the order of `classes_`."""
-        scores = self._scores(X, task, side_info)
-        return self._head.probabilities(scores)
+        call = self._call_rows(X, task, side_info)
+        return call.restore(self._head.probabilities(*self._models_of(call)))
 
     def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
         """Return the accuracy of the predictions."""

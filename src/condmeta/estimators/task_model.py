@@ -59,9 +59,12 @@ class TaskModel:
 
     def decision_function(self, X) -> np.ndarray:
         """Return the scores of rows X (N, d); their sign is the class."""
+        return self._head.scores(self._read(X), self._coef, sides=self._sides)
+
+    def _read(self, X) -> np.ndarray:
         X = self._head.read(X)
         check_finite(X, None, feature_names=self._head.feature_names)
-        return self._head.scores(X, self._coef, sides=self._sides)
+        return X
 
     def predict(self, X, return_std=False):
         """Return the predictions for rows X (N, d), and their standard deviations if asked for.
@@ -76,9 +79,8 @@ class TaskModel:
 
     def predict_proba(self, X) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""
-        scores = self.decision_function(X)
-        codes = np.zeros(len(scores), np.int64)
-        return self._head.probabilities(scores, self._head.variances(X, codes, self._state))
+        told = {"sides": self._sides, "state": self._state}
+        return self._head.probabilities(self._read(X), self._coef, **told)
 
     def update(self, X, y, sample_weight=None) -> TaskModel:
         """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`."""
@@ -88,7 +90,7 @@ class TaskModel:
         check_finite(X, y, feature_names=self._head.feature_names)
         X, y, weight = self._head.counting(X, y, sample_weight)
         if self._head.base is not None:
-            y = self._head.off_base(X, y, np.tile(self._sides, (len(X), 1)))
+            X, y = self._head.off_base(X, y, np.tile(self._sides, (len(X), 1)))
         prep = self._head.preparation
         solved = self._head.inner.solve_tasks(
             self._theta[None], prep.rows(X), prep.target(y), np.array([0, len(y)]),
@@ -172,18 +174,10 @@ class TaskModels(Mapping):
 
         `task` holds an id for each row; a `TaskSet` in place of X carries its own.
         """
-        if isinstance(X, TaskSet):
-            task = np.repeat(X.ids, X.sizes)
-            return X.restore_order(self.decision_function(X.X, task=task))
-        X = self._head.read(X)
-        codes, ids = factorize(task)
-        found = positions(self.ids, ids)
-        if (found < 0).any():
-            raise DataError(explain_absent(self.ids, ids[found < 0], "the adapted tasks"))
-        if len(codes) != len(X):
-            raise DataError(f"X has {len(X)} rows and task has {len(codes)} ids.")
-        check_finite(X, None, lambda row: ids[codes[row]], feature_names=self._head.feature_names)
-        return self._head.scores(X, self._coef, found[codes], sides=self._sides)
+        return self._by_row(
+            lambda rows, codes: self._head.scores(rows, self._coef, codes, sides=self._sides),
+            X, task,
+        )  # fmt: skip
 
     def predict(self, X, *, task=None, return_std=False):
         """Return the predictions for rows X (N, d), each by the model of its task.
@@ -199,12 +193,12 @@ class TaskModels(Mapping):
 
     def predict_proba(self, X, *, task=None) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""
-        scores, variances = self.decision_function(X, task=task), None
+        told: dict[str, Any] = {"sides": self._sides}
         if hasattr(self._head.inner, "variances"):
-            variances = self._by_row(
-                lambda rows, codes: self._head.variances(rows, codes, self._state), X, task
-            )
-        return self._head.probabilities(scores, variances)
+            told["state"] = self._state
+        return self._by_row(
+            lambda rows, codes: self._head.probabilities(rows, self._coef, codes, **told), X, task
+        )
 
     @cached_property
     def _state(self):
@@ -214,10 +208,16 @@ class TaskModels(Mapping):
     def _by_row(self, value, X, task) -> np.ndarray:
         """Return value(rows, positions of their tasks), in the order of the call."""
         if isinstance(X, TaskSet):
-            codes = positions(self.ids, np.repeat(X.ids, X.sizes))
-            return X.restore_order(value(X.X, codes))
+            return X.restore_order(self._by_row(value, X.X, np.repeat(X.ids, X.sizes)))
+        X = self._head.read(X)
         codes, ids = factorize(task)
-        return value(X, positions(self.ids, ids)[codes])
+        found = positions(self.ids, ids)
+        if (found < 0).any():
+            raise DataError(explain_absent(self.ids, ids[found < 0], "the adapted tasks"))
+        if len(codes) != len(X):
+            raise DataError(f"X has {len(X)} rows and task has {len(codes)} ids.")
+        check_finite(X, None, lambda row: ids[codes[row]], feature_names=self._head.feature_names)
+        return value(X, found[codes])
 
     def __repr__(self) -> str:
         return f"TaskModels({len(self)} tasks, features={len(self._head.preparation.x_mean)})"

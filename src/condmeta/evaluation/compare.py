@@ -53,12 +53,12 @@ def compare(
         What to compare, each as it is; each is fitted once for each fold of tasks. By default: the
         task's own data alone ("own data"), one model for all ("pooled"), the learned prior without
         and with side information ("unconditional", "conditional"), the same on top of `base`
-        ("... on base"), the base with a shrunken mean of the task's residuals ("task mean on
-        base"), and the choice among these by tasks other than the judged ones ("auto").
+        ("... on base"), of numbers the base with a shrunken mean of the task's residuals ("task
+        mean on base"), and the choice among these by tasks other than the judged ones ("auto").
     shots : sequence of int
         Numbers of points; those that fewer than 10 tasks exceed are left out.
     feature_map, base
-        As for `AutoRegressor`.
+        As for `AutoRegressor`, or `AutoClassifier`.
     criterion : "absolute" or "squared"
         The error that counts; of classes it is the log loss.
     order : "random" or "first"
@@ -122,9 +122,10 @@ def compare(
     }  # fmt: skip
     if classes is None:
         auto: Any = AutoRegressor(feature_map, base=base, criterion=criterion, **options)
+        also = {TASK_MEAN: TaskMean()}
     else:
-        auto = AutoClassifier(feature_map, **options)
-    fitted, trials = auto._learn(X, y, also={TASK_MEAN: TaskMean()}, tell=tell, **whose)
+        auto, also = AutoClassifier(feature_map, base=base, **options), {}
+    fitted, trials = auto._learn(X, y, also=also, tell=tell, **whose)
     if not trials:
         raise DataError(f"There is nothing to compare on: {auto.report_.partition(': ')[2]}")
     names = [*fitted, *([TASK_MEAN] if trials[0].answers.shape[1] > len(fitted) else []), AUTO]

@@ -146,10 +146,10 @@ def _judge_classes(learner: Any, tasks: TaskSet, given: dict) -> Judged:
 def _score_drawer(learner: Any, tasks: TaskSet, given: dict):
     """Return what draws the scores (n, DRAWS) of the rows of task t, weights being uncertain."""
     covariance = learner._covariances(tasks.ids).covariance
-    rows, scores = (
-        learner._head.preparation.rows(tasks.X),
-        learner.decision_function(tasks, **given),
-    )
+    sides = learner._base_sides(tasks.ids, tasks.side)
+    codes = np.repeat(np.arange(len(tasks)), tasks.sizes)
+    rows = learner._head.rows(tasks.X, codes, sides)
+    scores = learner.decision_function(tasks, **given)
 
     def draw(t: int, at: slice, rng) -> np.ndarray:
         noise = rng.standard_normal((rows.shape[1], DRAWS))

@@ -24,7 +24,7 @@ MEANING = {
     "pooled": "one linear model for all tasks",
     "unconditional": "a learned prior, no side information",
     "conditional": "a learned prior that follows the side information",
-    "unconditional on base": "boosted trees, then a learned prior on what they leave",
+    "unconditional on base": "boosted trees, then a learned prior on top of them",
     "conditional on base": "boosted trees, then a prior that follows the side information",
     "task mean on base": "boosted trees plus the shrunken mean of the task's residuals",
     AUTO: "chosen among these for each number of points, by other tasks",

@@ -239,6 +239,16 @@ class TaskSet:
         out.y = _frozen(y)
         return out
 
+    def with_rows(self, X: np.ndarray, y: np.ndarray) -> TaskSet:
+        """Return the same tasks with other inputs (N, p) and targets (N,), in the order of `X`.
+
+        The names of the features stay if their number does.
+        """
+        out = self.with_target(y)
+        out.X = _frozen(X)
+        out.feature_names = self.feature_names if X.shape[1] == self.n_features else None
+        return out
+
     def with_side(self, table: TaskTable) -> TaskSet:
         """Return the same tasks with another side table; its extra rows become tasks too."""
         ids, table = read.join_side(self.ids, table, "mean")

@@ -6,20 +6,24 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.metrics import log_loss
+from sklearn.naive_bayes import GaussianNB
 
 import condmeta as cm
 from condmeta.errors import DataError
+from condmeta.estimators.base_model import fit_base
+from condmeta.estimators.held_out import hold_out
 from condmeta.meta.stacking import LOG_LOSS, best_weights, log_losses, mixture_weights
 
 
-def draw(n_tasks=60, n=10, effect=1.5, spread=0.5, seed=0):
-    """Return rows of tasks whose weights follow side information by `effect`."""
+def draw(n_tasks=60, n=10, effect=1.5, spread=0.5, bend=0.0, seed=0):
+    """Return rows of tasks; `effect` of side information, `bend` away from linear."""
     rng = np.random.default_rng(seed)
     S = rng.normal(size=(n_tasks, 2))
     w = effect * S[:, :1] * [1.0, -1.0] + spread * rng.normal(size=(n_tasks, 2))
     task = np.repeat(np.arange(n_tasks), n)
     X = rng.uniform(-2, 2, size=(len(task), 2))
-    chance = 1 / (1 + np.exp(-np.einsum("ij,ij->i", X, w[task])))
+    f = np.einsum("ij,ij->i", X, w[task]) + bend * np.sin(3 * X[:, 0])
+    chance = 1 / (1 + np.exp(-f))
     return X, np.where(rng.random(len(task)) < chance, "yes", "no"), task, S
 
 
@@ -29,7 +33,7 @@ def fit(X, y, task, S, **params):
 
 
 def test_side_information_is_used_where_it_pays():
-    model = fit(*draw(), shots=(0, 3))
+    model = fit(*draw(), shots=(0, 3), base=None)
     assert model.candidates_ == ["own data", "pooled", "unconditional", "conditional"]
     assert model.candidates_[int(np.argmax(model.weights_[0]))] == "conditional"
     assert (model.errors_[0, 3] < 0.9 * model.errors_[0, :3]).all()
@@ -37,9 +41,31 @@ def test_side_information_is_used_where_it_pays():
     assert model.classes_.tolist() == ["no", "yes"]
 
 
+def test_a_base_is_used_where_it_pays():
+    model = fit(*draw(bend=4.0), shots=(0, 5))
+    plain = ["own data", "pooled", "unconditional", "conditional"]
+    assert model.candidates_ == [*plain, "unconditional on base", "conditional on base"]
+    assert (model.errors_[:, 5] < 0.85 * model.errors_[:, :4].min(axis=1)).all()
+    assert (model.weights_[:, 4:].sum(axis=1) > 0.9).all()
+    few = fit(*draw(19, bend=4.0), shots=(0, 5))
+    assert few.candidates_ == plain  # 190 rows
+
+
+def test_trials_on_a_base_are_those_of_its_log_odds_as_a_column():
+    X, y, task, _ = draw(30, bend=4.0)
+    tasks = cm.TaskSet.from_arrays(X, np.where(y == "yes", 1.0, -1.0), task)
+    shared = fit_base(GaussianNB(), tasks, classes=True)
+    learner = cm.ConditionalLogistic(None, metric="identity")
+    how = (5,), "random", 0
+    (one,) = hold_out({"unconditional on base": learner}, tasks, shared, *how)
+    column = np.column_stack([tasks.X, shared.unseen])
+    (other,) = hold_out({"plain": learner}, tasks.with_rows(column, tasks.y), None, *how)
+    np.testing.assert_allclose(one.answers, other.answers, rtol=1e-12)
+
+
 def test_errors_are_log_losses_of_tasks_that_were_held_out():
     X, y, task, _ = draw(30)
-    model = fit(X, y, task, None, shots=(0,))
+    model = fit(X, y, task, None, shots=(0,), base=None)
     # without points and side information every candidate but the first says about one half
     assert model.errors_[0, 0] == pytest.approx(np.log(2))
     assert (np.abs(model.errors_[0] - np.log(2)) < 0.05).all()
@@ -48,7 +74,7 @@ def test_errors_are_log_losses_of_tasks_that_were_held_out():
 def test_it_is_no_worse_than_its_best_candidate_on_new_tasks():
     X, y, task, S = draw(160, effect=0.7)
     old = task < 100
-    model = fit(X[old], y[old], task[old], S, shots=(0, 2, 5))
+    model = fit(X[old], y[old], task[old], S, shots=(0, 2, 5), base=None)
     support, query = (~old & (np.arange(len(y)) % 10 < 5)), (~old & (np.arange(len(y)) % 10 >= 5))
     side = cm.TaskTable(S, ids=range(160))
 
@@ -61,9 +87,9 @@ def test_it_is_no_worse_than_its_best_candidate_on_new_tasks():
 
 
 def test_all_ways_to_a_prediction_agree():
-    X, y, task, S = draw()
+    X, y, task, S = draw(bend=1.0)
     old = task < 50
-    model = fit(X[old], y[old], task[old], S)
+    model = fit(X[old], y[old], task[old], S, shots=(0, 3))
     support, query = np.flatnonzero(task == 55)[:3], np.flatnonzero(task == 55)[3:]
     one = model.adapt(X[support], y[support], side_info=S[55])
     many = model.adapt(
@@ -82,8 +108,9 @@ def test_all_ways_to_a_prediction_agree():
 
 
 def test_files_give_the_same_probabilities(tmp_path):
-    X, y, task, S = draw()
+    X, y, task, S = draw(bend=4.0)
     model = fit(X, y, task, S, shots=(0, 3))
+    assert any("on base" in name for name in model._learners)
     model.save(tmp_path / "auto.condmeta")
     loaded = cm.load(tmp_path / "auto.condmeta")
     assert np.array_equal(model.predict_proba(X, task=task), loaded.predict_proba(X, task=task))

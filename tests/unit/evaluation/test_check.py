@@ -250,7 +250,7 @@ def classes(seed=0, T=60, n=30):
         (cm.ConditionalLogistic(metric="diagonal", kappa=1.0), "the model", "log_loss"),
         (cm.ConditionalSGDClassifier(loss="logistic", lam=0.1), "the probabilities", "log_loss"),
         (cm.ConditionalSGDClassifier(), "the other tasks", "error_rate"),
-        (cm.AutoClassifier(shots=(0, 5)), "the probabilities", "log_loss"),
+        (cm.AutoClassifier(base=None, shots=(0, 5)), "the probabilities", "log_loss"),
     ],
 )
 def test_classes(learner, ground, error):

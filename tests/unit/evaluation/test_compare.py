@@ -121,7 +121,7 @@ def test_the_advice_has_a_base_where_that_is_best():
 
 def test_two_values_are_classes():
     rows, stores = draw(60)
-    found = run(rows, stores, "bought", shots=(0, 3))
+    found = run(rows, stores, "bought", shots=(0, 3), base=None)
     assert found.names == ["own data", "pooled", "unconditional", "conditional", "auto"]
     assert found.criterion.title == "log loss"
     assert set(found.model.predict(rows[["a", "b"]], task=rows["store"])) == {"yes", "no"}
@@ -131,6 +131,20 @@ def test_two_values_are_classes():
     at = found.names.index("pooled")
     assert given.errors[0, 0] == pytest.approx(found.errors[1, at], rel=0.02)
     assert set(given.model.predict(rows[["a", "b"]], task=rows["store"])) <= {"yes", "no"}
+
+
+def test_classes_on_a_base():
+    found = run(*draw(100, bend=6.0, spread=0.1, effect=0.1), "bought", shots=(0, 5))
+    assert found.names == [
+        "own data", "pooled", "unconditional", "conditional", "unconditional on base",
+        "conditional on base", "auto",
+    ]  # fmt: skip
+    assert found.errors[:, 4:].max() < 0.9 * found.errors[:, :4].min()
+    assert found.call in (
+        'ConditionalLogistic(base="boosting")',
+        'ConditionalLogistic(feature_map=None, base="boosting")',
+        "AutoClassifier()",
+    )
 
 
 def test_without_side_information():
