@@ -14,6 +14,7 @@ from condmeta.cli.failures import tell_failures
 from condmeta.cli.fit_command import LEARNERS
 from condmeta.cli.notes import tell_notes, tell_work
 from condmeta.cli.options import csv_options, quiet_option, read_options, table_options
+from condmeta.cli.training import in_order, read_training, table_model, without_order
 from condmeta.words import count
 
 
@@ -51,9 +52,7 @@ class Shots(click.ParamType):
 @quiet_option
 @tell_failures
 @click.pass_context
-def compare_command(
-    ctx, table, order, shots, criterion, no_boosting, output, as_json, quiet, **params
-):
+def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, quiet, **params):
     """Compare learners on tasks of TABLE that are held out (CSV, Parquet, Feather; - is a pipe).
 
     Each task is left out in turn, shows a few of its points, and is judged by the others: by its
@@ -68,20 +67,22 @@ def compare_command(
     """
     page = _checked(output)
     csv = read_options(params)
-    if order is not None and order not in (params["features"] or []):
-        params["exclude"] = [*(params["exclude"] or []), order]
     command = command_line(ctx)
     with tell_notes(quiet) as tell:
-        tasks = _read(table, order, csv, params, shots, tell)
+        tasks = _read(table, csv, without_order(params), shots, tell)
+        lacking = _without_side(tasks)
+        if lacking:
+            tell(f"Note: {count(lacking, 'task')} without a row of side information: the mean.")
+            params["missing_side"] = "mean"
         with tell_work("Comparing", quiet) as step:
             from condmeta.evaluation import compare
 
             found = compare(
                 tasks, shots=shots, criterion=criterion, base=None if no_boosting else "boosting",
-                order="random" if order is None else "first", progress=step, n_jobs=-1,
+                order="random" if params["order"] is None else "first", progress=step, n_jobs=-1,
             )  # fmt: skip
         by = " and ".join(params["task"])
-        following = _fit_command(found, table, params)
+        following = _fit_command(found, table, params, no_boosting)
         title = f"{params['target']} by {by}"
         found.to_html(page, title=title, command=command, following=following)
         numbers = _write_numbers(found, page)
@@ -106,23 +107,24 @@ def _checked(output: str) -> Path:
     return page
 
 
-def _read(path, order, csv, params, shots, tell) -> Any:
+def _read(path, csv, params, shots, tell) -> Any:
     """Return the tasks; say early what will be done."""
-    from condmeta.cli.training import read_training, table_model
-    from condmeta.files import check_order
-    from condmeta.tasks.frames import require_columns
-
     table, side, own = read_training(path, csv, params)
     listed = ", ".join(map(str, shots))
+    tasks = table.group_by(params["task"]).aggregate([]).num_rows
     tell(
-        f"{path}: {count(table.num_rows, 'row')}, {count(len(table.column_names), 'column')}. "
+        f"{path}: {count(table.num_rows, 'row')} of {count(tasks, 'task')}, "
+        f"{count(len(table.column_names), 'column')}. "
         f"Tasks are held out in 5 folds and judged with {listed} of their points shown."
     )
-    if order is not None:
-        require_columns(table, [order], "order")
-        check_order(table.column(order), order)
-        table = table.sort_by(order)  # stable: rows of one time keep their order
-    return table_model(own).read_tasks(table, side)
+    return table_model(own).read_tasks(in_order(table, params["order"]), side)
+
+
+def _without_side(tasks: Any) -> int:
+    """Return how many tasks with rows lack side information that others have."""
+    if tasks.side is None:
+        return 0
+    return int((~tasks.side.has(tasks.ids[tasks.sizes > 0])).sum())
 
 
 def _write_numbers(found, page: Path) -> Path:
@@ -146,14 +148,20 @@ def _outcome(found, page: Path, numbers: Path) -> dict[str, Any]:
     }
 
 
-def _fit_command(found, table: str, params: dict) -> str:
+def _fit_command(found, table: str, params: dict, no_boosting: bool) -> str:
     """Return the command that makes the model which the advice names."""
     kind = type(found.model).__name__
     learner = next(name for name, classes in LEARNERS.items() if kind in classes)
-    if "base=" in found.call:
-        learner = "auto"  # which has the base as well
     words = ["condmeta", "fit", table, "--learner", learner]
-    for name, value in params.items():
+    if "base=" in found.call:
+        words.append("--boosting")
+    elif learner == "auto" and no_boosting:
+        words.append("--no-boosting")
+    # Only auto, and intervals, hold tasks out; to others an order says what is no feature.
+    own = params if learner == "auto" else without_order(params) | {"order": None}
+    if found.advised == "unconditional":
+        own = own | {"side": None, "side_table": None, "side_key": None, "missing_side": None}
+    for name, value in own.items():
         if value and (name, value) != ("missing", "error"):
             words += [
                 f"--{name.replace('_', '-')}",

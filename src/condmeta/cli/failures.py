@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import click
 
+from condmeta.cli.sentences import in_commands
 from condmeta.errors import DataError, DivergenceError, ModelFileError
 
 EXPECTED = (DataError, DivergenceError, ModelFileError, ImportError, OSError)
@@ -31,7 +32,7 @@ def tell_failures(command: Callable) -> Callable:
         except EXPECTED as error:
             if debug:
                 raise
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(in_commands(str(error))) from error
 
     return click.option(
         "--traceback", "--debug", "debug", is_flag=True, envvar="CONDMETA_TRACEBACK",

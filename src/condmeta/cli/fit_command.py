@@ -10,12 +10,15 @@ from condmeta.cli.failures import tell_failures
 from condmeta.cli.notes import tell_notes, tell_work
 from condmeta.cli.options import csv_options, quiet_option, read_options, table_options
 from condmeta.cli.training import (
+    in_order,
     options_of,
     read_training,
     read_training_side,
     table_model,
     used_columns,
+    without_order,
 )
+from condmeta.errors import DataError
 from condmeta.words import count
 
 # For numbers and for two classes. Names of classes, not classes: `--help` must load nothing.
@@ -38,6 +41,12 @@ LEARNERS = {
               help="[default: ridge; logistic if the target has two values]")  # fmt: skip
 @click.option("--missing-side", type=click.Choice(["error", "mean"]), default="error",
               show_default=True, help="Tasks without a row in the side table.")  # fmt: skip
+@click.option("--boosting/--no-boosting", default=None,
+              help="Boosted trees under the learner: of ridge, logistic and auto.  [default: of "
+              "auto]")  # fmt: skip
+@click.option("--order", metavar="COL",
+              help="Time or order of the rows, no feature: held-out tasks, of auto and of "
+              "--intervals, show their earliest ones.")  # fmt: skip
 @click.option("--intervals", is_flag=True, help="Calibrate intervals on held-out tasks.")
 @click.option("--chunks", is_flag=True,
               help="Read in parts a table larger than memory, sorted by task.")  # fmt: skip
@@ -65,10 +74,11 @@ def fit_command(table, output, quiet, share, chunks, **params):
     from condmeta.cli.models import check_model_output, show_size
 
     check_model_output(output)
+    csv, params = read_options(params), without_order(params)
     with tell_notes(quiet) as tell:
         with tell_work(f"Learning from {table}", quiet):
             fit = _fit_parts if chunks else _fit_whole
-            model = fit(table, read_options(params), params)
+            model = fit(table, csv, params)
         model.save(output, resume=not share)
         tell(f"{summary(model.card())} {output}, {show_size(output)}.")
 
@@ -77,6 +87,7 @@ def _fit_whole(path, csv, params):
     from condmeta.table.target import find_classes
 
     table, side, own = read_training(path, csv, params)
+    table = in_order(table, params["order"])
     classes = find_classes(table, params["target"], _wants_classes(params["learner"]))
     return _model(own, classes is not None).fit(table, side)
 
@@ -84,6 +95,8 @@ def _fit_whole(path, csv, params):
 def _fit_parts(path, csv, params):
     from condmeta.files import check_columns, read_batches
 
+    if params["order"] is not None:
+        raise DataError("A table that is read in parts cannot be put in order: leave --order out.")
     side, side_columns = read_training_side(csv, params)
     parts = read_batches(path, text=[*params["task"], *params["text"]], csv=csv)
     first = next(parts)
@@ -107,13 +120,17 @@ def _wants_classes(learner: str | None) -> bool | None:
 def _model(params, classes: bool):
     import condmeta
 
-    learner = None
-    if params["learner"] is not None:
-        learner = getattr(condmeta, LEARNERS[params["learner"]][classes])()
-    if params["missing_side"] == "mean":
-        kind = condmeta.ConditionalLogistic if classes else condmeta.ConditionalRidge
-        learner = (learner or kind()).set_params(missing_side="mean")
-    return table_model(params, learner, intervals=params["intervals"])
+    name = params["learner"] or ("logistic" if classes else "ridge")
+    learner = getattr(condmeta, LEARNERS[name][classes])()
+    if params["boosting"] is not None:
+        if "base" not in learner.get_params():
+            raise DataError(f"--boosting is of ridge, logistic and auto, not of {name}.")
+        learner.set_params(base="boosting" if params["boosting"] else None)
+    order = "random" if params["order"] is None else "first"
+    if name == "auto":
+        learner.set_params(support=order)
+    more = {name: params[name] for name in ("missing_side", "intervals")}
+    return table_model(params, learner, order=order, **more)
 
 
 def summary(card: dict) -> str:

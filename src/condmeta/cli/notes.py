@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 import click
 
+from condmeta.cli.sentences import in_commands
+
 
 @contextmanager
 def tell_notes(quiet: bool) -> Iterator[Callable[[str], None]]:
@@ -23,7 +25,7 @@ def tell_notes(quiet: bool) -> Iterator[Callable[[str], None]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: tell(f"Note: {message}")
+        warnings.showwarning = lambda message, *_, **__: tell(f"Note: {in_commands(str(message))}")
         yield tell
 
 

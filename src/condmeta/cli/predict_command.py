@@ -65,6 +65,11 @@ def predict_command(model, table, side_table, coverage, chunks, output, quiet, *
             else:
                 rows = read_for(fitted, table, csv, keep_types=True)
                 write_parts(iter([answer(rows)]), output)
+        classes = fitted.schema_.classes
+        if classes is not None:
+            tell(
+                f"The column probability is that of {fitted.schema_.columns.target} = {classes[1]}."
+            )
         if output != "-":
             told = [f"{count(counts[kind], 'row')} of {kind} tasks" for kind in counts]
             tell(f"{' and '.join(told)} predicted: {output}.")

@@ -5,6 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 
+def without_order(params: dict) -> dict:
+    """Return the options with what rows are ordered by as no feature, unless it is named as one."""
+    order = params["order"]
+    if order is None or order in (params["features"] or []):
+        return params
+    return params | {"exclude": [*(params["exclude"] or []), order]}
+
+
+def in_order(table: Any, order: str | None) -> Any:
+    """Return the rows of a table by a column, or as they are."""
+    from condmeta.files import check_order
+    from condmeta.tasks.frames import require_columns
+
+    if order is None:
+        return table
+    require_columns(table, [order], "order")
+    check_order(table.column(order), order)
+    return table.sort_by(order)  # stable: rows of one time keep their order
+
+
 def read_training(path: str, csv: Any, params: dict) -> tuple[Any, Any, dict]:
     """Return the table of all tasks, the side table or None, and the options of the former."""
     from condmeta.files import check_columns, read_table
@@ -15,6 +35,7 @@ def read_training(path: str, csv: Any, params: dict) -> tuple[Any, Any, dict]:
     require_columns(table, [params["target"]], "target")
     side, side_columns = read_training_side(csv, params)
     own = options_of(table, side_columns, params)
+    require_columns(table, own["exclude"], "exclude")
     check_columns(table, used_columns(table, own), params["text"], params["target"])
     return table, side, own
 

@@ -18,6 +18,7 @@ from condmeta.estimators.inputs import METADATA
 from condmeta.estimators.on_base import base_for
 from condmeta.estimators.parameters import check_parameters, one_of
 from condmeta.estimators.serving import atomic
+from condmeta.inner.surprise import log_root_mean_square
 from condmeta.meta.stacking import Criterion, best_weights
 from condmeta.tasks import TaskSet
 from condmeta.tasks.held_out import ORDERS
@@ -120,6 +121,7 @@ class Auto(BaseEstimator):
         C = len(self.candidates_)
         best = "conditional" if "conditional" in self.candidates_ else "unconditional"
         self.shots_, self.errors_ = np.array([0]), np.full((1, C), np.nan)
+        self.task_errors_ = None
         self.weights_ = np.eye(C)[[self.candidates_.index(best)]]
         self.report_ = f"{best}: {why}."
 
@@ -131,6 +133,10 @@ class Auto(BaseEstimator):
         self.weights_ = np.array(
             [best_weights(p, trial.y, trial.task, criterion, trial.weight) for p, trial in said]
         )
+        self.task_errors_ = None
+        if not hasattr(self, "classes_"):
+            blended = ((trial, p @ w) for (p, trial), w in zip(said, self.weights_, strict=True))
+            self.task_errors_ = np.array([_of_tasks(*one) for one in blended])
         self.report_ = _report(self, criterion)
 
     def _blended(self, X, **whose) -> np.ndarray:
@@ -188,6 +194,18 @@ class Auto(BaseEstimator):
         """Return what a reader of the model wants to know: engine, sizes, columns, settings."""
         check_is_fitted(self, "weights_")
         return storage.card_of_auto(self)
+
+
+def _of_tasks(trial: Trial, answers: np.ndarray) -> tuple[float, float]:
+    """Return mean and variance of the log root mean square errors of tasks with very many rows.
+
+    What few rows add to either is taken off, as far as errors are normal.
+    """
+    sizes = np.bincount(trial.task)
+    square = np.bincount(trial.task, (trial.y - answers) ** 2) / sizes
+    shift, noise = log_root_mean_square(sizes)
+    logs = 0.5 * np.log(square + 1e-300) - shift
+    return float(logs.mean()), float(max(logs.var(ddof=1) - noise.mean(), 0.0))
 
 
 def _report(auto: Auto, criterion: Criterion) -> str:

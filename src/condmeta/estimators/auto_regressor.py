@@ -47,6 +47,9 @@ class AutoRegressor(RegressorMixin, Auto):
     errors_ : (shots, candidates) array
         Mean errors on held-out tasks; nan if there were too few tasks to hold any out.
     shots_ : (shots,) array
+    task_errors_ : (shots, 2) array, or None
+        Mean and variance over held-out tasks of the logarithm of a task's root mean square error,
+        which `check` compares new ones with; None if there were too few tasks to hold any out.
     report_ : str
         What was chosen, where and why.
     n_tasks_, n_features_in_, feature_names_in_

@@ -101,8 +101,7 @@ def features_of(
             known = [] if table is None else table.ids
             raise DataError(
                 explain_absent(known, ids[~present], "side_info")
-                + " Give their rows in side_info, or set missing_side='mean' (on the command line: "
-                "--side-table, or fit with --missing-side mean)."
+                + " Give their rows in side_info, or set missing_side='mean'."
             )
         rows = np.flatnonzero(present)
         table = table.take(ids[rows]) if len(rows) else None

@@ -43,11 +43,29 @@ class LinearMap:
         return Phi @ self._weights[:-1] + self._weights[-1]
 
     def _features(self, ids, table, points) -> np.ndarray:
-        """Return Phi (T, k); what a task lacks is filled in by the mean training Phi."""
+        """Return Phi (T, k); what a task lacks is filled in by the mean training Phi.
+
+        A known task without a side row has the Phi that it is known by.
+        """
+        at = self._known_sides(ids, table)
+        if (at >= 0).any():
+            Phi = np.empty((len(ids), self._map.n_features_out))
+            Phi[at >= 0] = self._store.Phi[at[at >= 0]]
+            if (at < 0).any():
+                Phi[at < 0] = self._features(ids[at < 0], table, points)
+            return Phi
         fill = self.__dict__.get("_phi_mean")
         if fill is None and (self._map.reads_points or self.missing_side == "mean"):
             fill = self._first_fill(ids, table, points)
         return conditioning.features_of(self._map, ids, table, points, fill, self.missing_side)
+
+    def _known_sides(self, ids, table) -> np.ndarray:
+        """Return where in the store tasks without a side row are known (T,); -1 is nowhere."""
+        store = self.__dict__.get("_store")
+        if store is None or store.Phi is None or self._map.reads_points:
+            return np.full(len(ids), -1)
+        has = np.zeros(len(ids), bool) if table is None else table.has(ids)
+        return np.where(has, -1, store.positions(ids.tolist()))
 
     def _first_fill(self, ids, table, points) -> np.ndarray:
         """Return the mean Phi of those training tasks that have all that the maps read."""

@@ -158,7 +158,7 @@ def advantage(
     Parameters
     ----------
     X, y, task, side_info, side_key
-        As for `fit`, or a `TaskSet` alone.
+        As for `fit`, or a `TaskSet` alone. Tasks without a side row are left out.
     feature_map : "auto", a map, a transformer, or a list of them
         Phi. Maps of points must not read y: what they find would hold the noise of the labels.
     scale, fit_intercept
@@ -233,7 +233,7 @@ def advantage(
 
 
 def _checked(tasks: TaskSet, scale: str, coverage: float) -> TaskSet:
-    """Return the tasks that have points, or say what is missing."""
+    """Return the tasks that have points, and a side row if any has; or say what is missing."""
     if tasks.y is None:
         raise DataError("advantage reads the targets of the tasks: there are none.")
     if tasks.weight is not None:
@@ -245,7 +245,10 @@ def _checked(tasks: TaskSet, scale: str, coverage: float) -> TaskSet:
         raise DataError(
             f"The 'coverage' parameter must be a float in (0, 1). Got {coverage!r} instead."
         )
-    return tasks.subset(np.flatnonzero(tasks.sizes > 0))
+    usable = tasks.sizes > 0
+    if tasks.side is not None:
+        usable &= tasks.side.has(tasks.ids)
+    return tasks.subset(np.flatnonzero(usable))
 
 
 def _features(tasks: TaskSet, preparation: Preparation, feature_map) -> tuple[np.ndarray, list]:

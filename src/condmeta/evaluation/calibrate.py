@@ -181,7 +181,7 @@ def calibrate(
     tasks, shots = as_tasks(X, y, task, side_info, side_key), check_shots(shots)
     if tasks.y is None:
         raise DataError("calibrate reads the targets of the tasks: there are none.")
-    with_std = gives_std(learner)
+    with_std, whole = gives_std(learner), clone(learner).fit(tasks)
     parts: dict[int, list] = {m: [] for m in shots}
     for train, held in folds_of_tasks(tasks, n_splits, shots, order, random_state):
         fitted = clone(learner).fit(train)
@@ -190,7 +190,7 @@ def calibrate(
     scores = {m: Scores.of(part) for m, part in parts.items() if part}
     if not scores:
         raise DataError(f"No task has more than {min(shots, default=0)} points to calibrate by.")
-    return Calibrated(clone(learner).fit(tasks), Calibration(scores), with_std)
+    return Calibrated(whole, Calibration(scores), with_std)
 
 
 def _points_behind(model: Any, X: Any, n_rows: int, whose: dict[str, Any]) -> np.ndarray:

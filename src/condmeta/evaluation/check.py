@@ -23,6 +23,7 @@ from condmeta.tasks.frames import make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.words import count
 
+OTHERS = "the other tasks"  # the ground that knows no error to compare theirs with
 MANY = 0.1  # of the tasks: from here on it is the map that is wrong
 LEVEL = 0.05  # p below which a task counts as beyond expectation, in the count over tasks
 
@@ -81,6 +82,10 @@ class CheckReport:
         tasks = count(self.n_tasks, "task")
         parts = [f"errors of {tasks} are {than} expectation ({self.ground}){chance}"]
         parts.append(f"tasks to update: {self.n_update}, drifting: {100 * self.drifting:.0f} %")
+        if self.ground == OTHERS:
+            parts.append(
+                "a change that all tasks share cannot be seen: fit with intervals for that"
+            )
         if self.n_outside:
             parts.append(f"side information of {self.n_outside} outside what was seen")
         if self.n_changed:
@@ -154,7 +159,7 @@ def check(
     reader = _reader(learner, false_alarm)
     tasks, points = _read(reader, X, y, task, side_info)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Side columns hold levels not seen in fit")
+        warnings.filterwarnings("ignore", "Side columns hold levels not seen in training")
         judged = judge(model, tasks, points)
         known = learner.n_points(tasks)[tasks.offsets[:-1]]
     outside, changed = _side(reader, tasks) if points is None else ({}, {})

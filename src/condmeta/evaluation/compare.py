@@ -104,6 +104,7 @@ def compare(
         listed = ", ".join(map(repr, CRITERIA))
         raise DataError(f"The 'criterion' parameter must be one of {listed}. Got {criterion!r}.")
     judge = CRITERIA[criterion] if classes is None else LOG_LOSS
+    about = {"order": order, "positive": None if classes is None else str(classes[1])}
     whose = {"task": task, "side_info": side_info}
     if sample_weight is not None:  # learners of the user's own may take none
         whose["sample_weight"] = sample_weight
@@ -115,7 +116,7 @@ def compare(
             models[name] = clone(learner).fit(X, y, **whose)
         held = _signed(tasks) if classes is not None else tasks
         trials = hold_out(dict(learners), held, None, shots, order, random_state, tell)
-        return Comparison(list(learners), models, trials, judge, None, [], tasks, order)
+        return Comparison(list(learners), models, trials, judge, None, [], tasks, **about)
     options = {
         "shots": shots, "support": order, "random_state": random_state, "missing_side": "mean",
         "side_key": side_key, "n_jobs": n_jobs,
@@ -135,7 +136,7 @@ def compare(
     if "conditional" in fitted and classes is None:
         tell("what side information explains")
         paid = _explained(tasks, feature_map, found)
-    return Comparison(names, fitted | {AUTO: auto}, trials, judge, paid, found, tasks, order)
+    return Comparison(names, fitted | {AUTO: auto}, trials, judge, paid, found, tasks, **about)
 
 
 def _usable(tasks: TaskSet, shots: tuple[int, ...]) -> list[int]:
@@ -185,7 +186,7 @@ def _with_choice(trial: Trial, n_candidates: int, criterion: Criterion) -> Trial
 
 
 def _gains(names: list[str], trials: list[Trial], criterion: Criterion) -> list[Gain]:
-    """Return what side information gains, each task weighing the same."""
+    """Return what side information gains."""
     if "conditional" not in names:
         return []
     pair = [names.index("unconditional"), names.index("conditional")]
@@ -193,8 +194,8 @@ def _gains(names: list[str], trials: list[Trial], criterion: Criterion) -> list[
     for trial in trials:
         losses = criterion.losses(trial.answers[:, pair], trial.y).T
         m = np.ones(len(trial.y)) if trial.weight is None else trial.weight
-        by_task = np.array([np.bincount(trial.task, m * one) for one in losses])
-        out.append(gain_of(trial.shot, by_task / np.bincount(trial.task, m)))
+        by_task = [np.bincount(trial.task, m * one) for one in losses]
+        out.append(gain_of(trial.shot, *by_task, np.bincount(trial.task, m)))
     return out
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from condmeta.estimators.held_out import Trial
+from condmeta.estimators.held_out import Trial, on_base
 from condmeta.evaluation.advantage import Advantage
 from condmeta.evaluation.gains import Gain, gains_in_words
 from condmeta.meta.stacking import Criterion
@@ -50,6 +50,8 @@ class Comparison:
         The tasks that were compared on.
     order : "random" or "first"
         Which points the held-out tasks showed.
+    positive : str or None
+        Of two classes the second, whose probability was told.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Comparison:
     gains: list[Gain]
     tasks: TaskSet
     order: str = "random"
+    positive: str | None = None
 
     @property
     def shots(self) -> list[int]:
@@ -213,6 +216,11 @@ class Comparison:
         lines = [" " * width + "".join(f"{m:>10}" for m in self.shots)]
         for c, name in enumerate(self.names):
             lines.append(name.ljust(width) + "".join(f"{e:>10.4g}" for e in self.errors[:, c]))
+        tasks = [len(trial.ids) for trial in self.trials]
+        if len(set(tasks)) > 1:  # those with more points than are shown
+            lines.append("(tasks)".ljust(width) + "".join(f"{n:>10,}" for n in tasks))
+        if any(on_base(name) for name in self.names):
+            lines.append("Base: boosted trees on features and side columns, one for all tasks.")
         return "\n".join([*head, *lines, self.advice, self.side_sentence]).rstrip()
 
 

@@ -2,8 +2,8 @@
 
 Four grounds, the first that there is:
 
-- "held-out tasks" (`Calibrated`): the log of a task's root mean squared score is compared with that
-  of tasks left out of the fit, with as many points behind them.
+- "held-out tasks" (`Calibrated`, `AutoRegressor`): the log of a task's root mean squared score is
+  compared with that of tasks left out of the fit, with as many points behind them.
 - "the model" (`ConditionalRidge`): the joint distribution of a task's residuals, see
   `inner.surprise`; `ConditionalLogistic`: the log loss of labels drawn from its own posterior.
 - "the probabilities" (other classifiers with logistic loss): labels drawn from these, the weights
@@ -68,6 +68,12 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
     if isinstance(model, Calibrated):
         shared = 1 / max(model.n_tasks_calibrated_.values())
         return Judged(errors, "rmse", *_by_held_out(model, tasks, given), "held-out tasks", shared)
+    if getattr(learner, "task_errors_", None) is not None:
+        behind = learner.n_points(tasks)[tasks.offsets[:-1]]
+        at = np.maximum(np.searchsorted(learner.shots_, behind, side="right") - 1, 0)
+        mean, variance = learner.task_errors_[at].T
+        p = _tail_of_logs(errors["rmse"], mean, variance, tasks)
+        return Judged(errors, "rmse", np.exp(mean), p, "held-out tasks", 1 / learner.n_tasks_)
     if hasattr(learner, "_behind"):
         theta, before = learner._behind(tasks.ids)
         if before is not None:
@@ -102,10 +108,16 @@ def _by_held_out(model: Calibrated, tasks: TaskSet, given: dict) -> tuple[np.nda
     predicted, scale = predict_scaled(model.model, model._with_std, tasks, **given)
     behind = model.model.n_points(tasks)[tasks.offsets[:-1]]
     mean, variance = model._calibration.of_tasks(behind)
-    shift, noise = log_root_mean_square(tasks.sizes)
-    found = 0.5 * np.log(_mean(((tasks.y - predicted) / scale) ** 2, tasks) + 1e-300)
+    found = np.sqrt(_mean(((tasks.y - predicted) / scale) ** 2, tasks))
     expected = np.exp(mean) * np.sqrt(_mean(scale**2, tasks))
-    return expected, TAIL.sf((found - shift - mean) / np.sqrt(variance + noise))
+    return expected, _tail_of_logs(found, mean, variance, tasks)
+
+
+def _tail_of_logs(error: np.ndarray, mean, variance, tasks: TaskSet) -> np.ndarray:
+    """Return p of root mean square errors (T,) whose logs have mean and variance over tasks."""
+    shift, noise = log_root_mean_square(tasks.sizes)
+    found = np.log(error + 1e-150)
+    return TAIL.sf((found - shift - mean) / np.sqrt(variance + noise))
 
 
 def _by_the_others(error: np.ndarray, shift, noise) -> tuple[np.ndarray, np.ndarray]:

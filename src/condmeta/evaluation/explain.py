@@ -40,6 +40,9 @@ class Explanation:
     contributions : (T, J, d) array or None
         What each side column adds: theta = theta_mean + contributions.sum(axis=1). None for kernel
         learners, whose map is no sum over columns.
+    scale : (d,) array
+        The usual size of what each coefficient is multiplied by; the text tells the coefficients
+        that are largest with it.
     is_outside : (T,) bool array
         Whether the side information lies outside what was seen.
 
@@ -63,6 +66,7 @@ class Explanation:
     odd: list[Odd]
     task_name: Any = None
     backend: str | None = None
+    scale: np.ndarray | float = 1.0
 
     @property
     def is_outside(self) -> np.ndarray:
@@ -126,7 +130,7 @@ class Explanation:
     def _text(self, t: int) -> str:
         task = "The new task" if self.ids[t] is None else f"Task {show_id(self.ids[t])}"
         lines = [f"{task} starts at " + self._terms(self.theta[t])]
-        lines.append("  a mean task at " + self._terms(self.theta_mean))
+        lines.append("  a mean task starts at " + self._terms(self.theta_mean))
         if self.contributions is not None:
             # Columns by what they move, in units of what each coefficient is moved in all.
             total = np.abs(self.contributions[t]).sum(axis=0)
@@ -151,9 +155,9 @@ class Explanation:
 
     def _terms(self, values: np.ndarray, sign: str = "") -> str:
         shown = list(zip(self.features, values.tolist(), strict=True))
-        if len(shown) > SHOWN + 1:  # the largest ones, and the intercept where there is one
-            largest = sorted(shown, key=lambda one: -abs(one[1]))[:SHOWN]
-            shown = [one for one in shown if one in largest]
+        if len(shown) > SHOWN + 1:  # those that matter most for a feature of usual size
+            by_size = np.argsort(-np.abs(values * self.scale), kind="stable")
+            shown = [shown[j] for j in np.sort(by_size[:SHOWN]).tolist()]
         text = ", ".join(f"{name} {value:{sign}.3g}" for name, value in shown)
         return text + (", ..." if len(shown) < len(values) else "")
 
@@ -205,7 +209,7 @@ def explain(model: Any, side_info: Any = None, *, n_nearest: int = 3) -> Explana
     around = Neighbourhood.of(learner)
     linear = isinstance(learner, LinearMap)
     columns, contributions = _contributions(learner, sides.Phi) if linear else ([], None)
-    near = None if around is None else around.nearest(sides.Phi, n_nearest)
+    near = None if around is None else around.nearest(sides.Phi, n_nearest, ids)
     return Explanation(
         ids,
         columns,
@@ -218,7 +222,14 @@ def explain(model: Any, side_info: Any = None, *, n_nearest: int = 3) -> Explana
         oddities(learner, sides, around, near),
         learner._task_name,
         learner._backend,
+        _scale(learner),
     )
+
+
+def _scale(learner: Any) -> np.ndarray:
+    """Return the usual size of what each coefficient is multiplied by, 1 for the intercept."""
+    preparation = learner._head.preparation
+    return np.append(preparation.x_scale, np.ones(int(preparation.fit_intercept)))
 
 
 def _contributions(learner: Any, Phi: np.ndarray) -> tuple[list[str], np.ndarray]:

@@ -19,7 +19,7 @@ class Gain(NamedTuple):
     ----------
     n_support, n_tasks : int
     without, with_side : float
-        Errors of the two learners, each task weighing the same.
+        Errors of the two learners, each row weighing the same.
     gain, gain_error : float
         1 - with_side / without, and its standard error over the tasks, which are paired.
     """
@@ -55,7 +55,7 @@ def gains_in_words(gains: list[Gain]) -> str:
 
 def _by_points(gains: list[Gain], sign: int = 1) -> str:
     return ", ".join(
-        f"{100 * sign * one.gain:.0f} % +- {100 * one.gain_error:.0f} at "
+        f"{round(100 * sign * one.gain)} % +- {100 * one.gain_error:.0f} at "
         f"{count(one.n_support, 'point')}"
         for one in gains
     )
@@ -69,21 +69,22 @@ def gains(
     for train, parts in folds_of_tasks(tasks, n_splits, shots, order, random_state):
         fitted = [clone(learner).fit(train) for learner in learners]
         for m, support, query in parts:
-            errors[m].append(np.array([_errors(one, support, query) for one in fitted]))
-    return [gain_of(m, np.hstack(parts)) for m, parts in errors.items() if parts]
+            lost = [_errors(one, support, query) for one in fitted]
+            errors[m].append(np.array([*lost, query.sizes]))
+    return [gain_of(m, *np.hstack(parts)) for m, parts in errors.items() if parts]
 
 
 def _errors(learner, support: TaskSet, query: TaskSet) -> np.ndarray:
     task = np.repeat(np.arange(len(query)), query.sizes)
     predicted = learner.adapt(support).predict(query.X, task=query.ids[task])
-    return np.bincount(task, np.abs(predicted - query.y), len(query)) / query.sizes
+    return np.bincount(task, np.abs(predicted - query.y), len(query))
 
 
-def gain_of(m: int, errors: np.ndarray) -> Gain:
-    """Return the gain at m points from the errors (2, T) of tasks without and with."""
-    T, (without, with_side) = errors.shape[1], errors.mean(axis=1)
-    ratio = with_side / max(without, 1e-300)
+def gain_of(m: int, without: np.ndarray, with_side: np.ndarray, rows: np.ndarray) -> Gain:
+    """Return the gain at m points from the summed errors of tasks, and their rows, all (T,)."""
+    T, total = len(rows), max(without.sum(), 1e-300)
+    ratio = with_side.sum() / total
     # of a ratio of means, to first order
-    spread = (errors[1] - ratio * errors[0]).std(ddof=1) if T > 1 else np.inf
-    error = spread / np.sqrt(T) / max(without, 1e-300)
-    return Gain(m, T, *map(float, (without, with_side, 1 - ratio, error)))
+    spread = (with_side - ratio * without).std(ddof=1) if T > 1 else np.inf
+    means = without.sum() / rows.sum(), with_side.sum() / rows.sum()
+    return Gain(m, T, *map(float, (*means, 1 - ratio, spread * np.sqrt(T) / total)))

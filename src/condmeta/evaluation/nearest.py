@@ -57,7 +57,16 @@ class Neighbourhood:
         # The nearest one of a known task is itself, or a twin at the same distance 0.
         return float(self._index.kneighbors(self.Z[at], 2)[0][:, 1].max())
 
-    def nearest(self, Phi: np.ndarray, count: int = 1) -> Nearest:
-        """Return the nearest tasks of those at Phi (T, k), the nearest first."""
-        distance, at = self._index.kneighbors(Phi / self.scale, min(count, len(self.Z)))
+    def nearest(self, Phi: np.ndarray, count: int = 1, ids: np.ndarray | None = None) -> Nearest:
+        """Return the nearest tasks of those at Phi (T, k), the nearest first; of `ids`, other ones.
+
+        A known task is not its own neighbour.
+        """
+        more = min(count + (ids is not None), len(self.Z))
+        distance, at = self._index.kneighbors(Phi / self.scale, more)
+        if ids is not None and more > 1:
+            own = self.ids[at] == ids[:, None]
+            own[~own.any(axis=1), -1] = True  # leave out the farthest instead
+            keep = np.argsort(own, axis=1, kind="stable")[:, : more - 1]
+            distance, at = (np.take_along_axis(part, keep, axis=1) for part in (distance, at))
         return Nearest(self.ids[at], self.n[at], distance)

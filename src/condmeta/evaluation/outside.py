@@ -31,7 +31,7 @@ def sides_of(learner: Any, ids, table, points=None) -> Sides:
     if table is not None and columns is not None:
         table = table.align(columns)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Side columns hold levels not seen in fit")
+        warnings.filterwarnings("ignore", "Side columns hold levels not seen in training")
         return Sides(ids, table, learner._sides_of(ids, table, points))
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from condmeta.errors import DataError
 from condmeta.files import arrow
+from condmeta.tasks.numbers import DATE
 
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 _COMMA = r"^\s*[+-]?\d+,\d+\s*$"
-_DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(\D.*)?$"
 
 
 def check_columns(
@@ -89,7 +89,7 @@ def _check(column: Any, name: str, is_target: bool) -> None:
             f"Column {name!r} holds numbers with decimal commas ({first[0].as_py()!r}, ...), which "
             f"are read as text here: say --decimal , or, if they are names, --text {name}."
         )
-    if compute.all(compute.match_substring_regex(first, _DATE)).as_py():
+    if compute.all(compute.match_substring_regex(first, DATE)).as_py():
         raise _dates(name, first, is_target)
 
 

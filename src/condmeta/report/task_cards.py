@@ -49,6 +49,7 @@ def task_cards(found: Comparison) -> dict[str, Any]:
     return {
         "learner": found.names[told],
         "classes": classes,
+        "positive": found.positive,
         "criterion": found.criterion.title,
         "shots": found.shots,
         "opens": _opening(found),

@@ -68,7 +68,7 @@ class Answering:
 
     def _ends(self, tasks: TaskSet, coverage: float) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(self.learner_, Calibrated):
-            raise DataError("The model has no intervals: fit it with intervals=True (--intervals).")
+            raise DataError("The model has no intervals: fit it with intervals=True.")
         return self.learner_.predict_interval(tasks, coverage=coverage)
 
     def predict_frame(
@@ -147,7 +147,7 @@ class Answering:
         if not hasattr(core, "coef_frame"):
             raise DataError(
                 f"{type(core).__name__} mixes learners, so that a task has no coefficients: take "
-                "one learner, such as ConditionalRidge (--learner ridge)."
+                "one learner, such as ConditionalRidge."
             )
         return core
 

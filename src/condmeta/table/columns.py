@@ -65,8 +65,7 @@ def refuse_gaps(rows: TaskTable) -> None:
         shown = ", ".join(told[:8]) + (", ..." if len(told) > 8 else "")
         raise DataError(
             f"Features have missing values among {rows.n_tasks:,} rows: {shown}. Fill them, drop "
-            "the rows, or say missing='impute' (--missing impute): the mean, and a mark that it "
-            "was missing."
+            "the rows, or say missing='impute': the mean, and a mark that it was missing."
         )
 
 

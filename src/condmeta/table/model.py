@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from condmeta.errors import DataError
+from condmeta.errors import DataError, FewTasksWarning
 from condmeta.estimators import ConditionalLogistic, ConditionalRidge
 from condmeta.estimators.held_out import FEWEST_TASKS
 from condmeta.estimators.serving import atomic
@@ -19,6 +20,7 @@ from condmeta.table.schema import Schema
 from condmeta.table.stream import fit_batches
 from condmeta.tasks import TaskSet
 from condmeta.tasks.side_table import as_names
+from condmeta.words import count
 
 
 class TableModel(Answering):
@@ -49,8 +51,13 @@ class TableModel(Answering):
     missing : "error" or "impute"
         What a missing feature is: an error with the count of each column, or the mean with a
         column that marks it; a level of its own in categories.
+    missing_side : "error" or "mean"
+        What a task without a row of side information is: an error, or one that starts from the
+        mean. It is set in the learner.
     intervals : bool
         Whether `fit` calibrates prediction intervals on held-out tasks (see `calibrate`).
+    order : "random" or "first"
+        Which rows those tasks show: drawn, or their first ones in the table.
 
     Attributes
     ----------
@@ -84,11 +91,14 @@ class TableModel(Answering):
         side: Any = None,
         side_key: Any = None,
         missing: str = "error",
+        missing_side: str = "error",
         intervals: bool = False,
+        order: str = "random",
     ):
         self.learner, self.task, self.target, self.features = learner, task, target, features
         self.exclude, self.side, self.side_key = exclude, side, side_key
-        self.missing, self.intervals = missing, intervals
+        self.missing, self.missing_side = missing, missing_side
+        self.intervals, self.order = intervals, order
 
     @atomic
     def fit(self, frame: Any, side_info: Any = None) -> TableModel:
@@ -97,11 +107,12 @@ class TableModel(Answering):
         Tasks of the side table without rows are kept: they are predicted by their side row alone.
         """
         schema, tasks = self._learn_tasks(frame, side_info)
-        if self.learner is not None:
-            learner = clone(self.learner)
+        learner = self._new_learner(schema.classes is not None)
+        if self.intervals:
+            self.learner_ = _calibrated(learner, tasks, self.order)
         else:
-            learner = ConditionalRidge() if schema.classes is None else ConditionalLogistic()
-        self.learner_ = _calibrated(learner, tasks) if self.intervals else learner.fit(tasks)
+            _warn_of_few(tasks)
+            self.learner_ = learner.fit(tasks)
         self.schema_, self.n_rows_ = schema, len(tasks.X)
         return self
 
@@ -120,6 +131,16 @@ class TableModel(Answering):
         """
         fit_batches(self, map(as_table, batches), side_info)
         return self
+
+    def _new_learner(self, classes: bool) -> Any:
+        """Return the learner to fit."""
+        if self.learner is not None:
+            learner = clone(self.learner)
+        else:
+            learner = ConditionalLogistic() if classes else ConditionalRidge()
+        if self.missing_side != "error" and "missing_side" in learner.get_params():
+            learner.set_params(missing_side=self.missing_side)
+        return learner
 
     def read_tasks(self, frame: Any, side_info: Any = None) -> TaskSet:
         """Return the tasks of a table as `fit` reads them, for `compare`, `advantage` and others.
@@ -174,15 +195,26 @@ class TableModel(Answering):
         return f"TableModel({learner}task={self.task!r}, target={self.target!r})"
 
 
-def _calibrated(learner: Any, tasks: TaskSet) -> Calibrated:
+def _warn_of_few(tasks: TaskSet) -> None:
+    n_tasks = int((tasks.sizes > 0).sum())
+    if n_tasks < FEWEST_TASKS:
+        warnings.warn(
+            f"{count(n_tasks, 'task')} with rows: what tasks have in common is learned from "
+            f"{FEWEST_TASKS} or more, better hundreds. One regression may do as well.",
+            FewTasksWarning,
+            stacklevel=4,
+        )
+
+
+def _calibrated(learner: Any, tasks: TaskSet, order: str) -> Calibrated:
     """Fit with intervals; refuse where no useful one could come out."""
-    count = int((tasks.sizes > 0).sum())
-    if count < FEWEST_TASKS:
+    n_tasks = int((tasks.sizes > 0).sum())
+    if n_tasks < FEWEST_TASKS:
         raise DataError(
             f"Intervals are found out on held-out tasks, and take {FEWEST_TASKS} of them at least; "
-            f"there are {count}."
+            f"there are {n_tasks}."
         )
-    return calibrate(learner, tasks)
+    return calibrate(learner, tasks, order=order)
 
 
 storage.register(TableModel)

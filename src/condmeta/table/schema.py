@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -21,6 +22,7 @@ from condmeta.tasks.frames import (
     select_columns,
 )
 from condmeta.tasks.ids import factorize
+from condmeta.tasks.numbers import DATE
 from condmeta.tasks.side_table import read_side_table, side_from_rows
 
 
@@ -48,6 +50,12 @@ class Schema:
         self.classes = find_classes(frame, self.columns.target, classifier)
         self.encoder = TableEncoder(of_rows=True).fit(rows)
         for name, levels in self.encoder.levels_.items():
+            texts = levels or self.encoder.pooled_[name]
+            if len(texts) > 1 and all(re.match(DATE, text) for text in texts):
+                raise DataError(
+                    f"Column {name!r} holds dates ({texts[0]}, ...): make a number of it, such as "
+                    "the days since a start, or exclude it."
+                )
             if not levels and self.encoder.pooled_[name]:
                 raise DataError(
                     f"Column {name!r} holds {len(self.encoder.pooled_[name]):,} different texts in "

@@ -14,7 +14,8 @@ from condmeta.evaluation import Calibrated
 
 CHOSEN = ("metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_")
 PARAMETERS = (
-    "task", "target", "features", "exclude", "side", "side_key", "missing", "intervals",
+    "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
+    "intervals", "order",
 )  # fmt: skip
 
 

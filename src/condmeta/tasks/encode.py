@@ -25,7 +25,7 @@ class TableEncoder:
     marks it if gaps were seen in fit. Text and categories are one-hot in sorted order; a column
     with more than `max_levels` levels pools the rare ones (seen in fewer than `min_tasks` tasks,
     or 0.2 % of the tasks if that is more) in one column; gaps seen in fit are a level of their
-    own; levels not seen in fit are all zero, with one warning.
+    own; levels not seen in training are all zero, with one warning.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class TableEncoder:
             shown = "; ".join(f"{name!r}: {_listed(levels)}" for name, levels in unseen.items())
             what = "Columns" if self.of_rows else "Side columns"
             warnings.warn(
-                f"{what} hold levels not seen in fit, encoded as all zero: {shown}.",
+                f"{what} hold levels not seen in training, encoded as all zero: {shown}.",
                 UserWarning,
                 stacklevel=2,
             )

@@ -30,8 +30,9 @@ def as_tasks(
     if not isinstance(X, TaskSet):
         if is_frame(X) and isinstance(task, str) and task in column_names(X):
             X, task = drop_columns(X, [task]), get_series(X, task)
+        # which tasks may lack a side row is for the learner to say
         return TaskSet.from_arrays(
-            X, y, task, side_info=side_info, side_key=side_key, weight=weight
+            X, y, task, side_info=side_info, side_key=side_key, missing_side="mean", weight=weight
         )
     if any(given is not None for given in (y, task, side_info, weight)):
         raise DataError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 
+DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(\D.*)?$"  # as text
 NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal)
 
 

@@ -68,8 +68,7 @@ def read_side_table(side_info: Any, *, task_name: Any = None, side_key: Any = No
     wanted = f"no column {', '.join(map(repr, task))}" if task else "no task ids"
     remedy = "set its index to the task ids, or name the key column" if index is not None else ""
     raise DataError(
-        f"The side table has {wanted}: {remedy or 'name its key column'} with side_key= "
-        "(--side-key)."
+        f"The side table has {wanted}: {remedy or 'name its key column'} with side_key=."
     )
 
 

@@ -53,7 +53,7 @@ def test_a_page_numbers_an_advice_and_the_next_command(folder):
     assert "Use ConditionalRidge()" in result.stdout
     assert "Side information explains" in result.stdout
     told = result.stderr.splitlines()
-    assert "320 rows, 6 columns. Tasks are held out in 5 folds" in told[0]
+    assert "320 rows of 40 tasks, 6 columns. Tasks are held out in 5 folds" in told[0]
     assert "with 0, 3 of their points shown" in told[0]
     text = page.read_text(encoding="utf-8")
     assert "<h1>sold by store</h1>" in text

@@ -278,7 +278,7 @@ def own(task):
 def test_unseen_level_of_a_category_is_reported():
     side = TaskTable({"kind": list("aabbcc")}, SIDE.ids)
     learner = ConditionalSGDRegressor().fit(X, Y, task=TASK, side_info=side)
-    with pytest.warns(UserWarning, match="levels not seen in fit, .*'kind': 'z'"):
+    with pytest.warns(UserWarning, match="levels not seen in training, .*'kind': 'z'"):
         learner.theta_for({"kind": "z"})
     with warnings.catch_warnings():
         warnings.simplefilter("error")

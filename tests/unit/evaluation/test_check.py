@@ -210,8 +210,9 @@ def test_learners_without_standard_deviations_compare_tasks():
     assert (report.verdict, report.ground) == ("update", "the other tasks")
     assert np.flatnonzero(report.frame["verdict"] == "update").tolist() == [3]
     assert np.ptp(report.frame["expected"]) == 0
-    all_alike = cm.check(model, after.with_target(10 * after.y))  # what the docs say of it
+    all_alike = cm.check(model, after.with_target(10 * after.y))
     assert all_alike.verdict == "keep"
+    assert "a change that all tasks share cannot be seen: fit with intervals" in str(all_alike)
 
 
 def test_a_file_without_statistics_compares_tasks(fitted, tmp_path):
@@ -233,8 +234,12 @@ def test_labels_are_taken_as_they_are_with_a_base():
 
 def test_auto_regressor():
     before, after = draw(T=30).split_points(10, "first")
-    report = cm.check(cm.AutoRegressor(base=None, shots=(0, 2)).fit(before), after)
-    assert (report.ground, len(report.frame)) == ("the other tasks", 30)
+    model = cm.AutoRegressor(base=None, shots=(0, 2)).fit(before)
+    report = cm.check(model, after)
+    assert (report.verdict, report.ground, len(report.frame)) == ("keep", "held-out tasks", 30)
+    assert cm.check(model, shifted(after, range(30), by=5.0)).verdict == "refit"
+    new = cm.check(model, draw(T=60, seed=1, first=100))
+    assert (new.verdict, new.frame["known"].max()) == ("keep", 0)
 
 
 def classes(seed=0, T=60, n=30):

@@ -194,12 +194,12 @@ def test_kernel_learners_have_neighbours_and_flags_alone():
 def test_text(ridge):
     lines = str(cm.explain(ridge, {"size": 90.0, "city": "Rome", "age": 10.0})).splitlines()
     assert lines[0].startswith("The new task starts at x0 ")
-    assert lines[1].startswith("  a mean task at x0 ")
+    assert lines[1].startswith("  a mean task starts at x0 ")
     assert lines[2].startswith("  size = 90 adds x0 +")
     assert lines[-2].startswith("  like 'shop ")
     assert lines[-1].startswith("  outside what was seen: size = 90: above the training range")
     text = str(cm.explain(ridge, SIDE))
-    assert text.count("starts at") == 5
+    assert text.count(" starts at x0") == 10
     assert text.endswith("... and 35 more tasks: see frame.")
 
 

@@ -97,7 +97,7 @@ def test_unseen_levels_are_zero_and_reported_once():
     encoder = TableEncoder().fit(table(city=["Rome", "Bonn"], kind=["x", "y"]))
     new = TaskTable({"city": ["Oslo", "Rome"], "kind": ["z", "x"]}, [7, 8])
     state = dict(vars(encoder))
-    sentence = r"Side columns .* not seen in fit.*'city': 'Oslo' \(1\); 'kind': 'z' \(1\)\."
+    sentence = r"Side columns .* not seen in training.*'city': 'Oslo' \(1\); 'kind': 'z' \(1\)\."
     with pytest.warns(UserWarning, match=sentence) as caught:
         Phi = encoder.transform(new)
     assert len(caught) == 1

@@ -78,19 +78,22 @@ function picture(task) {
   const W = 420, H = 320, left = 56, right = 12, top = 12, bottom = 44;
   const x = (v) => left + (v - low) / (high - low) * (W - left - right);
   const y = (v) => H - bottom - (v - low) / (high - low) * (H - top - bottom);
-  const what = data.classes ? "probability of the second class" : "prediction";
+  const what = data.classes ? `probability of ${data.positive}` : "prediction";
   const words = `Task ${task.id}, ${shot.value} points shown: ${what} against the true value of `
     + `${points.length} other points; mean ${data.criterion} ${now.error.toPrecision(4)}.`;
   const svg = draw("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": words });
   svg.append(draw("line", { x1: left, y1: H - bottom, x2: W - right, y2: H - bottom, class: "axis" }),
-    draw("line", { x1: left, y1: top, x2: left, y2: H - bottom, class: "axis" }),
-    draw("line", { x1: x(low), y1: y(low), x2: x(high), y2: y(high), class: "diagonal" }));
+    draw("line", { x1: left, y1: top, x2: left, y2: H - bottom, class: "axis" }));
+  if (!data.classes) {
+    svg.append(draw("line", { x1: x(low), y1: y(low), x2: x(high), y2: y(high), class: "diagonal" }));
+  }
   for (const v of ticks(low, high)) {
     const text = String(Number(v.toPrecision(6)));
     svg.append(draw("text", { x: x(v), y: H - bottom + 16, "text-anchor": "middle" }, text),
       draw("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, text));
   }
-  svg.append(draw("text", { x: (left + W) / 2, y: H - 8, "text-anchor": "middle" }, "true value"),
+  svg.append(draw("text", { x: (left + W) / 2, y: H - 8, "text-anchor": "middle" },
+    data.classes ? `true value (1: ${data.positive})` : "true value"),
     draw("text", { x: -(H - bottom) / 2, y: 12, transform: "rotate(-90)", "text-anchor": "middle" }, what));
   for (const p of points) {
     if (now.width !== null) {
