@@ -12,6 +12,8 @@ from click.testing import CliRunner
 
 import condmeta as cm
 from condmeta.cli.app import app
+from condmeta.cli.compare_command import _fit_command
+from condmeta.evaluation.comparison import SETTINGS
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,39 @@ def test_a_page_numbers_an_advice_and_the_next_command(folder):
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     assert isinstance(cm.load(folder / "model.condmeta").learner_, cm.ConditionalRidge)
+
+
+def test_next_makes_what_was_compared(folder):
+    """Side rows that lack are told; auto keeps its order, and no boosting stays none."""
+    stores = pd.read_csv(folder / "stores.csv", dtype=str)
+    stores[3:].to_csv(folder / "gap.csv", index=False)
+    result = run(
+        folder, "--target", "sold", "--exclude", "gone", "--order", "day", "--shots", "0,3",
+        "--side-table", folder / "gap.csv", "-o", folder / "gap.html", "--no-boosting",
+    )  # fmt: skip
+    assert "Note: 3 tasks without a row of side information: the mean." in result.stderr
+    assert "Side information explains" in result.stdout  # of the tasks that have it
+    following = result.stderr.splitlines()[-1].partition("Next: ")[2]
+    assert "--missing-side mean" in following
+    words = shlex.split(following)[1:]
+    words[words.index("model.condmeta")] = str(folder / "gap.condmeta")
+    assert CliRunner().invoke(app, words).exit_code == 0
+    made = {"task": ["store"], "exclude": ["gone"], "order": "day", "features": None}
+    made |= {"missing": "error", "side_table": "s.csv"}
+    told = _fit_command(_Found("auto", cm.AutoRegressor()), "t.csv", made, True)
+    assert "--learner auto --no-boosting --task store --exclude gone --order day" in told
+    told = _fit_command(_Found("conditional on base", cm.ConditionalRidge()), "t", made, False)
+    assert "--learner ridge --boosting --task store --exclude gone,day --side-table" in told
+    told = _fit_command(_Found("unconditional", cm.ConditionalRidge(None)), "t", made, False)
+    assert "side" not in told
+
+
+class _Found:
+    """What a comparison advises."""
+
+    def __init__(self, advised, model):
+        self.advised, self.model = advised, model
+        self.call = f"X({SETTINGS.get(advised, '')})"
 
 
 def test_the_outcome_for_machines(folder):

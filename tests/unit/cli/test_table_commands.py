@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 import condmeta as cm
 from condmeta.cli.app import app
 from condmeta.cli.fit_command import LEARNERS
+from condmeta.cli.sentences import WORDS, in_commands
 
 
 def draw(n_tasks=30, n=6):
@@ -357,7 +359,11 @@ def test_missing_side_and_text(folder):
     few.to_csv(folder / "few.csv", index=False)
     done = fit(folder, "sales.csv", "--side-table", "few.csv")
     assert done.exit_code == 1
-    assert "8 tasks are missing from" in done.stderr
+    assert "8 tasks are missing from the side table" in done.stderr
+    assert "Give their rows in --side-table, or fit with --missing-side mean." in done.stderr
+    few.rename(columns={"store": "key"}).to_csv(folder / "key.csv", index=False)
+    done = fit(folder, "sales.csv", "--side-table", "key.csv")
+    assert (done.exit_code, "side_key" in done.stderr) == (1, False)
     done = fit(folder, "sales.csv", "--side-table", "few.csv", "--missing-side", "mean")
     assert done.exit_code == 0, done.output
     numbers = SALES.assign(city=np.where(SALES["city"] == "Bonn", 1, 2))
@@ -368,3 +374,38 @@ def test_missing_side_and_text(folder):
     done = run(folder, "predict", "n.condmeta", "numbers.csv")
     assert done.exit_code == 0
     assert done.stderr == ""
+
+
+def test_fit_with_an_order_and_with_boosting(folder):
+    dated = SALES.assign(day=np.arange(len(SALES))[::-1])
+    dated.to_csv(folder / "dated.csv", index=False)
+    words = ["--learner", "auto", "--no-boosting", "--order", "day", "--exclude", "city"]
+    assert fit(folder, "dated.csv", *words, out="o.condmeta").exit_code == 0
+    model = cm.load(folder / "o.condmeta")
+    assert (model.learner_.support, model.learner_.base, model.order) == ("first", None, "first")
+    assert "day" not in model.schema_.feature_names
+    assert fit(folder, "dated.csv", "--boosting", out="b.condmeta").exit_code == 0
+    assert cm.load(folder / "b.condmeta").learner_.base == "boosting"
+    done = fit(folder, "dated.csv", "--boosting", "--learner", "pooled")
+    assert (done.exit_code, "of ridge, logistic and auto, not of pooled" in done.stderr) == (
+        1,
+        True,
+    )
+    done = fit(folder, "dated.csv", "--chunks", "--order", "day")
+    assert (done.exit_code, "leave --order out" in done.stderr) == (1, True)
+    done = fit(folder, "dated.csv", "--exclude", "dya")
+    assert (done.exit_code, "'dya'" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(("python", "command"), WORDS.items())
+def test_sentences_of_python_are_those_of_the_command_line(python, command):
+    """What is translated is said somewhere in the library, in these words."""
+    sources = "".join(
+        path.read_text(encoding="utf-8")
+        for path in Path(cm.__file__).parent.rglob("*.py")
+        if path.parent.name != "cli"
+    )
+    said = re.sub(r'"\s*\n\s*f?"', "", sources)
+    composed = "missing from side_info", "name its key column with side_key="
+    assert python in said or python in composed
+    assert in_commands(f"So: {python}.") == f"So: {command}."

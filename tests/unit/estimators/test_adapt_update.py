@@ -45,6 +45,16 @@ def fitted(loss="absolute", inner="online", fmap=None, **params):
     return learner.fit(X, y, task=TASK, side_info=side), y
 
 
+def test_adapt_knows_the_side_information_of_known_tasks():
+    learner, _ = fitted()
+    rows = np.isin(TASK, TASK[0])
+    given = learner.adapt(X[rows], Y[rows], task=TASK[rows], side_info=SIDE)
+    known = learner.adapt(X[rows], Y[rows], task=TASK[rows])
+    np.testing.assert_array_equal(known.theta_, given[TASK[0]].theta_[None])
+    with pytest.raises(DataError, match="1 task is missing from side_info: 'new'"):
+        learner.adapt(X[:2], Y[:2], task=[TASK[0], "new"])
+
+
 # Where further points can be added exactly.
 exact = pytest.mark.parametrize(
     ("inner", "loss"), [*(("online", loss) for loss in LOSSES), ("batch", "squared")]

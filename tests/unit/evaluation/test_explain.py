@@ -191,6 +191,24 @@ def test_kernel_learners_have_neighbours_and_flags_alone():
         found.frame  # noqa: B018
 
 
+def test_a_known_task_is_not_its_own_neighbour(ridge):
+    near = cm.explain(ridge, SIDE, n_nearest=2).nearest
+    assert len(near) == 2 * len(SIDE)
+    assert (near["task"] != near["nearest"]).all()
+
+
+def test_text_tells_the_coefficients_that_matter():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 8)) * [1, 1, 1, 1, 1, 1, 1, 1000.0]
+    w = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.05])  # the last one moves y by 50
+    task, s = np.repeat(np.arange(40), 10), rng.normal(size=40)
+    side = cm.TaskTable(s[:, None], ids=range(40))
+    model = cm.ConditionalRidge().fit(X, X @ w + s[task], task=task, side_info=side)
+    first = str(cm.explain(model, {"s0": 1.0})).splitlines()[0]
+    assert "x7 0.05" in first
+    assert "x0" not in first
+
+
 def test_text(ridge):
     lines = str(cm.explain(ridge, {"size": 90.0, "city": "Rome", "age": 10.0})).splitlines()
     assert lines[0].startswith("The new task starts at x0 ")

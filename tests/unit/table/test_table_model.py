@@ -10,7 +10,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import condmeta as cm
-from condmeta.errors import DataError, ModelFileError
+from condmeta.errors import DataError, FewTasksWarning, ModelFileError
 from condmeta.tasks.frames import gaps_of
 
 CITIES = ["Bonn", "Kiel", "Rome"]
@@ -406,3 +406,25 @@ def test_new_tasks_far_outside_what_was_seen_are_told(fitted):
     with pytest.warns(UserWarning, match=r"of 1 new task .* 'z', size -60 is below the training"):
         fitted.adapt(rows[3:].assign(sold=1.0), stores)
     fitted.predict(rows[:2], stores)  # nothing to tell: a warning would fail the test
+
+
+def test_text_that_is_dates_is_refused():
+    days = SALES.assign(day=[f"2024-01-{1 + i % 28:02d}" for i in range(len(SALES))])
+    with pytest.raises(
+        DataError, match=r"Column 'day' holds dates \(2024-01-01, ...\): make a num"
+    ):
+        model_of().fit(days, STORES)
+    model_of(exclude=["day"]).fit(days, STORES)
+
+
+def test_few_tasks_are_told():
+    few = SALES[SALES["store"].isin(STORES["store"][:4])]
+    with pytest.warns(FewTasksWarning, match="4 tasks with rows: what tasks have in common"):
+        model_of(learner=cm.PooledRegressor()).fit(few)
+
+
+def test_tasks_without_a_side_row_may_start_from_the_mean():
+    with pytest.raises(DataError, match=r"2 tasks are missing from side_info.*missing_side='mean'"):
+        model_of(intervals=True).fit(SALES, STORES[2:])  # of all, not of one fold
+    model = model_of(missing_side="mean").fit(SALES, STORES[2:])
+    assert model.learner_.missing_side == "mean"
