@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, 
     csv = read_options(params)
     command = command_line(ctx)
     with tell_notes(quiet) as tell:
-        tasks = _read(table, csv, without_order(params), shots, tell)
+        tasks, classes = _read(table, csv, without_order(params), shots, tell)
         lacking = _without_side(tasks)
         if lacking:
             tell(f"Note: {count(lacking, 'task')} without a row of side information: the mean.")
@@ -81,9 +82,11 @@ def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, 
                 tasks, shots=shots, criterion=criterion, base=None if no_boosting else "boosting",
                 order="random" if params["order"] is None else "first", progress=step, n_jobs=-1,
             )  # fmt: skip
-        by = " and ".join(params["task"])
+        by, what = " and ".join(params["task"]), params["target"]
+        if classes is not None:
+            found, what = replace(found, positive=str(classes[1])), f"{what} = {classes[1]}"
         following = _fit_command(found, table, params, no_boosting)
-        title = f"{params['target']} by {by}"
+        title = f"{what} by {by}"
         found.to_html(page, title=title, command=command, following=following)
         numbers = _write_numbers(found, page)
         if as_json:
@@ -107,8 +110,10 @@ def _checked(output: str) -> Path:
     return page
 
 
-def _read(path, csv, params, shots, tell) -> Any:
-    """Return the tasks; say early what will be done."""
+def _read(path, csv, params, shots, tell) -> tuple[Any, list | None]:
+    """Return the tasks, and the two classes of the target if it has some; say what will be done."""
+    from condmeta.table.target import find_classes
+
     table, side, own = read_training(path, csv, params)
     listed = ", ".join(map(str, shots))
     tasks = table.group_by(params["task"]).aggregate([]).num_rows
@@ -117,7 +122,8 @@ def _read(path, csv, params, shots, tell) -> Any:
         f"{count(len(table.column_names), 'column')}. "
         f"Tasks are held out in 5 folds and judged with {listed} of their points shown."
     )
-    return table_model(own).read_tasks(in_order(table, params["order"]), side)
+    classes = find_classes(table, params["target"], None)
+    return table_model(own).read_tasks(in_order(table, params["order"]), side), classes
 
 
 def _without_side(tasks: Any) -> int:

@@ -125,6 +125,9 @@ def test_two_values_are_classes(folder):
     )  # fmt: skip
     assert result.stdout.startswith("Mean log loss on new tasks")
     assert "--learner logistic" in result.stderr or "--learner auto" in result.stderr
+    page = (folder / "classes.html").read_text(encoding="utf-8")
+    assert "<h1>gone = yes by store</h1>" in page
+    assert '"positive": "yes"' in page or '"positive":"yes"' in page
 
 
 @pytest.mark.parametrize(
