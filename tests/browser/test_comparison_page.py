@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from headless import WIDTHS, check_fits, check_quiet, look, needs_browser, open_page
 
@@ -53,6 +54,7 @@ def out(tmp_path_factory):
     task = np.repeat(np.arange(30), 9)
     X = rng.normal(size=(270, 3))
     y = X[:, 0] * 2 * size[task] + X[:, 1] + 0.3 * rng.normal(size=270)
+    X = pd.DataFrame(X, columns=["price", "a_feature_with_a_very_long_name=and_a_level", "x"])
     side = cm.TaskTable({"size & <weight>": size, "town": ["A", "B", "C"] * 10}, ids=ids)
     found = cm.compare(
         X, y, task=[ids[t] for t in task], side_info=side, base=None, shots=(0, 2, 5)

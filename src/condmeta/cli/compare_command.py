@@ -73,7 +73,8 @@ def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, 
         tasks, classes = _read(table, csv, without_order(params), shots, tell)
         lacking = _without_side(tasks)
         if lacking:
-            tell(f"Note: {count(lacking, 'task')} without a row of side information: the mean.")
+            who = count(lacking, "task has", "tasks have")
+            tell(f"Note: {who} no row of side information; each starts where the mean does.")
             params["missing_side"] = "mean"
         with tell_work("Comparing", quiet) as step:
             from condmeta.evaluation import compare

@@ -80,7 +80,7 @@ def test_next_makes_what_was_compared(folder):
         folder, "--target", "sold", "--exclude", "gone", "--order", "day", "--shots", "0,3",
         "--side-table", folder / "gap.csv", "-o", folder / "gap.html", "--no-boosting",
     )  # fmt: skip
-    assert "Note: 3 tasks without a row of side information: the mean." in result.stderr
+    assert "Note: 3 tasks have no row of side information" in result.stderr
     assert "Side information explains" in result.stdout  # of the tasks that have it
     following = result.stderr.splitlines()[-1].partition("Next: ")[2]
     assert "--missing-side mean" in following
