@@ -16,6 +16,7 @@ from condmeta.meta.points import WeightedPoints
 from condmeta.tasks import TaskSet
 from condmeta.tasks.ids import explain_absent, factorize, positions
 from condmeta.tasks.taskset import check_finite
+from condmeta.words import count
 
 
 class TaskModel:
@@ -220,7 +221,8 @@ class TaskModels(Mapping):
         return value(X, found[codes])
 
     def __repr__(self) -> str:
-        return f"TaskModels({len(self)} tasks, features={len(self._head.preparation.x_mean)})"
+        features = len(self._head.preparation.x_mean)
+        return f"TaskModels({count(len(self), 'task')}, features={features})"
 
 
 def user_vector(preparation: Preparation, W) -> np.ndarray:
