@@ -32,7 +32,8 @@ def check_command(model, table, side_table, false_alarm, output, as_json, quiet,
 
     Prints one line for all tasks, and those that are beyond expectation. Keep: errors are as
     expected. Update: some tasks have moved (condmeta update). Refit: many have, or their side
-    information has (condmeta fit).
+    information has (condmeta fit). In brackets stands what errors are compared with; "the other
+    tasks" cannot tell a change that all share: fit with --intervals, or without --share.
 
     \b
     condmeta check stores.condmeta monday.csv || echo "look at the model"

@@ -72,12 +72,12 @@ class TableModel(Answering):
     --------
     >>> import pandas as pd, condmeta as cm
     >>> sales = pd.DataFrame({
-    ...     "store": ["a", "a", "b", "b", "c", "c"], "kind": ["new", "old"] * 3,
-    ...     "price": [1.0, 2, 3, 1, 2, 3], "sold": [9.0, 7, 5, 9, 8, 4],
+    ...     "store": list("abcdefghijkl") * 2, "kind": ["new", "old", "old"] * 8,
+    ...     "price": [1.0, 2, 3, 1, 2, 3] * 4, "sold": [9.0, 7, 5, 9, 8, 4] * 4,
     ... })
     >>> model = cm.TableModel(cm.PooledRegressor(), task="store", target="sold").fit(sales)
     >>> model.predict(sales).round(1).shape, model.schema_.feature_names
-    ((6,), ['kind=new', 'kind=old', 'price'])
+    ((24,), ['kind=new', 'kind=old', 'price'])
     """
 
     def __init__(
