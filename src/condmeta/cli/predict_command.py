@@ -32,8 +32,8 @@ def predict_command(model, table, side_table, coverage, chunks, output, quiet, *
 
     A task that the model knows is predicted by its own model, a new one by its side information.
     The rows of TABLE come back with the columns prediction, lower and upper (with --coverage),
-    task_points (how many of its task the model has seen) and task_kind (known or new); of two
-    classes, probability is that of the second.
+    task_points (how many of its task the model has seen) and task_kind (known, new, or outside: new
+    and far from all that was seen); of two classes, probability is that of the second.
 
     \b
     condmeta predict stores.condmeta monday.csv -o predicted.csv
@@ -49,7 +49,7 @@ def predict_command(model, table, side_table, coverage, chunks, output, quiet, *
     with tell_notes(quiet) as tell:
         fitted = load_model(model)
         side = read_side(fitted, side_table, csv)
-        names, counts = fitted.schema_.text, {"known": 0, "new": 0}
+        names, counts = fitted.schema_.text, {"known": 0, "new": 0, "outside": 0}
 
         def answer(rows):
             answers = fitted.predict_frame(as_text(rows, names), side, coverage=coverage)
@@ -71,6 +71,7 @@ def predict_command(model, table, side_table, coverage, chunks, output, quiet, *
                 f"The column probability is that of {fitted.schema_.columns.target} = {classes[1]}."
             )
         if output != "-":
+            counts["new"] += counts.pop("outside")
             told = [f"{count(counts[kind], 'row')} of {kind} tasks" for kind in counts]
             tell(f"{' and '.join(told)} predicted: {output}.")
 

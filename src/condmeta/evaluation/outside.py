@@ -35,12 +35,15 @@ def sides_of(learner: Any, ids, table, points=None) -> Sides:
         return Sides(ids, table, learner._sides_of(ids, table, points))
 
 
-def warn_far_out(learner: Any, ids: np.ndarray, table: TaskTable | None) -> None:
-    """Warn of tasks with a number far outside the training range of its side column."""
+def warn_far_out(learner: Any, ids: np.ndarray, table: TaskTable | None) -> np.ndarray:
+    """Return which tasks have a number far outside the training range of its column; warn of them.
+
+    (T,) bool.
+    """
     learners = getattr(learner, "_learners", {"": learner}).values()
     seen = next((one._map.seen_ for one in learners if hasattr(one._map, "seen_")), None)
     if seen is None or table is None:
-        return
+        return np.zeros(len(ids), bool)
     rows = table.take(ids[table.has(ids)])
     told = {}
     for odd in seen.oddities(rows):
@@ -57,6 +60,8 @@ def warn_far_out(learner: Any, ids: np.ndarray, table: TaskTable | None) -> None
             f"{told[first]}{', and others' if len(told) > 1 else ''}.",
             stacklevel=4,
         )
+    far = {rows.ids[row] for row in told}
+    return np.array([one in far for one in ids.tolist()], dtype=bool)
 
 
 def oddities(

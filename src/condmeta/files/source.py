@@ -16,7 +16,8 @@ from condmeta.files import arrow
 HEAD = 1 << 18  # bytes from which format, delimiter and codes with leading zeros are found out
 _FORMATS = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather"}
 _FOREIGN = {
-    b"PK\x03\x04": "is a zip archive or an Excel workbook: save the sheet as CSV (UTF-8)",
+    b"PK\x03\x04": "is a zip archive, an Excel workbook or a condmeta model, not a table: of a "
+    "workbook, save the sheet as CSV (UTF-8)",
     b"\xd0\xcf\x11\xe0": "is an old Excel workbook: save the sheet as CSV (UTF-8)",
     b"SQLite": "is a database: export the table as CSV or Parquet",
     b"%PDF": "is a PDF: save the table as CSV or Parquet",

@@ -106,6 +106,8 @@ class TaskMapDisplay:
                 pad = legend_above(ax, 4 if longest < 13 else 3 if longest < 18 else 2, **options)
         else:
             self._draw_numbers(ax, dots)
+            if legend and ax.get_legend_handles_labels()[1]:
+                pad = legend_above(ax)
         ax.set_xlabel(self.labels[0])
         ax.set_ylabel(self.labels[1])
         ax.margins(0.06)
@@ -131,7 +133,7 @@ class TaskMapDisplay:
         there = np.isfinite(self.values)
         if not there.all():
             ax.scatter(*self.positions[~there].T, color="#bdbdbd", marker="x", s=dots["s"],
-                       linewidths=1.0, label="missing")  # fmt: skip
+                       linewidths=1.0, label=f"{shorten(self.column)} missing")  # fmt: skip
         points = ax.scatter(*self.positions[there].T, c=self.values[there], cmap="cividis", **dots)
         bar = ax.figure.colorbar(points, ax=ax, fraction=0.05, pad=0.03)
         bar.set_label(shorten(self.column))

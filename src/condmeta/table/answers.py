@@ -30,14 +30,15 @@ class Answering:
         frame = as_table(frame)
         return self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
 
-    def _read_new(self, frame: Any, side_info: Any) -> TaskSet:
-        """Read rows to predict; warn of new tasks that are unlike all that fit saw."""
+    def _read_new(self, frame: Any, side_info: Any) -> tuple[TaskSet, np.ndarray]:
+        """Return rows to predict, and which of them (N,) are of tasks unlike all that fit saw."""
         tasks = self._read(frame, side_info, labelled=False)
+        outside = np.zeros(len(tasks), bool)
         if tasks.side is not None:
             first = tasks.row_order[tasks.offsets[:-1]]
-            new = tasks.ids[self.learner_.n_points(tasks)[first] == 0]
-            warn_far_out(storage.core(self.learner_), new, tasks.side)
-        return tasks
+            new = self.learner_.n_points(tasks)[first] == 0
+            outside[new] = warn_far_out(storage.core(self.learner_), tasks.ids[new], tasks.side)
+        return tasks, tasks.restore_order(np.repeat(outside, tasks.sizes))
 
     def _require_fit(self) -> None:
         if "schema_" not in self.__dict__:
@@ -58,7 +59,7 @@ class Answering:
         -------
         (N,) array of numbers or classes, or a tuple of predictions, lower and upper ends
         """
-        tasks = self._read_new(frame, side_info)
+        tasks, _ = self._read_new(frame, side_info)
         predicted = self._decoded(self.learner_.predict(tasks))
         return predicted if coverage is None else (predicted, *self._ends(tasks, coverage))
 
@@ -78,16 +79,18 @@ class Answering:
 
         Columns: `prediction`; for classes `probability`, of the second of them, where the learner
         has any; with `coverage` also `lower` and `upper`; `task_points`, how many of its task the
-        model knows; `task_kind`, "known" or "new".
+        model knows; `task_kind`, "known", "new", or "outside": new, with side information far
+        outside what was seen.
         """
-        tasks = self._read_new(frame, side_info)
+        tasks, outside = self._read_new(frame, side_info)
         columns = {"prediction": self._decoded(self.learner_.predict(tasks))}
         if self.schema_.classes is not None and hasattr(self.learner_, "predict_proba"):
             columns["probability"] = self.learner_.predict_proba(tasks)[:, 1]
         if coverage is not None:
             columns["lower"], columns["upper"] = self._ends(tasks, coverage)
         columns["task_points"] = points = self.learner_.n_points(tasks)
-        columns["task_kind"] = np.where(points > 0, "known", "new").astype(object)
+        kind = np.where(points > 0, "known", np.where(outside, "outside", "new"))
+        columns["task_kind"] = kind.astype(object)
         return make_frame(columns, backend_of(frame))
 
     def adapt(self, frame: Any, side_info: Any = None) -> Any:

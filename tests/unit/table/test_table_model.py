@@ -403,6 +403,9 @@ def test_new_tasks_far_outside_what_was_seen_are_told(fitted):
     )
     with pytest.warns(UserWarning, match=told):  # not of s000, which has points
         fitted.predict(rows, stores)
+    with pytest.warns(UserWarning, match="far outside"):
+        kinds = fitted.predict_frame(rows, stores)["task_kind"]
+    assert kinds.tolist() == ["new", "known", "outside", "outside"]
     with pytest.warns(UserWarning, match=r"of 1 new task .* 'z', size -60 is below the training"):
         fitted.adapt(rows[3:].assign(sold=1.0), stores)
     fitted.predict(rows[:2], stores)  # nothing to tell: a warning would fail the test
