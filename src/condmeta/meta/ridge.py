@@ -37,6 +37,7 @@ METRICS = {
 }
 SMALLEST = 1e-300  # of a variance: its logarithm stays finite
 MEMORY = 20  # steps that the quasi-Newton method remembers
+RISE = 100.0  # of a standard deviation in one frame
 REFRESH = 60  # evaluations after which the coordinates are laid around the place reached
 
 
@@ -244,13 +245,16 @@ class Frame:
     def bounds(self) -> list[tuple[float | None, float | None]]:
         """Return the ranges of the coordinates: the diagonal of L and s2 are kept off zero.
 
-        In one frame a standard deviation may fall ten thousandfold.
+        In one frame a standard deviation may fall ten thousandfold and rise a hundredfold: a line
+        search that looks further would come to where J is no number.
         """
         n_map, n_diagonal, n_lower = np.diff(self.cuts, prepend=0).tolist()
-        free, lowest = (None, None), np.log(self.quietest / self.start.s2) / self.units[2]
-        positive = (-(1 - 1e-4) / self.units[0], None)
-        noise = (min(float(lowest), 0.0), None)
-        return [free] * n_map + [positive] * n_diagonal + [free] * n_lower + [noise]
+        lowest = np.log(self.quietest / self.start.s2) / self.units[2]
+        positive = (-(1 - 1e-4) / self.units[0], RISE / self.units[0])
+        below = (-RISE / self.units[1], RISE / self.units[1])
+        noise = (min(float(lowest), 0.0), 2 * np.log(RISE) / self.units[2])
+        free = (None, None)
+        return [free] * n_map + [positive] * n_diagonal + [below] * n_lower + [noise]
 
     def prior(self, x) -> Prior:
         """Return the prior at coordinates x."""

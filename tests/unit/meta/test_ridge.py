@@ -137,6 +137,20 @@ def test_a_step_never_reaches_a_variance_of_zero():
             assert found.objective > best.objective - 1e-3
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("end", [0, 1])
+def test_the_objective_is_a_number_wherever_a_line_search_may_look(metric, end):
+    X, y, Phi = draw()
+    model = Model(SquaredState.of(*flat(X, y)), Phi, 1.0, 1)
+    frame = Frame(model, model.start(), metric)
+    ends = [bound[end] for bound in frame.bounds()]
+    assert sum(one is None for one in ends) == model.start().W.size  # all but the map has an end
+    x = np.array([0.0 if one is None else one for one in ends])
+    value, gradient = model.evaluate(frame.prior(x))
+    assert np.isfinite(value)
+    assert np.isfinite(frame.pull(gradient)).all()
+
+
 def test_labels_that_fit_exactly_have_a_little_noise():
     X, y, Phi = draw(10, 2, 3, 1)
     prior = learn_prior(SquaredState.of(*flat(X, X.sum(axis=2))), Phi, "full", 1.0).prior
