@@ -126,7 +126,7 @@ def test_refusals(write):
     refuse(write("a,b\n1,2\n3\n"), r"has 1 values, the header has 2 names \('3'\): mend it")
     refuse(write("a,b\n1,2\n3,4,5\n"), "has 3 values, the header has 2 names")
     refuse(write("a b c\n1 2 3\n"), "the single column 'a b c': .* --delimiter")
-    refuse(write(b"PK\x03\x04..."), "Excel workbook: save the sheet as CSV")
+    refuse(write(b"PK\x03\x04..."), "Excel workbook or a condmeta model, not a table: of a")
 
 
 def test_a_column_without_a_name_is_left_out_and_told(write):
