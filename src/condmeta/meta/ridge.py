@@ -102,16 +102,25 @@ def maximise(
     while True:
         frame = Frame(model, prior, metric)
         found = _ascend(model, frame, tol, min(most - passes, REFRESH), trace)
-        prior, passes = frame.prior(found.x), passes + found.nfev
+        prior, passes = frame.prior(found.x), passes + found.passes
         # A short fit is a rough one: it makes do with units that still hold.
-        enough = found.nit == 0 or (most <= REFRESH and frame.holds(prior))
+        enough = found.steps == 0 or (most <= REFRESH and frame.holds(prior))
         if enough or passes >= most:
-            return Learned(model.widen(prior), float(-found.fun), passes)
+            return Learned(model.widen(prior), found.objective, passes)
 
 
-def _ascend(model: PriorModel, frame: Frame, tol: float, most: int, trace):
+class Ascent(NamedTuple):
+    """Coordinates in a frame, J there, and how many steps and evaluations led to it."""
+
+    x: np.ndarray
+    objective: float
+    steps: int
+    passes: int
+
+
+def _ascend(model: PriorModel, frame: Frame, tol: float, most: int, trace) -> Ascent:
     """Maximise J in one frame."""
-    from scipy.optimize import minimize  # slow to import
+    from scipy.optimize import fmin_l_bfgs_b  # slow to import; `minimize` does the same slower
 
     def descent(x):
         value, gradient = model.evaluate(frame.prior(x))
@@ -120,11 +129,11 @@ def _ascend(model: PriorModel, frame: Frame, tol: float, most: int, trace):
     def record(intermediate_result):
         trace.append(-intermediate_result.fun)
 
-    options = {"maxfun": most, "maxcor": MEMORY, "gtol": tol, "ftol": 0.0}
-    return minimize(
-        descent, np.zeros(frame.size), jac=True, method="L-BFGS-B", bounds=frame.bounds(),
-        callback=None if trace is None else record, options=options,
+    x, value, about = fmin_l_bfgs_b(
+        descent, np.zeros(frame.size), bounds=frame.bounds(), m=MEMORY, factr=0.0, pgtol=tol,
+        maxfun=most, callback=None if trace is None else record,
     )  # fmt: skip
+    return Ascent(x, float(-value), about["nit"], about["funcalls"])
 
 
 class PriorModel(ABC):
