@@ -269,7 +269,7 @@ class Frame:
         """Return the prior at coordinates x."""
         a, b, c = self.cuts
         W, L, s2 = self.start
-        moved = L * (1 + self.units[0] * x[a:b])
+        moved = L + L * (self.units[0] * x[a:b])
         if self.metric == "full":
             E = np.zeros_like(L)
             E[self.lower] = self.units[1] * x[b:c]
