@@ -44,6 +44,14 @@ class Problem(NamedTuple):
         return self.X[at], self.y[at], self.task[at]
 
 
+def draw_square(n_tasks: int, n: int):
+    """Return a generator, inputs in a square (N, 2), their tasks (N,), side information (T, 2)."""
+    rng = np.random.default_rng(0)
+    S = rng.normal(size=(n_tasks, 2))
+    task = np.repeat(np.arange(n_tasks), n)
+    return rng, rng.uniform(-2, 2, size=(n_tasks * n, 2)), task, S
+
+
 def draw_problem(n_tasks=6, d=3, p=2, seed=0, classes=False) -> Problem:
     """Return ragged tasks "t0", "t1", ... whose weights are linear in their side information."""
     rng = np.random.default_rng(seed)

@@ -88,8 +88,11 @@ def _fit_whole(path, csv, params):
 
     table, side, own = read_training(path, csv, params)
     table = in_order(table, params["order"])
+    if params["learner"] is None and params["boosting"] is None:
+        return _model(own, None).fit(table, side)  # TableModel chooses by the target
     classes = find_classes(table, params["target"], _wants_classes(params["learner"]))
-    return _model(own, classes is not None).fit(table, side)
+    learner = _learner(params, classes is not None)
+    return _model(own, learner).fit(table, side)
 
 
 def _fit_parts(path, csv, params):
@@ -106,7 +109,9 @@ def _fit_parts(path, csv, params):
         check_columns(part, used_columns(part, own), params["text"], params["target"])
         return part
 
-    return _model(own, False).fit_batches(map(checked, chain([first], parts)), side)
+    return _model(own, _learner(params, False)).fit_batches(
+        map(checked, chain([first], parts)), side
+    )
 
 
 def _wants_classes(learner: str | None) -> bool | None:
@@ -117,7 +122,8 @@ def _wants_classes(learner: str | None) -> bool | None:
     return None if numbers and classes else numbers is None
 
 
-def _model(params, classes: bool):
+def _learner(params, classes: bool):
+    """Return the learner that the options name."""
     import condmeta
 
     name = params["learner"] or ("logistic" if classes else "ridge")
@@ -126,11 +132,18 @@ def _model(params, classes: bool):
         if "base" not in learner.get_params():
             raise DataError(f"--boosting is of ridge, logistic and auto, not of {name}.")
         learner.set_params(base="boosting" if params["boosting"] else None)
-    order = "random" if params["order"] is None else "first"
     if name == "auto":
-        learner.set_params(support=order)
+        learner.set_params(support=_order(params))
+    return learner
+
+
+def _model(params, learner):
     more = {name: params[name] for name in ("missing_side", "intervals")}
-    return table_model(params, learner, order=order, **more)
+    return table_model(params, learner, order=_order(params), **more)
+
+
+def _order(params) -> str:
+    return "random" if params["order"] is None else "first"
 
 
 def summary(card: dict) -> str:

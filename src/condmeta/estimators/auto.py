@@ -18,7 +18,7 @@ from condmeta.estimators.inputs import METADATA
 from condmeta.estimators.on_base import base_for
 from condmeta.estimators.parameters import check_parameters, one_of
 from condmeta.estimators.serving import atomic
-from condmeta.inner.surprise import log_root_mean_square
+from condmeta.inner.log_errors import of_many_rows
 from condmeta.meta.stacking import Criterion, best_weights
 from condmeta.tasks import TaskSet
 from condmeta.tasks.held_out import ORDERS
@@ -197,15 +197,10 @@ class Auto(BaseEstimator):
 
 
 def _of_tasks(trial: Trial, answers: np.ndarray) -> tuple[float, float]:
-    """Return mean and variance of the log root mean square errors of tasks with very many rows.
-
-    What few rows add to either is taken off, as far as errors are normal.
-    """
+    """Return mean and variance of the log root mean square errors of tasks with very many rows."""
     sizes = np.bincount(trial.task)
     square = np.bincount(trial.task, (trial.y - answers) ** 2) / sizes
-    shift, noise = log_root_mean_square(sizes)
-    logs = 0.5 * np.log(square + 1e-300) - shift
-    return float(logs.mean()), float(max(logs.var(ddof=1) - noise.mean(), 0.0))
+    return of_many_rows(0.5 * np.log(square + 1e-300), sizes)
 
 
 def _report(auto: Auto, criterion: Criterion) -> str:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from condmeta.errors import DataError
 from condmeta.evaluation.calibrate import Calibrated
-from condmeta.evaluation.expectation import Judged, judge
+from condmeta.evaluation.expectation import OTHERS, Judged, judge
 from condmeta.evaluation.nearest import Neighbourhood
 from condmeta.evaluation.outside import oddities, sides_of
 from condmeta.feature_maps import ComposedMap
@@ -23,7 +23,6 @@ from condmeta.tasks.frames import make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.words import count
 
-OTHERS = "the other tasks"  # the ground that knows no error to compare theirs with
 MANY = 0.1  # of the tasks: from here on it is the map that is wrong
 LEVEL = 0.05  # p below which a task counts as beyond expectation, in the count over tasks
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.inner.surprise import log_root_mean_square
+from condmeta.inner.log_errors import of_many_rows
 from condmeta.tasks import TaskSet
 
 # Levels of the distribution of scores that are kept: a step of 0.001, and of 1.4 % in the tail.
@@ -98,17 +98,12 @@ class Calibration:
         """Return mean and variance of log root mean squared scores of tasks with n points behind.
 
         Of the next smaller number that was calibrated, or the smallest one, for tasks with very
-        many scores: what few scores add to either is taken off, as far as noise is normal.
+        many scores.
         """
-        shots = list(self.scores)
-        at = np.maximum(np.searchsorted(shots, n, side="right") - 1, 0)
-        mean, variance = np.full(len(shots), np.nan), np.full(len(shots), np.inf)
-        for i, scores in enumerate(self.scores.values()):
-            shift, noise = log_root_mean_square(scores.size)
-            mean[i] = (scores.of_task - shift).mean()
-            if scores.n_tasks > 1:
-                variance[i] = max((scores.of_task - shift).var(ddof=1) - noise.mean(), 0.0)
-        return mean[at], variance[at]
+        at = np.maximum(np.searchsorted(list(self.scores), n, side="right") - 1, 0)
+        found = [of_many_rows(scores.of_task, scores.size) for scores in self.scores.values()]
+        mean, variance = np.array(found)[at].T
+        return mean, variance
 
 
 def tasks_needed(coverage: float) -> int:

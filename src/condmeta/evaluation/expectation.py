@@ -22,11 +22,13 @@ from sklearn.base import is_classifier
 
 from condmeta.evaluation.calibrate import Calibrated
 from condmeta.evaluation.conformal import predict_scaled
+from condmeta.inner.log_errors import log_root_mean_square
 from condmeta.inner.posterior import lower_root
 from condmeta.inner.squared import SquaredState
-from condmeta.inner.surprise import log_root_mean_square, surprise
+from condmeta.inner.surprise import surprise
 from condmeta.tasks import TaskSet
 
+OTHERS = "the other tasks"  # the ground that knows no error to compare theirs with
 DRAWS = 400  # of the labels of a task
 TAIL = distributions.t(10)  # of logs of errors: a little heavier than normal
 ENOUGH = 8  # draws that exceed what was found; with fewer a gamma distribution has the tail
@@ -82,7 +84,7 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
             p, expected = surprise(learner._inner, before, theta, new, _room(learner, before))
             return Judged(errors, "rmse", np.sqrt(expected), p, "the model")
     judged = _by_the_others(errors["rmse"], *log_root_mean_square(tasks.sizes))
-    return Judged(errors, "rmse", *judged, "the other tasks", np.inf)
+    return Judged(errors, "rmse", *judged, OTHERS, np.inf)
 
 
 def _mean(values: np.ndarray, tasks: TaskSet) -> np.ndarray:
@@ -144,7 +146,7 @@ def _judge_classes(learner: Any, tasks: TaskSet, given: dict) -> Judged:
         middle = np.median(wrong)
         noise = middle * (1 - middle) / tasks.sizes
         judged = np.full(len(tasks), middle), _tail_by_spread(wrong - middle, noise)
-        return Judged({"error_rate": wrong}, "error_rate", *judged, "the other tasks", np.inf)
+        return Judged({"error_rate": wrong}, "error_rate", *judged, OTHERS, np.inf)
     positive = np.clip(learner.predict_proba(labels, **given)[:, 1], 1e-12, 1 - 1e-12)
     losses = -np.log(np.where(tasks.y > 0, positive, 1 - positive))
     loss = _mean(losses, tasks)

@@ -20,15 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import stats as distributions
-from scipy.special import digamma, polygamma
 
 from condmeta.inner.posterior import PRIOR_POINTS, Gaussian, precision
 from condmeta.inner.squared import SquaredState
-
-
-def log_root_mean_square(n) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variance of log sqrt(mean of n squares) of standard normal numbers."""
-    return 0.5 * (digamma(n / 2) - np.log(n / 2)), 0.25 * polygamma(1, n / 2)
 
 
 class Surprise(NamedTuple):

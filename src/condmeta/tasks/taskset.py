@@ -235,17 +235,15 @@ class TaskSet:
 
     def with_target(self, y: np.ndarray) -> TaskSet:
         """Return the same rows with another target (N,), in the order of `X`."""
-        out = self._pick(slice(None), self.offsets, self.ids, self.side)
-        out.y = _frozen(y)
-        return out
+        return self.with_rows(self.X, y)
 
     def with_rows(self, X: np.ndarray, y: np.ndarray) -> TaskSet:
         """Return the same tasks with other inputs (N, p) and targets (N,), in the order of `X`.
 
         The names of the features stay if their number does.
         """
-        out = self.with_target(y)
-        out.X = _frozen(X)
+        out = self._pick(slice(None), self.offsets, self.ids, self.side)
+        out.X, out.y = _frozen(X), _frozen(y)
         out.feature_names = self.feature_names if X.shape[1] == self.n_features else None
         return out
 

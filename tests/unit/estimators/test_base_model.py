@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers import draw_square
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
@@ -17,10 +18,7 @@ N_TASKS, N = 60, 8
 @pytest.fixture(scope="module")
 def data():
     """Tasks whose weights differ, on top of a function that is not linear in x or s."""
-    rng = np.random.default_rng(0)
-    S = rng.normal(size=(N_TASKS, 2))
-    task = np.repeat(np.arange(N_TASKS), N)
-    X = rng.uniform(-2, 2, size=(N_TASKS * N, 2))
+    rng, X, task, S = draw_square(N_TASKS, N)
     shared = 3 * np.sin(2 * X[:, 0]) + X[:, 1] ** 2 * (S[task, 0] > 0)
     own = np.einsum("ij,ij->i", X, rng.normal(size=(N_TASKS, 2))[task])
     return X, shared + own + 0.2 * rng.normal(size=len(task)), task, S, shared

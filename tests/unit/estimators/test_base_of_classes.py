@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import draw_square
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -34,10 +35,7 @@ def _one_thread():
 @pytest.fixture(scope="module")
 def data():
     """Tasks whose weights differ, on top of a function that is not linear in x or s."""
-    rng = np.random.default_rng(0)
-    S = rng.normal(size=(N_TASKS, 2))
-    task = np.repeat(np.arange(N_TASKS), N)
-    X = rng.uniform(-2, 2, size=(N_TASKS * N, 2))
+    rng, X, task, S = draw_square(N_TASKS, N)
     shared = 4 * np.sin(2 * X[:, 0]) + 2 * (X[:, 1] ** 2 - 1) * (S[task, 0] > 0)
     own = np.einsum("ij,ij->i", X, 0.7 * rng.normal(size=(N_TASKS, 2))[task])
     y = np.where(rng.random(len(task)) < expit(shared + own), "yes", "no")

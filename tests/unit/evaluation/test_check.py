@@ -17,9 +17,10 @@ from condmeta.errors import DataError
 from condmeta.evaluation.check import _beyond
 from condmeta.evaluation.conformal import Calibration, Scores
 from condmeta.feature_maps import MeanInputOutput
+from condmeta.inner.log_errors import log_root_mean_square
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
-from condmeta.inner.surprise import log_root_mean_square, surprise
+from condmeta.inner.surprise import surprise
 
 FIXED = {"metric": "diagonal", "noise": "shared", "kappa": 1.0}
 M = np.array([[1.0, 0.0, -1.0], [0.5, 1.0, 0.0]])
