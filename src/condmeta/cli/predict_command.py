@@ -66,7 +66,7 @@ def predict_command(model, table, side_table, coverage, chunks, output, quiet, *
                 rows = read_for(fitted, table, csv, keep_types=True)
                 write_parts(iter([answer(rows)]), output)
         classes = fitted.schema_.classes
-        if classes is not None:
+        if classes is not None and hasattr(fitted.learner_, "predict_proba"):
             tell(
                 f"The column probability is that of {fitted.schema_.columns.target} = {classes[1]}."
             )
