@@ -15,8 +15,11 @@ import warnings
 from collections.abc import Callable
 from types import ModuleType
 
+import numpy as np
+
 from condmeta.errors import EngineWarning
 
+PLAIN = np.ndarray, float, int, type(None)  # what most arguments are, and no loss or kernel
 LARGE = 20_000_000  # numbers in X beyond which the NumPy engine says that it will be slow
 
 
@@ -66,14 +69,16 @@ def twin(function: Callable) -> Callable:
     Python object of the user's) runs on the NumPy definition.
     """
 
-    def is_object(arg) -> bool:
-        return hasattr(arg, "slope") or hasattr(arg, "gram")
+    def row_of(arg):
+        if isinstance(arg, PLAIN) or not (hasattr(arg, "slope") or hasattr(arg, "gram")):
+            return arg
+        return getattr(arg, "native", None)
 
     @functools.wraps(function)
     def dispatch(*args):
         if active_engine() == "numpy":
             return function(*args)
-        rows = [getattr(arg, "native", None) if is_object(arg) else arg for arg in args]
+        rows = [row_of(arg) for arg in args]
         if any(row is None and arg is not None for row, arg in zip(rows, args, strict=True)):
             return function(*args)
         return getattr(compiled_core(), function.__name__)(*rows)

@@ -12,7 +12,7 @@ from condmeta.evaluation.gains import Gain, gains
 from condmeta.feature_maps import ComposedMap, Identity, MeanInput, MeanInputOutput, RandomFourier
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ridge import Prior
+from condmeta.meta.prior import Prior
 from condmeta.theory.leave_out import FLOOR, Blocks
 from condmeta.theory.linear_gap import Interval, linear_gap
 

@@ -17,7 +17,7 @@ from condmeta.inner.bernoulli import Bernoulli, Covariances
 from condmeta.inner.posterior import lower_root
 from condmeta.meta.logistic import learn_prior
 from condmeta.meta.logistic_choice import Choice, Halves, choose
-from condmeta.meta.ridge import METRICS
+from condmeta.meta.prior import METRICS
 from condmeta.meta.ridge_choice import FOLDS, KAPPAS
 from condmeta.tasks import TaskSet
 

@@ -20,7 +20,8 @@ from condmeta.estimators.units import Exchange
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ridge import METRICS, Learned, learn_prior
+from condmeta.meta.prior import METRICS, Learned
+from condmeta.meta.ridge import learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, LOOSE, NOISES, Choice, Halves, Shown, choose
 
 

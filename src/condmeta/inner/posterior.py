@@ -31,8 +31,8 @@ def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs, corre
     gram, moment, square, count: see `SquaredState`; theta (T, d); factor L (d, d), lower
     triangular; s2 (T,). g = X^T (y - X m) / s2 is the gradient of loglik by theta, so that
     m = theta + H g; loglik is the log density of y, rss the expected ||y - X w||^2 given y.
-    R is the lower triangle of sum_t (I - A_t^-1), or its diagonal alone if not `correlated`; for an
-    L that can be inverted S_t L A_t^-1 / s2_t = L^-T (I - A_t^-1). Tasks are independent: the
+    R = sum_t (I - A_t^-1), or its diagonal alone if not `correlated`; for an L that can be
+    inverted S_t L A_t^-1 / s2_t = L^-T (I - A_t^-1). Tasks are independent: the
     compiled twin runs chunks of them on `n_jobs` threads.
     """
     T, d = theta.shape
@@ -53,7 +53,7 @@ def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs, corre
         residual = np.maximum(residual, 0.0)  # ||y - X theta||^2
         after = residual + np.einsum("ti,ti->t", move, moved - 2 * e)
         g[part] = (e - moved) / noise[:, None]
-        R += np.tril(len(S) * np.eye(d) - inverse.sum(axis=0))
+        R += len(S) * np.eye(d) - inverse.sum(axis=0)
         # tr(S P) = s2 tr(I - A^-1)
         rss[part] = np.maximum(after, 0.0) + noise * (d - np.einsum("tii->t", inverse))
         surprise = (residual - np.einsum("ti,ti->t", e, move)) / noise

@@ -9,7 +9,7 @@ and a ridge on the map, the fit maximises
     J = sum_t l_t - (kappa/2) tr(M^T H^-1 M),
 
 l_t <= log P(y_t) being the variational bound of `condmeta.inner.variational`, with its exact
-gradient. Steps and coordinates are those of `meta.ridge`: J never falls, and the end is a
+gradient. Steps and coordinates are those of `meta.prior`: J never falls, and the end is a
 stationary point of J, which is not concave in H. J is below the log likelihood, the tighter the
 more a task's points say; with very few points a task, H comes out somewhat too small.
 
@@ -25,7 +25,7 @@ import numpy as np
 from condmeta.inner.bernoulli import find_posteriors
 from condmeta.inner.variational import Variational, variational_pass
 from condmeta.meta.points import WeightedPoints
-from condmeta.meta.ridge import SMALLEST, Learned, Prior, PriorModel, maximise
+from condmeta.meta.prior import SMALLEST, Learned, Prior, PriorModel, maximise
 
 WIDE = 10.0  # standard deviation of f under the prior of the pooled start
 
@@ -50,7 +50,7 @@ class Model(PriorModel):
         self.points, self.accuracy = points, accuracy
         self.last: Variational | None = None  # the next posteriors are near these
 
-    def likelihood(self, prior: Prior) -> tuple[float, np.ndarray, np.ndarray, float]:
+    def likelihood(self, prior: Prior, inverse) -> tuple[float, np.ndarray, np.ndarray, float]:
         """Return its bound; the derivative by log s2 is none."""
         theta, (X, y, offsets, times) = self.Phi1 @ prior.W, self.points
         if self.last is None:

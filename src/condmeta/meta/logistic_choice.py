@@ -17,7 +17,7 @@ from condmeta.inner.bernoulli import Bernoulli, find_posteriors, weighted_statis
 from condmeta.inner.scores import row_scores
 from condmeta.meta.logistic import learn_prior
 from condmeta.meta.points import WeightedPoints
-from condmeta.meta.ridge import Learned, Prior
+from condmeta.meta.prior import Learned, Prior
 from condmeta.meta.ridge_choice import FEWEST, LOOSE, evidence, path
 
 MARGIN = 1.02  # what is further behind the best after a fold is dropped

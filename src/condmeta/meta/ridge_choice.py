@@ -23,7 +23,8 @@ import numpy as np
 
 from condmeta.inner.posterior import Gaussian, precision
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ridge import METRICS, SMALLEST, Learned, Prior, learn_prior
+from condmeta.meta.prior import METRICS, SMALLEST, Learned, Prior
+from condmeta.meta.ridge import learn_prior
 
 KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)  # from no map to a free one: each starts the next
 NOISES = ("shared", "per_task")

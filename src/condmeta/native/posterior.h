@@ -11,14 +11,12 @@ namespace CONDMETA_ISA {
 INLINE int64_t packed(int64_t i) { return i * (i + 1) / 2; }
 
 struct PosteriorSpace {
-    vec *S, *A, *sum;                               // packed; the sum of A^-1, or of its diagonal alone
-    vec* whole;                                     // (d, d): S L
+    vec *S, *SL, *A, *sum;                         // packed; the sum of A^-1, or of its diagonal alone
     vec *theta, *moment, *e, *u, *t, *v, *fitted;  // (d,)
 
     PosteriorSpace(Space& space, int64_t d) {
-        vec **matrices[] = {&S, &A, &sum}, **vectors[] = {&theta, &moment, &e, &u, &t, &v, &fitted};
+        vec **matrices[] = {&S, &SL, &A, &sum}, **vectors[] = {&theta, &moment, &e, &u, &t, &v, &fitted};
         for (vec** matrix : matrices) *matrix = (vec*)space.take(W * packed(d));
-        whole = (vec*)space.take(W * d * d);
         for (vec** vector : vectors) *vector = (vec*)space.take(W * d);
     }
 };
@@ -43,30 +41,40 @@ INLINE void symmetric_times(const vec* S, const vec* x, int64_t d, vec* out) {
     }
 }
 
-// A = I + L^T S L / s2, packed.
-INLINE void precision(const PosteriorSpace& at, const double* L, bool diagonal, vec s2, int64_t d) {
+// (S L)_k,j.. for N columns, from row k of S; L is zero above its diagonal.
+template <int N>
+INLINE void columns_of_SL(const vec* row, const double* L, int64_t d, int64_t j, vec* out) {
+    vec total[N] = {};
+    for (int64_t m = j; m < d; ++m)
+        for (int c = 0; c < N; ++c) total[c] += row[m] * L[m * d + j + c];
+    for (int c = 0; c < N; ++c) out[c] = total[c];
+}
+
+// (L^T S L)_i,j.. for N columns, of which S L needs its lower triangle alone: sum_{k>=i} L_ki (S L)_kj.
+template <int N>
+INLINE void columns_of_LSL(const vec* SL, const double* L, int64_t d, int64_t i, int64_t j, vec by, vec* out) {
+    vec total[N] = {};
+    for (int64_t k = i; k < d; ++k)
+        for (int c = 0; c < N; ++c) total[c] += SL[packed(k) + j + c] * L[k * d + i];
+    for (int c = 0; c < N; ++c) out[c] = total[c] * by;
+}
+
+// A = I + L^T S L / s2, packed. Four columns at a time, so that their sums stay in registers; `row` is scratch (d,).
+INLINE void precision(const PosteriorSpace& at, const double* L, bool diagonal, vec s2, int64_t d, vec* row) {
     const vec by = 1.0 / s2;
     if (diagonal) {
         for (int64_t i = 0; i < d; ++i)
             for (int64_t j = 0; j <= i; ++j)
                 at.A[packed(i) + j] = at.S[packed(i) + j] * (L[i * d + i] * L[j * d + j]) * by;
     } else {
-        for (int64_t i = 0; i < d; ++i) {  // row i of S L
-            vec* row = at.whole + i * d;
-            for (int64_t j = 0; j < d; ++j) row[j] = vec{};
-            for (int64_t k = 0; k < d; ++k) {
-                const vec s = k <= i ? at.S[packed(i) + k] : at.S[packed(k) + i];
-                for (int64_t j = 0; j <= k; ++j) row[j] += s * L[k * d + j];
-            }
+        for (int64_t k = 0, j; k < d; ++k) {
+            for (int64_t m = 0; m < d; ++m) row[m] = m <= k ? at.S[packed(k) + m] : at.S[packed(m) + k];
+            for (j = 0; j + 4 <= k + 1; j += 4) columns_of_SL<4>(row, L, d, j, at.SL + packed(k) + j);
+            for (; j <= k; ++j) columns_of_SL<1>(row, L, d, j, at.SL + packed(k) + j);
         }
-        for (int64_t i = 0; i < d; ++i) {
-            vec* row = at.A + packed(i);
-            for (int64_t j = 0; j <= i; ++j) row[j] = vec{};
-            for (int64_t k = i; k < d; ++k) {
-                const double l = L[k * d + i];
-                for (int64_t j = 0; j <= i; ++j) row[j] += at.whole[k * d + j] * l;
-            }
-            for (int64_t j = 0; j <= i; ++j) row[j] *= by;
+        for (int64_t i = 0, j; i < d; ++i) {
+            for (j = 0; j + 4 <= i + 1; j += 4) columns_of_LSL<4>(at.SL, L, d, i, j, by, at.A + packed(i) + j);
+            for (; j <= i; ++j) columns_of_LSL<1>(at.SL, L, d, i, j, by, at.A + packed(i) + j);
         }
     }
     for (int64_t i = 0; i < d; ++i) at.A[packed(i) + i] += 1.0;
@@ -190,7 +198,7 @@ static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& ou
         at.u[j] = vec{};
         for (int64_t k = j; k < (diagonal ? j + 1 : d); ++k) at.u[j] += at.e[k] * run.factor[k * d + j];
     }
-    precision(at, run.factor, diagonal, s2, d);
+    precision(at, run.factor, diagonal, s2, d, at.t);
     const vec logdet = cholesky(at.A, d, at.t);
     invert_lower(at.A, d, at.t);
     vec trace = {};
@@ -251,7 +259,7 @@ static void posterior_range(const PosteriorTasks& run, const PosteriorArrays& ou
         posterior_lanes(run, out, diagonal, first, end - first < W ? end - first : W, at);
     for (int64_t i = 0; i < d; ++i)
         for (int64_t j = run.correlated ? 0 : i; j <= i; ++j)
-            R[i * d + j] = (i == j ? double(end - begin) : 0.0) - sum(at.sum[packed(i) + j]);
+            R[i * d + j] = R[j * d + i] = (i == j ? double(end - begin) : 0.0) - sum(at.sum[packed(i) + j]);
 }
 
 static int64_t posterior_space(int64_t d) {

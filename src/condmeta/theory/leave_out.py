@@ -26,7 +26,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from condmeta.inner.posterior import posterior_pass, precision
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ridge import SMALLEST, Prior
+from condmeta.meta.prior import SMALLEST, Prior
 
 FLOOR = 1e-4  # of the diagonal of G: keeps directions that a deleted block alone tells about at 0
 

@@ -28,7 +28,8 @@ from scipy import stats as distributions
 
 from condmeta.errors import DataError
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ridge import Prior, learn_prior
+from condmeta.meta.prior import Prior
+from condmeta.meta.ridge import learn_prior
 from condmeta.theory.leave_out import Blocks
 
 BLOCKS = 20

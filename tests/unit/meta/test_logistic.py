@@ -9,7 +9,7 @@ from scipy.special import expit
 from condmeta.meta.logistic import Model, learn_prior
 from condmeta.meta.logistic_choice import Halves, choose
 from condmeta.meta.points import WeightedPoints
-from condmeta.meta.ridge import METRICS, Frame
+from condmeta.meta.prior import METRICS, Frame
 from condmeta.meta.ridge_choice import KAPPAS
 
 

@@ -8,7 +8,8 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ridge import METRICS, Frame, Model, Prior, learn_prior
+from condmeta.meta.prior import METRICS, Frame, Prior
+from condmeta.meta.ridge import Model, learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, NOISES, Halves, Shown, choose, evidence
 
 
@@ -143,9 +144,9 @@ def test_the_objective_is_a_number_wherever_a_line_search_may_look(metric, end):
     X, y, Phi = draw()
     model = Model(SquaredState.of(*flat(X, y)), Phi, 1.0, 1)
     frame = Frame(model, model.start(), metric)
-    ends = [bound[end] for bound in frame.bounds()]
-    assert sum(one is None for one in ends) == model.start().W.size  # all but the map has an end
-    x = np.array([0.0 if one is None else one for one in ends])
+    ends = frame.bounds()[end]
+    assert np.isinf(ends).sum() == model.start().W.size  # all but the map has an end
+    x = np.where(np.isinf(ends), 0.0, ends)
     value, gradient = model.evaluate(frame.prior(x))
     assert np.isfinite(value)
     assert np.isfinite(frame.pull(gradient)).all()

@@ -1,0 +1,204 @@
+r"""A learned prior over the weights of tasks: what its likelihoods share.
+
+With phi_t = (Phi(s_t), 1), W = (M, b) and H = L L^T, tasks have w_t ~ N(W phi_t, H), and the fit
+maximises
+
+    J = log likelihood - (kappa/2) tr(M^T H^-1 M).
+
+Quasi-Newton steps follow, in coordinates in which a complete observation of all w_t would have
+the identity as its information. In L, unlike in the logarithm of H, a variance of zero is no
+further away than any other. J never falls. The code holds W^T (k+1, d), as the learners do.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dtrtri
+
+from condmeta.meta.ascent import ascend
+
+METRICS = {
+    "identity": lambda H: np.trace(H) / len(H) * np.eye(len(H)),
+    "diagonal": lambda H: np.diag(np.diag(H)),
+    "full": lambda H: H,
+}
+SMALLEST = 1e-300  # of a variance: its logarithm stays finite
+RISE = 100.0  # of a standard deviation in one frame
+REFRESH = 60  # evaluations after which the coordinates are laid around the place reached
+
+
+class Prior(NamedTuple):
+    """W (k+1, d), with b in the last row, L (d, d), lower triangular, and s2."""
+
+    W: np.ndarray
+    L: np.ndarray
+    s2: float
+
+    @property
+    def H(self) -> np.ndarray:  # noqa: N802 - the model's name
+        """H (d, d)."""
+        return self.L @ self.L.T
+
+    def theta(self, Phi) -> np.ndarray:
+        """Return W phi of tasks (T, d)."""
+        return Phi @ self.W[:-1] + self.W[-1]
+
+
+class Learned(NamedTuple):
+    """A prior, J there, and the evaluations that it took."""
+
+    prior: Prior
+    objective: float
+    passes: int
+
+
+def maximise(
+    model: PriorModel, metric: str, start: Prior | None, tol: float, most: int, trace=None
+) -> Learned:
+    """Fit the prior of a model (see `condmeta.meta.ridge.learn_prior`)."""
+    model.correlated = metric == "full"
+    prior = model.start() if start is None else model.adopt(start, metric)
+    passes = 0
+    while True:
+        frame = Frame(model, prior, metric)
+
+        def slope(x, frame=frame):
+            value, gradient = model.evaluate(frame.prior(x))
+            return value, frame.pull(gradient)
+
+        budget = min(most - passes, REFRESH)
+        found = ascend(slope, np.zeros(frame.size), *frame.bounds(), tol, budget, trace)
+        prior, passes = frame.prior(found.x), passes + found.passes
+        # A short fit is a rough one: it makes do with units that still hold.
+        enough = found.steps == 0 or (most <= REFRESH and frame.holds(prior))
+        if enough or passes >= most:
+            return Learned(model.widen(prior), found.objective, passes)
+
+
+class PriorModel(ABC):
+    """J and its gradient, for one kappa; a likelihood adds `likelihood` and `start`."""
+
+    correlated = True  # whether all of the derivative by L is wanted, and not its diagonal alone
+
+    def __init__(self, Phi, kappa: float, count, n_features: int, n_jobs: int):
+        self.n_jobs, self.count = n_jobs, count.astype(float)
+        self.n_points = float(self.count.sum())
+        self.shape = len(Phi), n_features
+        self.width = Phi.shape[1]  # of Phi as it was given
+        Phi, self.kappa = (Phi[:, :0], 0.0) if np.isinf(kappa) else (Phi, kappa)
+        self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
+
+    def evaluate(self, prior: Prior) -> tuple[float, Prior]:
+        """Return J, and its derivatives by W, L (lower triangle) and log s2."""
+        W, L, _ = prior
+        inverse = dtrtri(L, lower=1)[0]
+        value, slope, by_L, by_log_s2 = self.likelihood(prior, inverse)
+        by_W = self.Phi1.T @ slope
+        if self.kappa and len(W) > 1:
+            V = W[:-1] @ inverse.T  # M L^-T
+            value -= self.kappa / 2 * float(np.vdot(V, V))
+            by_W[:-1] -= self.kappa * V @ inverse
+            by_L = by_L + self.kappa * inverse.T @ (V.T @ V)
+        return value, Prior(by_W, by_L, by_log_s2)
+
+    @abstractmethod
+    def likelihood(self, prior: Prior, inverse) -> tuple[float, np.ndarray, np.ndarray, float]:
+        """Return its logarithm, and the derivatives by theta (T, d), L and log s2.
+
+        `inverse` (d, d) is that of L.
+        """
+
+    @abstractmethod
+    def start(self) -> Prior:
+        """Return a prior to begin with."""
+
+    def quietest(self) -> float:
+        """Return the least s2."""
+        return SMALLEST
+
+    def adopt(self, prior: Prior, metric: str) -> Prior:
+        """Return the fit of another kappa or of a simpler metric as a start."""
+        H = METRICS[metric](prior.H)
+        # Where L is zero J is flat, so that no step would ever leave it.
+        floor = 1e-4 * max(np.trace(H) / len(H), SMALLEST)
+        W = prior.W if len(prior.W) == self.Phi1.shape[1] else prior.W[-1:]
+        return Prior(W, np.linalg.cholesky(H + floor * np.eye(len(H))), prior.s2)
+
+    def widen(self, prior: Prior) -> Prior:
+        """Return a prior with a row of W for every column of Phi."""
+        W = np.zeros((self.width + 1, prior.W.shape[1]))
+        W[-len(prior.W) :] = prior.W
+        return prior._replace(W=W)
+
+
+class Frame:
+    """Coordinates around a start, zero there: one unit is about a standard error.
+
+    W moves by C V L^T, C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1; L moves by L E, with E
+    lower triangular in units of 1 / sqrt(T), its diagonal of 1 / sqrt(2 T); log s2 in units of
+    sqrt(2 / N). The metric says which entries of E are free.
+    """
+
+    def __init__(self, model: PriorModel, start: Prior, metric: str):
+        T, d = model.shape
+        system = model.Phi1.T @ model.Phi1
+        k = len(system) - 1
+        system[np.arange(k), np.arange(k)] += model.kappa
+        system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
+        self.C = np.linalg.inv(np.linalg.cholesky(system)).T
+        self.start, self.metric = start, metric
+        self.lower = np.tril_indices(d, -1)
+        self.units = 1 / np.sqrt([2 * T, T, model.n_points / 2])
+        n_lower = len(self.lower[0]) if metric == "full" else 0
+        sizes = start.W.size, 1 if metric == "identity" else d, n_lower
+        self.cuts = tuple(np.cumsum(sizes).tolist())
+        self.size = self.cuts[-1] + 1
+        self.quietest = model.quietest()
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and the greatest coordinates: the diagonal of L and s2 stay off zero.
+
+        In one frame a standard deviation may fall ten thousandfold and rise a hundredfold: a line
+        search that looks further would come to where J is no number.
+        """
+        a, b, c = self.cuts
+        lowest, highest = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        lowest[a:b], highest[a:b] = -(1 - 1e-4) / self.units[0], RISE / self.units[0]
+        lowest[b:c], highest[b:c] = -RISE / self.units[1], RISE / self.units[1]
+        lowest[c] = min(np.log(self.quietest / self.start.s2) / self.units[2], 0.0)
+        highest[c] = 2 * np.log(RISE) / self.units[2]
+        return lowest, highest
+
+    def prior(self, x) -> Prior:
+        """Return the prior at coordinates x."""
+        a, b, c = self.cuts
+        W, L, s2 = self.start
+        moved = L + L * (self.units[0] * x[a:b])
+        if self.metric == "full":
+            E = np.zeros_like(L)
+            E[self.lower] = self.units[1] * x[b:c]
+            moved += L @ E
+        growth = np.exp(min(self.units[2] * x[c], 500.0))
+        return Prior(W + self.C @ x[:a].reshape(W.shape) @ L.T, moved, float(s2 * growth))
+
+    def holds(self, prior: Prior) -> bool:
+        """Tell whether the units are about those of a frame around this prior."""
+        ratio = np.diag(prior.L) / np.diag(self.start.L)
+        return bool(ratio.max() < 2.0 and ratio.min() > 0.5)
+
+    def pull(self, gradient: Prior) -> np.ndarray:
+        """Return the gradient by coordinates from that by W, L and log s2."""
+        by_W, by_L, by_log_s2 = gradient
+        a, b, c = self.cuts
+        L, pulled = self.start.L, np.empty(self.size)
+        pulled[:a] = (self.C.T @ by_W @ L).ravel()
+        by_E = L.T @ by_L
+        diagonal = self.units[0] * by_E.diagonal()
+        pulled[a:b] = diagonal.sum() if self.metric == "identity" else diagonal
+        if self.metric == "full":
+            pulled[b:c] = self.units[1] * by_E[self.lower]
+        pulled[c] = self.units[2] * by_log_s2
+        return pulled
