@@ -26,17 +26,14 @@ CURVED = 1e-10  # the least s^T y / y^T y that is remembered
 
 
 class Ascent(NamedTuple):
-    """Where an ascent ended, the objective there, and its steps and evaluations."""
+    """Where an ascent ended, the values at its start and after every step, and its evaluations."""
 
     x: np.ndarray
-    objective: float
-    steps: int
+    values: np.ndarray
     passes: int
 
 
-def ascend(
-    slope: Callable, x, lowest, highest, tol: float, most: int, trace: list | None = None
-) -> Ascent:
+def ascend(slope: Callable, x, lowest, highest, tol: float, most: int) -> Ascent:
     """Maximise a function from x (p,) within lowest (p,) <= x <= highest (p,); it never falls.
 
     Parameters
@@ -47,11 +44,9 @@ def ascend(
         The end: no coordinate can move by more than tol along the gradient.
     most : int
         The most evaluations.
-    trace : list, optional
-        Receives the value after every step.
     """
     value, gradient = slope(x)
-    memory, steps, passes = Memory(len(x)), 0, 1
+    memory, values, passes = Memory(len(x)), [value], 1
     while passes < most:
         room = _within(x + gradient, lowest, highest) - x
         if np.abs(room).max() <= tol:
@@ -59,17 +54,15 @@ def ascend(
         direction = memory.direction(np.where(room, gradient, 0.0))
         direction[room == 0.0] = 0.0
         found, tried = _search(
-            slope, x, value, gradient, direction, lowest, highest, most - passes
+            slope, x, values[-1], gradient, direction, lowest, highest, most - passes
         )
         passes += tried
         if found is None:
             break
         memory.add(found[0] - x, gradient - found[2])
         x, value, gradient = found
-        steps += 1
-        if trace is not None:
-            trace.append(value)
-    return Ascent(x, float(value), steps, passes)
+        values.append(value)
+    return Ascent(x, np.array(values), passes)
 
 
 def _within(x, lowest, highest) -> np.ndarray:

@@ -50,7 +50,9 @@ class Model(PriorModel):
         self.points, self.accuracy = points, accuracy
         self.last: Variational | None = None  # the next posteriors are near these
 
-    def likelihood(self, prior: Prior, inverse) -> tuple[float, np.ndarray, np.ndarray, float]:
+    def likelihood(
+        self, prior: Prior, inverse, correlated: bool
+    ) -> tuple[float, np.ndarray, np.ndarray, float]:
         """Return its bound; the derivative by log s2 is none."""
         theta, (X, y, offsets, times) = self.Phi1 @ prior.W, self.points
         if self.last is None:

@@ -13,12 +13,13 @@ further away than any other. J never falls. The code holds W^T (k+1, d), as the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from condmeta.meta.ascent import ascend
+from condmeta.meta.ascent import Ascent, ascend
 
 METRICS = {
     "identity": lambda H: np.trace(H) / len(H) * np.eye(len(H)),
@@ -59,29 +60,25 @@ def maximise(
     model: PriorModel, metric: str, start: Prior | None, tol: float, most: int, trace=None
 ) -> Learned:
     """Fit the prior of a model (see `condmeta.meta.ridge.learn_prior`)."""
-    model.correlated = metric == "full"
-    prior = model.start() if start is None else model.adopt(start, metric)
+    starts = start if isinstance(start, list) else [] if start is None else [start]
+    adopted = [model.adopt(one, metric) for one in starts] or [model.start()]
+    prior = max(adopted, key=lambda p: model.evaluate(p)[0]) if len(adopted) > 1 else adopted[0]
     passes = 0
     while True:
-        frame = Frame(model, prior, metric)
-
-        def slope(x, frame=frame):
-            value, gradient = model.evaluate(frame.prior(x))
-            return value, frame.pull(gradient)
-
-        budget = min(most - passes, REFRESH)
-        found = ascend(slope, np.zeros(frame.size), *frame.bounds(), tol, budget, trace)
+        frame = Frame.around(model, prior, metric)
+        found = model.climb(frame, tol, min(most - passes, REFRESH))
         prior, passes = frame.prior(found.x), passes + found.passes
+        steps = found.values[1:].tolist()
+        if trace is not None:
+            trace += steps
         # A short fit is a rough one: it makes do with units that still hold.
-        enough = found.steps == 0 or (most <= REFRESH and frame.holds(prior))
+        enough = not steps or (most <= REFRESH and frame.holds(prior))
         if enough or passes >= most:
-            return Learned(model.widen(prior), found.objective, passes)
+            return Learned(model.widen(prior), float(found.values[-1]), passes)
 
 
 class PriorModel(ABC):
     """J and its gradient, for one kappa; a likelihood adds `likelihood` and `start`."""
-
-    correlated = True  # whether all of the derivative by L is wanted, and not its diagonal alone
 
     def __init__(self, Phi, kappa: float, count, n_features: int, n_jobs: int):
         self.n_jobs, self.count = n_jobs, count.astype(float)
@@ -91,11 +88,24 @@ class PriorModel(ABC):
         Phi, self.kappa = (Phi[:, :0], 0.0) if np.isinf(kappa) else (Phi, kappa)
         self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
 
-    def evaluate(self, prior: Prior) -> tuple[float, Prior]:
-        """Return J, and its derivatives by W, L (lower triangle) and log s2."""
+    def climb(self, frame: Frame, tol: float, most: int) -> Ascent:
+        """Maximise J in one frame."""
+        box = frame.bounds(self.quietest())
+        return ascend(partial(self.slope, frame), np.zeros(frame.size), *box, tol, most)
+
+    def slope(self, frame: Frame, x) -> tuple[float, np.ndarray]:
+        """Return J at coordinates x (p,), and its gradient by them."""
+        value, gradient = self.evaluate(frame.prior(x), frame.metric == "full")
+        return value, frame.pull(gradient)
+
+    def evaluate(self, prior: Prior, correlated=True) -> tuple[float, Prior]:
+        """Return J, and its derivatives by W, L and log s2.
+
+        By L they are those of the lower triangle, or of the diagonal alone if not `correlated`.
+        """
         W, L, _ = prior
         inverse = dtrtri(L, lower=1)[0]
-        value, slope, by_L, by_log_s2 = self.likelihood(prior, inverse)
+        value, slope, by_L, by_log_s2 = self.likelihood(prior, inverse, correlated)
         by_W = self.Phi1.T @ slope
         if self.kappa and len(W) > 1:
             V = W[:-1] @ inverse.T  # M L^-T
@@ -105,7 +115,9 @@ class PriorModel(ABC):
         return value, Prior(by_W, by_L, by_log_s2)
 
     @abstractmethod
-    def likelihood(self, prior: Prior, inverse) -> tuple[float, np.ndarray, np.ndarray, float]:
+    def likelihood(
+        self, prior: Prior, inverse, correlated: bool
+    ) -> tuple[float, np.ndarray, np.ndarray, float]:
         """Return its logarithm, and the derivatives by theta (T, d), L and log s2.
 
         `inverse` (d, d) is that of L.
@@ -142,25 +154,29 @@ class Frame:
     sqrt(2 / N). The metric says which entries of E are free.
     """
 
-    def __init__(self, model: PriorModel, start: Prior, metric: str):
-        T, d = model.shape
-        system = model.Phi1.T @ model.Phi1
-        k = len(system) - 1
-        system[np.arange(k), np.arange(k)] += model.kappa
-        system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
-        self.C = np.linalg.inv(np.linalg.cholesky(system)).T
-        self.start, self.metric = start, metric
+    def __init__(self, start: Prior, metric: str, C, units):
+        self.start, self.metric, self.C, self.units = start, metric, C, units
+        d = len(start.L)
         self.lower = np.tril_indices(d, -1)
-        self.units = 1 / np.sqrt([2 * T, T, model.n_points / 2])
         n_lower = len(self.lower[0]) if metric == "full" else 0
         sizes = start.W.size, 1 if metric == "identity" else d, n_lower
         self.cuts = tuple(np.cumsum(sizes).tolist())
         self.size = self.cuts[-1] + 1
-        self.quietest = model.quietest()
 
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+    @classmethod
+    def around(cls, model: PriorModel, start: Prior, metric: str) -> Frame:
+        """Return the frame of a model around a prior."""
+        system = model.Phi1.T @ model.Phi1
+        k, T = len(system) - 1, model.shape[0]
+        system[np.arange(k), np.arange(k)] += model.kappa
+        system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
+        C = np.linalg.inv(np.linalg.cholesky(system)).T.copy()
+        return cls(start, metric, C, 1 / np.sqrt([2 * T, T, model.n_points / 2]))
+
+    def bounds(self, quietest: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the greatest coordinates: the diagonal of L and s2 stay off zero.
 
+        `quietest` is the least s2.
         In one frame a standard deviation may fall ten thousandfold and rise a hundredfold: a line
         search that looks further would come to where J is no number.
         """
@@ -168,7 +184,7 @@ class Frame:
         lowest, highest = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         lowest[a:b], highest[a:b] = -(1 - 1e-4) / self.units[0], RISE / self.units[0]
         lowest[b:c], highest[b:c] = -RISE / self.units[1], RISE / self.units[1]
-        lowest[c] = min(np.log(self.quietest / self.start.s2) / self.units[2], 0.0)
+        lowest[c] = min(np.log(quietest / self.start.s2) / self.units[2], 0.0)
         highest[c] = 2 * np.log(RISE) / self.units[2]
         return lowest, highest
 

@@ -19,11 +19,17 @@ Steps and coordinates are those of `meta.prior`.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from condmeta.engine import twin
 from condmeta.inner.posterior import posterior_pass
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.prior import SMALLEST, Learned, Prior, PriorModel, maximise
+from condmeta.meta.ascent import Ascent, ascend
+from condmeta.meta.prior import METRICS, SMALLEST, Frame, Learned, Prior, PriorModel, maximise
+
+SMALL = 1 << 18  # multiplications of features and maps up to which BLAS does not pay
 
 
 def learn_prior(
@@ -52,6 +58,20 @@ def learn_prior(
     return maximise(Model(stats, Phi, kappa, n_jobs), metric, start, tol, most, trace)
 
 
+@twin
+def climb_prior(
+    gram, moment, square, count, Phi1, kappa, W, L, s2, C, units, metric, lowest, highest, tol, most
+):  # fmt: skip
+    """Maximise J in one frame: return coordinates, values and evaluations (see `ascend`).
+
+    gram, moment, square, count: see `SquaredState`; Phi1 (T, k+1); W, L, s2: the prior that the
+    frame is around, C and units its own (see `Frame`); metric: a position in METRICS.
+    """
+    model = Model(SquaredState(gram, moment, square, count), Phi1[:, :-1], kappa, 1)
+    frame = Frame(Prior(W, L, s2), list(METRICS)[metric], C, units)
+    return ascend(partial(model.slope, frame), np.zeros(frame.size), lowest, highest, tol, most)
+
+
 class Model(PriorModel):
     """J of labels with normal noise, from statistics."""
 
@@ -59,12 +79,25 @@ class Model(PriorModel):
         super().__init__(Phi, kappa, stats.count, stats.moment.shape[1], n_jobs)
         self.stats = stats
 
-    def likelihood(self, prior: Prior, inverse) -> tuple[float, np.ndarray, np.ndarray, float]:
+    def climb(self, frame: Frame, tol: float, most: int) -> Ascent:
+        """Maximise J in one frame, at once where the matrices are small."""
+        T, k1 = self.Phi1.shape
+        if k1 * self.shape[1] * (T + k1) > SMALL:
+            return super().climb(frame, tol, most)
+        found = climb_prior(
+            *self.stats[:3], self.count, self.Phi1, self.kappa, *frame.start, frame.C, frame.units,
+            list(METRICS).index(frame.metric), *frame.bounds(self.quietest()), tol, most,
+        )  # fmt: skip
+        return Ascent(*found)
+
+    def likelihood(
+        self, prior: Prior, inverse, correlated: bool
+    ) -> tuple[float, np.ndarray, np.ndarray, float]:
         """Return it by the statistics of the tasks."""
         W, L, s2 = prior
         g, R, rss, loglik = posterior_pass(
             *self.stats[:3], self.count, self.Phi1 @ W, L, np.full(len(self.count), s2),
-            self.n_jobs, self.correlated,
+            self.n_jobs, correlated,
         )  # fmt: skip
         by_log_s2 = (float(rss.sum()) / s2 - self.n_points) / 2
         return float(loglik.sum()), g, g.T @ (g @ L) - inverse.T @ R, by_log_s2

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condmeta.inner.posterior import Gaussian, precision
+from condmeta.inner.posterior import Gaussian, posterior_pass, precision
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.prior import METRICS, SMALLEST, Learned, Prior
 from condmeta.meta.ridge import learn_prior
@@ -80,18 +80,21 @@ def choose(halves: Halves, Phi, shown: Shown, fold, metrics, noises, kappas, n_j
         return Choice(candidates[0], "given", {}, None)
     judged = halves.query.count > 0
     if judged.sum() >= FEWEST:
-        scores, start = _held_out(halves, Phi, shown, fold, candidates, n_jobs), None
+        (scores, density), start = _held_out(halves, Phi, shown, fold, candidates, n_jobs), None
         method = "held-out tasks"
+        return Choice(_simplest(scores, density), method, scores, start)
     else:
         scores, start = _by_evidence(halves.whole, Phi, candidates, n_jobs)
         method = "evidence"
     return Choice(_simplest(scores), method, scores, start)
 
 
-def _simplest(scores: dict[Candidate, float]) -> Candidate:
+def _simplest(scores: dict[Candidate, float], density=None) -> Candidate:
     """Return the simplest of the candidates that are within a thousandth of the best."""
     least = min(scores.values())
     good = [c for c, score in scores.items() if score <= least + CLOSE * abs(least)]
+    if density:
+        return min(good, key=lambda c: (-c.kappa, -density[c.metric, c.kappa], c.noise != "shared"))
     return min(good, key=lambda c: (-c.kappa, list(METRICS).index(c.metric), c.noise != "shared"))
 
 
@@ -100,6 +103,7 @@ def _held_out(
 ) -> dict[Candidate, float]:
     """Return the errors of the candidates that stayed in the race to the last fold."""
     errors, points = {candidate: np.empty((2, 0)) for candidate in candidates}, 0
+    density = {}
     for f in np.unique(fold):
         train = halves.whole.take(np.flatnonzero(fold != f))
         held = np.flatnonzero((fold == f) & (halves.query.count > 0))
@@ -111,12 +115,14 @@ def _held_out(
         for (metric, kappa), (prior, *_) in path(list(errors), learn):
             alone = _errors(query, prior.theta(shown.without[held]))
             theta = prior.theta(shown.with_support[held])
+            hw = halves.whole.take(held)
+            density[metric, kappa] = density.get((metric, kappa), 0.0) + float(posterior_pass(*hw[:3], hw.count.astype(float), theta, prior.L, np.full(len(theta), prior.s2), n_jobs, False)[3].sum())
             for candidate in [c for c in errors if (c.metric, c.kappa) == (metric, kappa)]:
                 inner = Gaussian(prior.L, prior.s2, candidate.noise == "per_task")
                 adapted = _errors(query, inner.posterior(support, theta, n_jobs).mean)
                 errors[candidate] = np.hstack([errors[candidate], [alone, adapted]])
         errors = _in_the_race(errors)
-    return {candidate: _score(found) / points for candidate, found in errors.items()}
+    return {candidate: _score(found) / points for candidate, found in errors.items()}, density
 
 
 def _errors(query: SquaredState, w) -> np.ndarray:
@@ -165,7 +171,7 @@ def path(candidates, learn):
     for metric in metrics:
         last = None
         for kappa in kappas:
-            learned = learn(metric, kappa, simpler.get(kappa, last))
+            learned = learn(metric, kappa, [p for p in (simpler.get(kappa), last) if p is not None])
             last = simpler[kappa] = learned.prior
             yield (metric, kappa), learned
 

@@ -11,7 +11,7 @@
 #include "grid_train.h"
 #include "kernel_sgd.h"
 #include "online.h"
-#include "posterior.h"
+#include "prior.h"
 #include "row_scores.h"
 #include "sgd.h"
 #include "variational.h"
@@ -129,6 +129,8 @@ const Kernels table = {
     row_scores,
     posterior_range,
     posterior_space,
+    climb_prior,
+    prior_space,
     variational_range,
     variational_space,
     coin_range,

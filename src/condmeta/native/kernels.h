@@ -163,6 +163,35 @@ struct PosteriorArrays {
     double* loglik;  // (T,)
 };
 
+// Statistics as above, and Phi1 (T, k1): the features of tasks, and 1.
+struct PriorTasks {
+    const double *gram, *moment, *square, *count, *Phi1;
+    int64_t T;
+};
+
+enum Metric : int64_t { IDENTITY, DIAGONAL, FULL };
+
+// Coordinates around a prior (Frame of meta/prior.py).
+struct PriorFrame {
+    const double *W, *L, *C;  // (k1, d), (d, d), (k1, k1)
+    double s2, kappa, unit_diagonal, unit_below, unit_noise;
+    int64_t d, k1, p;
+    int64_t metric;
+};
+
+// An ascent in a box.
+struct Climb {
+    const double *lowest, *highest;  // (p,)
+    double tol;
+    int64_t most;    // evaluations
+    double* x;       // (p,): where it starts, then where it ended
+    double* values;  // (most + 1,): the value at the start and after every step
+};
+
+struct Steps {
+    int64_t taken, passes;
+};
+
 struct VariationalTasks {
     const double* X;         // (N, d)
     const double* y;         // (N,), -1 or +1
@@ -219,6 +248,8 @@ struct Kernels {
     void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* R,
                       double* space);
     int64_t (*posterior_space)(int64_t d);
+    Steps (*climb_prior)(const PriorTasks&, const PriorFrame&, const Climb&, double* space);
+    int64_t (*prior_space)(int64_t T, int64_t d, int64_t k1, int64_t p);
     // Likewise for two classes.
     void (*variational)(const VariationalTasks&, const VariationalArrays&, int64_t begin, int64_t end, double* Q,
                         double* space);

@@ -30,7 +30,7 @@ def draw(n_tasks, n, d=2, k=2, effect=1.0, spread=1.0, seed=0):
 def test_gradient_is_that_of_the_objective(engine, metric, kappa):
     points, Phi = draw(9, 4, 3)
     model = Model(points, Phi, kappa, accuracy=1e-10)
-    frame = Frame(model, model.adopt(model.start(), metric), metric)
+    frame = Frame.around(model, model.adopt(model.start(), metric), metric)
     x = 0.5 * np.random.default_rng(1).normal(size=frame.size)
     gradient = frame.pull(model.evaluate(frame.prior(x))[1])
     values = [
@@ -48,7 +48,7 @@ def test_objective_never_falls(metric):
     assert len(trace) > 3
     assert np.diff(trace).min() >= -1e-8 * abs(trace[-1])
     model = Model(points, Phi, 1.0)
-    slope = Frame(model, found.prior, metric).pull(model.evaluate(found.prior)[1])
+    slope = Frame.around(model, found.prior, metric).pull(model.evaluate(found.prior)[1])
     assert np.abs(slope).max() < 1e-3
 
 

@@ -1,0 +1,113 @@
+// Quasi-Newton ascent in a box, the twin of meta/ascent.py: limited-memory BFGS, by the two-loop recursion.
+#pragma once
+
+#include "kernels.h"
+#include "products.h"
+#include "space.h"
+
+namespace CONDMETA_ISA {
+
+constexpr int64_t MEMORY = 20;         // steps that are remembered
+constexpr double LEAST_RISE = 1e-4;    // of the objective, the least share of what the gradient promised
+constexpr double SHORTEST = 1e-12;     // step tried
+constexpr double LEAST_CURVED = 1e-10;  // the least s^T y / y^T y that is remembered
+
+// The last pairs of steps s and falls y of the gradient, of p numbers each; the oldest is written over.
+struct AscentMemory {
+    double *S, *Y, *by, *part;  // (MEMORY, p), and 1 / s^T y and a scratch (MEMORY,)
+    int64_t p, added = 0;
+    double scale = 1.0;
+
+    AscentMemory(Space& space, int64_t p) : p(p) {
+        S = space.take(MEMORY * p);
+        Y = space.take(MEMORY * p);
+        by = space.take(MEMORY);
+        part = space.take(MEMORY);
+    }
+
+    // Remembers a pair; one without curvature is left out.
+    void add(const double* from, const double* to, const double* slope_from, const double* slope_to) {
+        double *s = S + added % MEMORY * p, *y = Y + added % MEMORY * p;
+        for (int64_t i = 0; i < p; ++i) {
+            s[i] = to[i] - from[i];
+            y[i] = slope_from[i] - slope_to[i];
+        }
+        const double curvature = inner(s, y, p), square = inner(y, y, p);
+        if (curvature <= LEAST_CURVED * square) return;
+        by[added % MEMORY] = 1.0 / curvature;
+        scale = curvature / square;
+        ++added;
+    }
+
+    // A gradient, in place, to the step to the top of the remembered parabola.
+    void direct(double* q) const {
+        const int64_t oldest = added > MEMORY ? added - MEMORY : 0;
+        for (int64_t at = added - 1; at >= oldest; --at) {
+            const int64_t m = at % MEMORY;
+            part[m] = by[m] * inner(S + m * p, q, p);
+            add_scaled(q, -part[m], Y + m * p, p);
+        }
+        for (int64_t i = 0; i < p; ++i) q[i] *= scale;
+        for (int64_t at = oldest; at < added; ++at) {
+            const int64_t m = at % MEMORY;
+            add_scaled(q, part[m] - by[m] * inner(Y + m * p, q, p), S + m * p, p);
+        }
+    }
+};
+
+struct AscentSpace {
+    double *x, *slope, *slope_there, *direction;  // (p,)
+    AscentMemory memory;
+
+    AscentSpace(Space& space, int64_t p)
+        : x(space.take(p)), slope(space.take(p)), slope_there(space.take(p)), direction(space.take(p)),
+          memory(space, p) {}
+};
+
+// Maximises value = evaluate(x, gradient) from climb.x on.
+template <class Evaluate>
+static Steps ascend(Evaluate evaluate, const Climb& climb, int64_t p, AscentSpace at) {
+    const auto hold = [&](double x, int64_t i) { return smaller(larger(x, climb.lowest[i]), climb.highest[i]); };
+    double *there = climb.x, *values = climb.values;
+    copy(at.x, there, p);
+    values[0] = evaluate(at.x, at.slope);
+    int64_t steps = 0, passes = 1;
+    while (passes < climb.most) {
+        double room = 0.0;
+        for (int64_t i = 0; i < p; ++i) {
+            const double move = hold(at.x[i] + at.slope[i], i) - at.x[i];
+            room = larger(room, size_of(move));
+            at.direction[i] = move == 0.0 ? 0.0 : at.slope[i];
+        }
+        if (room <= climb.tol) break;
+        at.memory.direct(at.direction);
+        for (int64_t i = 0; i < p; ++i)  // what is at an end of the box and would leave it stands still
+            if (hold(at.x[i] + at.slope[i], i) == at.x[i]) at.direction[i] = 0.0;
+        const double along = inner(at.slope, at.direction, p);
+        bool found = false;
+        double step = 1.0;
+        while (!found && passes < climb.most && step >= SHORTEST) {
+            double promised = 0.0;
+            for (int64_t i = 0; i < p; ++i) {
+                there[i] = hold(at.x[i] + step * at.direction[i], i);
+                promised += at.slope[i] * (there[i] - at.x[i]);
+            }
+            values[steps + 1] = evaluate(there, at.slope_there);
+            ++passes;
+            const double rise = values[steps + 1] - values[steps];
+            found = rise >= LEAST_RISE * promised;  // not for NaN
+            // Else the top of the parabola through both values and the slope at the first.
+            const double top = rise - rise == 0.0 ? along * step / (2.0 * (along * step - rise)) : 0.0;
+            if (!found) step *= smaller(larger(top, 0.1), 0.5);
+        }
+        if (!found) break;
+        at.memory.add(at.x, there, at.slope, at.slope_there);
+        copy(at.x, there, p);
+        swap(at.slope, at.slope_there);
+        ++steps;
+    }
+    copy(there, at.x, p);
+    return {steps, passes};
+}
+
+}  // namespace CONDMETA_ISA

@@ -1,0 +1,128 @@
+// The prior of meta/ridge.py for few tasks: J and its gradient by the coordinates of a frame (meta/prior.py), and the
+// ascent in it. Names are those of the Python twins.
+#pragma once
+
+#include "ascent.h"
+#include "posterior.h"
+
+namespace CONDMETA_ISA {
+
+struct PriorSpace {
+    double *moved_W, *by_W, *map;                           // (k1, d), the last one scratch
+    double *turned, *moved_L, *inverse, *R, *by_L, *square;  // (d, d): L^T of the frame, ..., the last one scratch
+    double *theta, *g;                                      // (T, d)
+    double *s2, *rss, *loglik;                              // (T,)
+    double* posterior;
+
+    PriorSpace(Space& space, int64_t T, int64_t d, int64_t k1) {
+        double **maps[] = {&moved_W, &by_W, &map}, **squares[] = {&turned, &moved_L, &inverse, &R, &by_L, &square},
+               **rows[] = {&theta, &g}, **numbers[] = {&s2, &rss, &loglik};
+        for (double** array : maps) *array = space.take(k1 * d);
+        for (double** array : squares) *array = space.take(d * d);
+        for (double** array : rows) *array = space.take(T * d);
+        for (double** array : numbers) *array = space.take(T);
+        posterior = space.take(posterior_space(d));
+    }
+};
+
+// W + C V L^T, L + L E and s2 at coordinates x.
+INLINE double move_prior(const PriorFrame& frame, const PriorSpace& at, const double* x) {
+    const int64_t d = frame.d, k1 = frame.k1, n_diagonal = frame.metric == IDENTITY ? 1 : d;
+    const double *diagonal = x + k1 * d, *below = diagonal + n_diagonal;
+    fill(at.map, 0.0, k1 * d);
+    add_product(at.map, frame.C, x, k1, k1, d);
+    copy(at.moved_W, frame.W, k1 * d);
+    add_product(at.moved_W, at.map, at.turned, k1, d, d);
+    for (int64_t i = 0; i < d; ++i)
+        for (int64_t j = 0; j < d; ++j) {
+            const double l = frame.L[i * d + j];
+            at.moved_L[i * d + j] = l + l * (frame.unit_diagonal * diagonal[frame.metric == IDENTITY ? 0 : j]);
+        }
+    if (frame.metric == FULL)
+        for (int64_t i = 0; i < d; ++i)
+            for (int64_t m = 1; m <= i; ++m)  // row m of E
+                add_scaled(at.moved_L + i * d, frame.unit_below * frame.L[i * d + m], below + m * (m - 1) / 2, m);
+    const double growth = frame.unit_noise * x[frame.p - 1];
+    return frame.s2 * __builtin_exp(smaller(growth, 500.0));
+}
+
+// Takes (kappa/2) tr(M^T H^-1 M) off J, which is returned, and off its derivatives.
+INLINE double add_ridge(const PriorFrame& frame, const PriorSpace& at, double value) {
+    const int64_t d = frame.d, k = frame.k1 - 1;
+    for (int64_t a = 0; a < k; ++a)  // V = M L^-T
+        for (int64_t i = 0; i < d; ++i) at.map[a * d + i] = inner(at.moved_W + a * d, at.inverse + i * d, i + 1);
+    fill(at.square, 0.0, d * d);
+    add_transposed_product(at.square, 1.0, at.map, at.map, d, k, d);
+    add_transposed_product(at.by_L, frame.kappa, at.inverse, at.square, d, d, d);
+    value -= frame.kappa / 2 * inner(at.map, at.map, k * d);
+    for (int64_t i = 0; i < k * d; ++i) at.map[i] *= -frame.kappa;
+    add_product(at.by_W, at.map, at.inverse, k, d, d);
+    return value;
+}
+
+// The gradient (p,) by coordinates from that by W, L and log s2.
+INLINE void pull(const PriorFrame& frame, const PriorSpace& at, double by_log_s2, double* gradient) {
+    const int64_t d = frame.d, k1 = frame.k1;
+    fill(gradient, 0.0, frame.p);
+    fill(at.map, 0.0, k1 * d);
+    add_transposed_product(at.map, 1.0, frame.C, at.by_W, k1, k1, d);
+    add_product(gradient, at.map, frame.L, k1, d, d);
+    fill(at.square, 0.0, d * d);  // the derivative by E
+    add_transposed_product(at.square, 1.0, frame.L, at.by_L, d, d, d);
+    double *diagonal = gradient + k1 * d, *below = diagonal + (frame.metric == IDENTITY ? 1 : d);
+    for (int64_t i = 0; i < d; ++i) diagonal[frame.metric == IDENTITY ? 0 : i] += frame.unit_diagonal * at.square[i * d + i];
+    for (int64_t i = 1; frame.metric == FULL && i < d; ++i)
+        add_scaled(below + i * (i - 1) / 2, frame.unit_below, at.square + i * d, i);
+    gradient[frame.p - 1] = frame.unit_noise * by_log_s2;
+}
+
+// J at coordinates x (p,), and its gradient (p,).
+INLINE double evaluate_prior(const PriorTasks& tasks, const PriorFrame& frame, const PriorSpace& at, const double* x,
+                             double* gradient) {
+    const int64_t T = tasks.T, d = frame.d, k1 = frame.k1;
+    const double s2 = move_prior(frame, at, x);
+    fill(at.s2, s2, T);
+    fill(at.theta, 0.0, T * d);
+    add_product(at.theta, tasks.Phi1, at.moved_W, T, k1, d);
+    const PosteriorTasks run{tasks.gram, tasks.moment, tasks.square, tasks.count, at.theta,
+                             at.moved_L, at.s2,        d,            frame.metric == FULL};
+    fill(at.R, 0.0, d * d);
+    posterior_range(run, {at.g, at.rss, at.loglik}, 0, T, at.R, at.posterior);
+    double value = 0.0, rss = 0.0, points = 0.0;
+    for (int64_t t = 0; t < T; ++t) {
+        value += at.loglik[t];
+        rss += at.rss[t];
+        points += tasks.count[t];
+    }
+    fill(at.by_W, 0.0, k1 * d);
+    add_transposed_product(at.by_W, 1.0, tasks.Phi1, at.g, k1, T, d);
+    fill(at.square, 0.0, d * d);
+    fill(at.by_L, 0.0, d * d);
+    add_transposed_product(at.square, 1.0, at.g, at.g, d, T, d);
+    add_product(at.by_L, at.square, at.moved_L, d, d, d);
+    invert_triangle(at.inverse, at.moved_L, d);
+    add_transposed_product(at.by_L, -1.0, at.inverse, at.R, d, d, d);
+    if (frame.kappa > 0.0) value = add_ridge(frame, at, value);
+    pull(frame, at, (rss / s2 - points) / 2, gradient);
+    return value;
+}
+
+static int64_t prior_space(int64_t T, int64_t d, int64_t k1, int64_t p) {
+    Space space{nullptr};
+    PriorSpace(space, T, d, k1);
+    AscentSpace(space, p);
+    return space.used;
+}
+
+static Steps climb_prior(const PriorTasks& tasks, const PriorFrame& frame, const Climb& climb, double* memory) {
+    Space space{memory};
+    const PriorSpace at(space, tasks.T, frame.d, frame.k1);
+    for (int64_t i = 0; i < frame.d; ++i)
+        for (int64_t j = 0; j < frame.d; ++j) at.turned[j * frame.d + i] = frame.L[i * frame.d + j];
+    const auto evaluate = [&](const double* x, double* gradient) {
+        return evaluate_prior(tasks, frame, at, x, gradient);
+    };
+    return ascend(evaluate, climb, frame.p, AscentSpace(space, frame.p));
+}
+
+}  // namespace CONDMETA_ISA
