@@ -30,9 +30,9 @@ INLINE double move_prior(const PriorFrame& frame, const PriorSpace& at, const do
     const int64_t d = frame.d, k1 = frame.k1, n_diagonal = frame.metric == IDENTITY ? 1 : d;
     const double *diagonal = x + k1 * d, *below = diagonal + n_diagonal;
     fill(at.map, 0.0, k1 * d);
-    add_product(at.map, frame.C, x, k1, k1, d);
+    add_product(at.map, 1.0, frame.C, x, k1, k1, d);
     copy(at.moved_W, frame.W, k1 * d);
-    add_product(at.moved_W, at.map, at.turned, k1, d, d);
+    add_product(at.moved_W, 1.0, at.map, at.turned, k1, d, d);
     for (int64_t i = 0; i < d; ++i)
         for (int64_t j = 0; j < d; ++j) {
             const double l = frame.L[i * d + j];
@@ -55,8 +55,7 @@ INLINE double add_ridge(const PriorFrame& frame, const PriorSpace& at, double va
     add_transposed_product(at.square, 1.0, at.map, at.map, d, k, d);
     add_transposed_product(at.by_L, frame.kappa, at.inverse, at.square, d, d, d);
     value -= frame.kappa / 2 * inner(at.map, at.map, k * d);
-    for (int64_t i = 0; i < k * d; ++i) at.map[i] *= -frame.kappa;
-    add_product(at.by_W, at.map, at.inverse, k, d, d);
+    add_product(at.by_W, -frame.kappa, at.map, at.inverse, k, d, d);
     return value;
 }
 
@@ -66,7 +65,7 @@ INLINE void pull(const PriorFrame& frame, const PriorSpace& at, double by_log_s2
     fill(gradient, 0.0, frame.p);
     fill(at.map, 0.0, k1 * d);
     add_transposed_product(at.map, 1.0, frame.C, at.by_W, k1, k1, d);
-    add_product(gradient, at.map, frame.L, k1, d, d);
+    add_product(gradient, 1.0, at.map, frame.L, k1, d, d);
     fill(at.square, 0.0, d * d);  // the derivative by E
     add_transposed_product(at.square, 1.0, frame.L, at.by_L, d, d, d);
     double *diagonal = gradient + k1 * d, *below = diagonal + (frame.metric == IDENTITY ? 1 : d);
@@ -83,7 +82,7 @@ INLINE double evaluate_prior(const PriorTasks& tasks, const PriorFrame& frame, c
     const double s2 = move_prior(frame, at, x);
     fill(at.s2, s2, T);
     fill(at.theta, 0.0, T * d);
-    add_product(at.theta, tasks.Phi1, at.moved_W, T, k1, d);
+    add_product(at.theta, 1.0, tasks.Phi1, at.moved_W, T, k1, d);
     const PosteriorTasks run{tasks.gram, tasks.moment, tasks.square, tasks.count, at.theta,
                              at.moved_L, at.s2,        d,            frame.metric == FULL};
     fill(at.R, 0.0, d * d);
@@ -99,7 +98,7 @@ INLINE double evaluate_prior(const PriorTasks& tasks, const PriorFrame& frame, c
     fill(at.square, 0.0, d * d);
     fill(at.by_L, 0.0, d * d);
     add_transposed_product(at.square, 1.0, at.g, at.g, d, T, d);
-    add_product(at.by_L, at.square, at.moved_L, d, d, d);
+    add_product(at.by_L, 1.0, at.square, at.moved_L, d, d, d);
     invert_triangle(at.inverse, at.moved_L, d);
     add_transposed_product(at.by_L, -1.0, at.inverse, at.R, d, d, d);
     if (frame.kappa > 0.0) value = add_ridge(frame, at, value);

@@ -17,17 +17,35 @@ INLINE void add_scaled(double* to, double by, const double* from, int64_t n) {
     for (int64_t i = 0; i < n; ++i) to[i] += by * from[i];
 }
 
-// out (m, n) += A (m, r) B (r, n)
-static void add_product(double* out, const double* A, const double* B, int64_t m, int64_t r, int64_t n) {
-    for (int64_t i = 0; i < m; ++i)
-        for (int64_t l = 0; l < r; ++l) add_scaled(out + i * n, A[i * r + l], B + l * n, n);
+// N vectors of a row of a product: out += by sum_l a_l B_l, the numbers a_l being `stride` apart; B has rows of n.
+template <int N>
+INLINE void add_columns(double* out, double by, const double* a, int64_t stride, const double* B, int64_t r, int64_t n) {
+    vec total[N] = {};
+    for (int64_t l = 0; l < r; ++l)
+        for (int c = 0; c < N; ++c) total[c] += a[l * stride] * load(B + l * n + c * W);
+    for (int c = 0; c < N; ++c) store(out + c * W, load(out + c * W) + by * total[c]);
+}
+
+INLINE void add_row(double* out, double by, const double* a, int64_t stride, const double* B, int64_t r, int64_t n) {
+    int64_t j = 0;
+    for (; j + 4 * W <= n; j += 4 * W) add_columns<4>(out + j, by, a, stride, B + j, r, n);
+    for (; j + W <= n; j += W) add_columns<1>(out + j, by, a, stride, B + j, r, n);
+    for (; j < n; ++j) {
+        double total = 0.0;
+        for (int64_t l = 0; l < r; ++l) total += a[l * stride] * B[l * n + j];
+        out[j] += by * total;
+    }
+}
+
+// out (m, n) += by A B, A (m, r), B (r, n)
+static void add_product(double* out, double by, const double* A, const double* B, int64_t m, int64_t r, int64_t n) {
+    for (int64_t i = 0; i < m; ++i) add_row(out + i * n, by, A + i * r, 1, B, r, n);
 }
 
 // out (m, n) += by A^T B, A (r, m), B (r, n)
 static void add_transposed_product(double* out, double by, const double* A, const double* B, int64_t m, int64_t r,
                                    int64_t n) {
-    for (int64_t l = 0; l < r; ++l)
-        for (int64_t i = 0; i < m; ++i) add_scaled(out + i * n, by * A[l * m + i], B + l * n, n);
+    for (int64_t i = 0; i < m; ++i) add_row(out + i * n, by, A + i, m, B, r, n);
 }
 
 // The inverse (d, d) of a lower triangular L.
