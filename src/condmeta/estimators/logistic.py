@@ -15,6 +15,7 @@ from condmeta.estimators.targets import TwoClasses
 from condmeta.estimators.weighted import Weighted
 from condmeta.inner.bernoulli import Bernoulli, Covariances
 from condmeta.inner.posterior import lower_root
+from condmeta.meta.ascent import End
 from condmeta.meta.logistic import learn_prior
 from condmeta.meta.logistic_choice import Choice, Halves, choose
 from condmeta.meta.prior import METRICS
@@ -149,10 +150,8 @@ class ConditionalLogistic(TwoClasses, Weighted, OnBase, TaskLearner):
         jobs = jobs_of(self)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice = self._choose(tasks, points, data, rotation)
-            learned = learn_prior(
-                whole, Z, *choice.chosen, choice.start, tol=self.tol, most=self.max_iter,
-                n_jobs=jobs,
-            )  # fmt: skip
+            end = End(self.tol, self.max_iter)
+            learned = learn_prior(whole, Z, *choice.chosen, choice.starts, end=end, n_jobs=jobs)
         self.metric_, self.kappa_ = choice.chosen
         self.choice_ = [
             candidate._asdict() | {"score": score}

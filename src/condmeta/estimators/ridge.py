@@ -20,6 +20,7 @@ from condmeta.estimators.units import Exchange
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
+from condmeta.meta.ascent import End
 from condmeta.meta.prior import METRICS, Learned
 from condmeta.meta.ridge import learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, LOOSE, NOISES, Choice, Halves, Shown, choose
@@ -228,14 +229,13 @@ class ConditionalRidge(RealTarget, OnBase, Collecting):
             jobs,
         )  # fmt: skip
         metric, _, kappa = choice.chosen
-        start, some = choice.start, m
+        starts, some = choice.starts, m
         while some < len(order):  # ten times as many tasks, from where the fewer lead
             part = whole.take(slice(some)), Z[:some]
-            start = learn_prior(*part, metric, kappa, start, n_jobs=jobs, **LOOSE).prior
+            starts = [learn_prior(*part, metric, kappa, starts, end=LOOSE, n_jobs=jobs).prior]
             some *= 10
-        learned = learn_prior(
-            whole, Z, metric, kappa, start, tol=self.tol, most=self.max_iter, n_jobs=jobs
-        )
+        end = End(self.tol, self.max_iter)
+        learned = learn_prior(whole, Z, metric, kappa, starts, end=end, n_jobs=jobs)
         return choice, learned
 
     def _restore_inner(self) -> Gaussian:

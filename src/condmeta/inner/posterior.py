@@ -25,40 +25,48 @@ BLOCK = 1 << 21  # numbers in the largest temporary of the NumPy engine
 
 
 @twin
-def posterior_pass(gram, moment, square, count, theta, factor, s2, n_jobs, correlated=True):
-    """Return what points say of T tasks: g (T, d), R (d, d), rss (T,), loglik (T,).
+def posterior_pass(
+    gram, moment, square, count, theta, factor, s2, n_jobs, correlated=True, rounds=0,
+    prior_points=0.0,
+):  # fmt: skip
+    """Return what points say of T tasks: g (T, d), R (d, d), rss (T,), loglik (T,), s2 (T,).
 
     gram, moment, square, count: see `SquaredState`; theta (T, d); factor L (d, d), lower
     triangular; s2 (T,). g = X^T (y - X m) / s2 is the gradient of loglik by theta, so that
     m = theta + H g; loglik is the log density of y, rss the expected ||y - X w||^2 given y.
     R = sum_t (I - A_t^-1), or its diagonal alone if not `correlated`; for an L that can be
-    inverted S_t L A_t^-1 / s2_t = L^-T (I - A_t^-1). Tasks are independent: the
-    compiled twin runs chunks of them on `n_jobs` threads.
+    inverted S_t L A_t^-1 / s2_t = L^-T (I - A_t^-1). As many `rounds` follow in which each task's
+    noise becomes (rss + c s2) / (n + c), c = `prior_points`: the s2 that is returned. Tasks are
+    independent: the compiled twin runs chunks of them on `n_jobs` threads.
     """
     T, d = theta.shape
     g, R = np.empty((T, d)), np.zeros((d, d))
-    rss, loglik = np.empty(T), np.empty(T)
+    rss, loglik, own = np.empty(T), np.empty(T), s2.copy()
     for lo in range(0, T, max(BLOCK // (d * d), 1)):
         part = slice(lo, lo + max(BLOCK // (d * d), 1))
-        S, at, noise = gram[part], theta[part], s2[part]
-        A = precision(S, factor, noise)
-        inverse = np.linalg.inv(A)
-        logdet = 2 * np.log(np.einsum("tii->ti", np.linalg.cholesky(A))).sum(axis=1)
+        S, at, n = gram[part], theta[part], count[part]
         fitted = np.einsum("tij,tj->ti", S, at)
         e = moment[part] - fitted  # X^T (y - X theta)
-        z = np.einsum("tij,tj->ti", inverse, e @ factor) / noise[:, None]
-        move = z @ factor.T
-        moved = np.einsum("tij,tj->ti", S, move)
         residual = square[part] + np.einsum("ti,ti->t", at, fitted - 2 * moment[part])
         residual = np.maximum(residual, 0.0)  # ||y - X theta||^2
-        after = residual + np.einsum("ti,ti->t", move, moved - 2 * e)
+        for turn in range(rounds + 1):
+            if turn > 0:
+                own[part] = (rss[part] + prior_points * s2[part]) / (n + prior_points)
+            noise = own[part]
+            A = precision(S, factor, noise)
+            inverse = np.linalg.inv(A)
+            z = np.einsum("tij,tj->ti", inverse, e @ factor) / noise[:, None]
+            move = z @ factor.T
+            moved = np.einsum("tij,tj->ti", S, move)
+            after = residual + np.einsum("ti,ti->t", move, moved - 2 * e)
+            # tr(S P) = s2 tr(I - A^-1)
+            rss[part] = np.maximum(after, 0.0) + noise * (d - np.einsum("tii->t", inverse))
         g[part] = (e - moved) / noise[:, None]
         R += len(S) * np.eye(d) - inverse.sum(axis=0)
-        # tr(S P) = s2 tr(I - A^-1)
-        rss[part] = np.maximum(after, 0.0) + noise * (d - np.einsum("tii->t", inverse))
+        logdet = 2 * np.log(np.einsum("tii->ti", np.linalg.cholesky(A))).sum(axis=1)
         surprise = (residual - np.einsum("ti,ti->t", e, move)) / noise
-        loglik[part] = -0.5 * (count[part] * np.log(2 * np.pi * noise) + logdet + surprise)
-    return g, R if correlated else np.diag(np.diag(R)), rss, loglik
+        loglik[part] = -0.5 * (n * np.log(2 * np.pi * noise) + logdet + surprise)
+    return g, R if correlated else np.diag(np.diag(R)), rss, loglik, own
 
 
 def precision(S, factor, s2) -> np.ndarray:
@@ -124,13 +132,11 @@ class Gaussian:
 
     def posterior(self, state: SquaredState, theta, n_jobs=1) -> Posterior:
         """Return the posterior means and the noise of tasks."""
-        count = state.count.astype(float)
-        statistics = *state[:3], count
-        s2 = np.full(len(theta), self.s2)
-        g, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs, False)
-        for _ in range(ROUNDS if self.own_noise else 0):
-            s2 = (rss + PRIOR_POINTS * self.s2) / (count + PRIOR_POINTS)
-            g, _, rss, _ = posterior_pass(*statistics, theta, self.factor, s2, n_jobs, False)
+        g, _, _, _, s2 = posterior_pass(
+            *state[:3], state.count.astype(float), theta, self.factor,
+            np.full(len(theta), self.s2), n_jobs, False,
+            ROUNDS if self.own_noise else 0, PRIOR_POINTS,
+        )  # fmt: skip
         return Posterior(theta + g @ self.factor @ self.factor.T, s2)
 
     def spread(self, state: SquaredState, theta, rows, codes) -> np.ndarray:

@@ -33,28 +33,40 @@ class Ascent(NamedTuple):
     passes: int
 
 
-def ascend(slope: Callable, x, lowest, highest, tol: float, most: int) -> Ascent:
+class End(NamedTuple):
+    """When an ascent ends.
+
+    tol : no coordinate can move by more along the gradient.
+    most : the most evaluations.
+    rise : a step that raises the value by less was the last.
+    """
+
+    tol: float = 1e-2
+    most: int = 300
+    rise: float = 0.0
+
+
+TIGHT = End()
+
+
+def ascend(slope: Callable, x, lowest, highest, end: End) -> Ascent:
     """Maximise a function from x (p,) within lowest (p,) <= x <= highest (p,); it never falls.
 
     Parameters
     ----------
     slope : callable
         x -> (value, gradient (p,)).
-    tol : float
-        The end: no coordinate can move by more than tol along the gradient.
-    most : int
-        The most evaluations.
     """
     value, gradient = slope(x)
     memory, values, passes = Memory(len(x)), [value], 1
-    while passes < most:
+    while passes < end.most:
         room = _within(x + gradient, lowest, highest) - x
-        if np.abs(room).max() <= tol:
+        if np.abs(room).max() <= end.tol:
             break
         direction = memory.direction(np.where(room, gradient, 0.0))
         direction[room == 0.0] = 0.0
         found, tried = _search(
-            slope, x, values[-1], gradient, direction, lowest, highest, most - passes
+            slope, x, values[-1], gradient, direction, lowest, highest, end.most - passes
         )
         passes += tried
         if found is None:
@@ -62,6 +74,8 @@ def ascend(slope: Callable, x, lowest, highest, tol: float, most: int) -> Ascent
         memory.add(found[0] - x, gradient - found[2])
         x, value, gradient = found
         values.append(value)
+        if value - values[-2] < end.rise:
+            break
     return Ascent(x, np.array(values), passes)
 
 

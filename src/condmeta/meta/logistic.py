@@ -20,10 +20,13 @@ normal approximations held fixed in each round makes H several times too small.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from condmeta.inner.bernoulli import find_posteriors
 from condmeta.inner.variational import Variational, variational_pass
+from condmeta.meta.ascent import TIGHT
 from condmeta.meta.points import WeightedPoints
 from condmeta.meta.prior import SMALLEST, Learned, Prior, PriorModel, maximise
 
@@ -31,15 +34,15 @@ WIDE = 10.0  # standard deviation of f under the prior of the pooled start
 
 
 def learn_prior(
-    points: WeightedPoints, Phi, metric: str, kappa: float, start: Prior | None = None, *,
-    tol=1e-2, most=300, accuracy=1e-6, n_jobs=1, trace=None,
+    points: WeightedPoints, Phi, metric: str, kappa: float, starts: Sequence[Prior] = (), *,
+    end=TIGHT, accuracy=1e-6, n_jobs=1, trace=None,
 ) -> Learned:  # fmt: skip
     """Fit the prior to the tasks; the parameters are those of `meta.ridge.learn_prior`.
 
     `accuracy` is that of the tasks' posteriors. The `s2` of the prior is 1 and means nothing.
     """
     model = Model(points, Phi, kappa, n_jobs, accuracy)
-    return maximise(model, metric, start, tol, most, trace)
+    return maximise(model, metric, starts, end, trace)
 
 
 class Model(PriorModel):

@@ -13,13 +13,14 @@ further away than any other. J never falls. The code holds W^T (k+1, d), as the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from condmeta.meta.ascent import Ascent, ascend
+from condmeta.meta.ascent import Ascent, End, ascend
 
 METRICS = {
     "identity": lambda H: np.trace(H) / len(H) * np.eye(len(H)),
@@ -57,23 +58,24 @@ class Learned(NamedTuple):
 
 
 def maximise(
-    model: PriorModel, metric: str, start: Prior | None, tol: float, most: int, trace=None
+    model: PriorModel, metric: str, starts: Sequence[Prior], end: End, trace=None
 ) -> Learned:
     """Fit the prior of a model (see `condmeta.meta.ridge.learn_prior`)."""
-    starts = start if isinstance(start, list) else [] if start is None else [start]
-    adopted = [model.adopt(one, metric) for one in starts] or [model.start()]
-    prior = max(adopted, key=lambda p: model.evaluate(p)[0]) if len(adopted) > 1 else adopted[0]
+    prior, *others = [model.adopt(start, metric) for start in starts] or [model.start()]
+    if others:
+        prior = max([prior, *others], key=lambda start: model.evaluate(start)[0])
     passes = 0
     while True:
         frame = Frame.around(model, prior, metric)
-        found = model.climb(frame, tol, min(most - passes, REFRESH))
+        budget = min(end.most - passes, REFRESH)
+        found = model.climb(frame, end._replace(most=budget))
         prior, passes = frame.prior(found.x), passes + found.passes
         steps = found.values[1:].tolist()
         if trace is not None:
             trace += steps
         # A short fit is a rough one: it makes do with units that still hold.
-        enough = not steps or (most <= REFRESH and frame.holds(prior))
-        if enough or passes >= most:
+        enough = not steps or (end.most <= REFRESH and frame.holds(prior))
+        if enough or passes >= end.most:
             return Learned(model.widen(prior), float(found.values[-1]), passes)
 
 
@@ -88,10 +90,10 @@ class PriorModel(ABC):
         Phi, self.kappa = (Phi[:, :0], 0.0) if np.isinf(kappa) else (Phi, kappa)
         self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
 
-    def climb(self, frame: Frame, tol: float, most: int) -> Ascent:
+    def climb(self, frame: Frame, end: End) -> Ascent:
         """Maximise J in one frame."""
         box = frame.bounds(self.quietest())
-        return ascend(partial(self.slope, frame), np.zeros(frame.size), *box, tol, most)
+        return ascend(partial(self.slope, frame), np.zeros(frame.size), *box, end)
 
     def slope(self, frame: Frame, x) -> tuple[float, np.ndarray]:
         """Return J at coordinates x (p,), and its gradient by them."""

@@ -19,6 +19,7 @@ Steps and coordinates are those of `meta.prior`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -26,15 +27,15 @@ import numpy as np
 from condmeta.engine import twin
 from condmeta.inner.posterior import posterior_pass
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ascent import Ascent, ascend
+from condmeta.meta.ascent import TIGHT, Ascent, End, ascend
 from condmeta.meta.prior import METRICS, SMALLEST, Frame, Learned, Prior, PriorModel, maximise
 
 SMALL = 1 << 18  # multiplications of features and maps up to which BLAS does not pay
 
 
 def learn_prior(
-    stats: SquaredState, Phi, metric: str, kappa: float, start: Prior | None = None, *,
-    tol=1e-2, most=300, n_jobs=1, trace=None,
+    stats: SquaredState, Phi, metric: str, kappa: float, starts: Sequence[Prior] = (), *,
+    end=TIGHT, n_jobs=1, trace=None,
 ) -> Learned:  # fmt: skip
     """Fit the prior to the tasks.
 
@@ -46,21 +47,21 @@ def learn_prior(
     metric : "identity", "diagonal" or "full"
     kappa : float in [0, inf]
         Infinity leaves the side information out: M = 0.
-    start : Prior, optional
-        Where to begin, e.g. the fit of a neighbouring kappa.
-    tol : float
-        The end: the gradient is below tol standard errors of a parameter, whichever it is.
-    most : int
-        The most evaluations.
+    starts : sequence of Prior
+        Where to begin: the best of them, e.g. of the fits of a neighbouring kappa and of a simpler
+        metric.
+    end : End
+        When to end; `tol` is in standard errors of a parameter, whichever it is.
     trace : list, optional
         Receives J after every step.
     """
-    return maximise(Model(stats, Phi, kappa, n_jobs), metric, start, tol, most, trace)
+    return maximise(Model(stats, Phi, kappa, n_jobs), metric, starts, end, trace)
 
 
 @twin
 def climb_prior(
-    gram, moment, square, count, Phi1, kappa, W, L, s2, C, units, metric, lowest, highest, tol, most
+    gram, moment, square, count, Phi1, kappa, W, L, s2, C, units, metric, lowest, highest,
+    tol, most, rise,
 ):  # fmt: skip
     """Maximise J in one frame: return coordinates, values and evaluations (see `ascend`).
 
@@ -69,7 +70,8 @@ def climb_prior(
     """
     model = Model(SquaredState(gram, moment, square, count), Phi1[:, :-1], kappa, 1)
     frame = Frame(Prior(W, L, s2), list(METRICS)[metric], C, units)
-    return ascend(partial(model.slope, frame), np.zeros(frame.size), lowest, highest, tol, most)
+    end = End(tol, most, rise)
+    return ascend(partial(model.slope, frame), np.zeros(frame.size), lowest, highest, end)
 
 
 class Model(PriorModel):
@@ -79,14 +81,14 @@ class Model(PriorModel):
         super().__init__(Phi, kappa, stats.count, stats.moment.shape[1], n_jobs)
         self.stats = stats
 
-    def climb(self, frame: Frame, tol: float, most: int) -> Ascent:
+    def climb(self, frame: Frame, end: End) -> Ascent:
         """Maximise J in one frame, at once where the matrices are small."""
         T, k1 = self.Phi1.shape
         if k1 * self.shape[1] * (T + k1) > SMALL:
-            return super().climb(frame, tol, most)
+            return super().climb(frame, end)
         found = climb_prior(
             *self.stats[:3], self.count, self.Phi1, self.kappa, *frame.start, frame.C, frame.units,
-            list(METRICS).index(frame.metric), *frame.bounds(self.quietest()), tol, most,
+            list(METRICS).index(frame.metric), *frame.bounds(self.quietest()), *end,
         )  # fmt: skip
         return Ascent(*found)
 
@@ -95,7 +97,7 @@ class Model(PriorModel):
     ) -> tuple[float, np.ndarray, np.ndarray, float]:
         """Return it by the statistics of the tasks."""
         W, L, s2 = prior
-        g, R, rss, loglik = posterior_pass(
+        g, R, rss, loglik, _ = posterior_pass(
             *self.stats[:3], self.count, self.Phi1 @ W, L, np.full(len(self.count), s2),
             self.n_jobs, correlated,
         )  # fmt: skip

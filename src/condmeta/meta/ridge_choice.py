@@ -4,7 +4,10 @@ Held-out tasks: every fold of tasks is left out in turn. The prior of the others
 half of a left-out task's points, by the root mean square error of the task: as it is, and adapted
 to the other half. Errors are averaged over tasks, weighted by their judged points; like a mean
 absolute error this is not ruled by the tasks that are noisiest. The score is the geometric mean of
-the two, so that new tasks count whether they come with points or without.
+the two, so that new tasks count whether they come with points or without. Of settings within a
+thousandth of the best the largest kappa is taken, and with it the metric under which the labels of
+left-out tasks were the most likely: the product of their densities, each given those before it,
+judges a prior at every number of points, not at two.
 
 Evidence, where there are too few tasks: with W integrated out,
 
@@ -16,6 +19,7 @@ A_t as in `inner.posterior`, and p the free numbers of H.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import product
 from typing import NamedTuple
 
@@ -23,6 +27,7 @@ import numpy as np
 
 from condmeta.inner.posterior import Gaussian, posterior_pass, precision
 from condmeta.inner.squared import SquaredState
+from condmeta.meta.ascent import End
 from condmeta.meta.prior import METRICS, SMALLEST, Learned, Prior
 from condmeta.meta.ridge import learn_prior
 
@@ -30,7 +35,7 @@ KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)  # from no map to a free one: each star
 NOISES = ("shared", "per_task")
 FOLDS = 5
 FEWEST = 20  # tasks with points to judge by, below which the evidence chooses
-LOOSE = {"tol": 0.05, "most": 40}  # of fits that are only compared
+LOOSE = End(tol=0.05, most=40, rise=0.1)  # of fits that are only compared
 CLOSE = 1e-3  # of the best score: as good as it
 MARGIN = 0.05  # what is further behind the best after a fold is dropped,
 SURE = 4.0  # and what is behind it by so many standard errors
@@ -45,12 +50,12 @@ class Candidate(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What was chosen and how, the scores (less is better), and a prior to go on from."""
+    """What was chosen and how, the scores (less is better), and priors to go on from."""
 
     chosen: Candidate
     method: str
     scores: dict[Candidate, float]
-    start: Prior | None
+    starts: list[Prior]
 
 
 class Halves(NamedTuple):
@@ -77,57 +82,55 @@ def choose(halves: Halves, Phi, shown: Shown, fold, metrics, noises, kappas, n_j
     kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
     candidates = [Candidate(*parts) for parts in product(metrics, noises, kappas)]
     if len(candidates) == 1:
-        return Choice(candidates[0], "given", {}, None)
-    judged = halves.query.count > 0
-    if judged.sum() >= FEWEST:
-        (scores, density), start = _held_out(halves, Phi, shown, fold, candidates, n_jobs), None
-        method = "held-out tasks"
-        return Choice(_simplest(scores, density), method, scores, start)
-    else:
-        scores, start = _by_evidence(halves.whole, Phi, candidates, n_jobs)
-        method = "evidence"
-    return Choice(_simplest(scores), method, scores, start)
+        return Choice(candidates[0], "given", {}, [])
+    if np.sum(halves.query.count > 0) < FEWEST:
+        return _by_evidence(halves.whole, Phi, candidates, n_jobs)
+    return _by_held_out(halves, Phi, shown, fold, candidates, n_jobs)
 
 
-def _simplest(scores: dict[Candidate, float], density=None) -> Candidate:
-    """Return the simplest of the candidates that are within a thousandth of the best."""
+def _close(scores: dict[Candidate, float]) -> list[Candidate]:
+    """Return the candidates of the largest kappa among those within a thousandth of the best."""
     least = min(scores.values())
-    good = [c for c, score in scores.items() if score <= least + CLOSE * abs(least)]
-    if density:
-        return min(good, key=lambda c: (-c.kappa, -density[c.metric, c.kappa], c.noise != "shared"))
-    return min(good, key=lambda c: (-c.kappa, list(METRICS).index(c.metric), c.noise != "shared"))
+    close = [c for c, score in scores.items() if score <= least + CLOSE * abs(least)]
+    largest = max(c.kappa for c in close)
+    return [c for c in close if c.kappa == largest]
 
 
-def _held_out(
-    halves: Halves, Phi, shown: Shown, fold, candidates, n_jobs
-) -> dict[Candidate, float]:
-    """Return the errors of the candidates that stayed in the race to the last fold."""
+def _by_held_out(halves: Halves, Phi, shown: Shown, fold, candidates, n_jobs) -> Choice:
+    """Choose by the errors of the candidates that stay in the race to the last fold."""
     errors, points = {candidate: np.empty((2, 0)) for candidate in candidates}, 0
-    density = {}
+    density: dict[tuple[str, float], float] = defaultdict(float)
     for f in np.unique(fold):
         train = halves.whole.take(np.flatnonzero(fold != f))
         held = np.flatnonzero((fold == f) & (halves.query.count > 0))
         if not len(held) or not len(train.count):
             continue
-        support, query = halves.support.take(held), halves.query.take(held)
+        whole, support, query = (part.take(held) for part in halves)
         points += query.count.sum()
         learn = _learner(train, Phi[fold != f], n_jobs)
         for (metric, kappa), (prior, *_) in path(list(errors), learn):
             alone = _errors(query, prior.theta(shown.without[held]))
             theta = prior.theta(shown.with_support[held])
-            hw = halves.whole.take(held)
-            density[metric, kappa] = density.get((metric, kappa), 0.0) + float(posterior_pass(*hw[:3], hw.count.astype(float), theta, prior.L, np.full(len(theta), prior.s2), n_jobs, False)[3].sum())
+            density[metric, kappa] += _log_density(whole, theta, prior, n_jobs)
             for candidate in [c for c in errors if (c.metric, c.kappa) == (metric, kappa)]:
                 inner = Gaussian(prior.L, prior.s2, candidate.noise == "per_task")
                 adapted = _errors(query, inner.posterior(support, theta, n_jobs).mean)
                 errors[candidate] = np.hstack([errors[candidate], [alone, adapted]])
         errors = _in_the_race(errors)
-    return {candidate: _score(found) / points for candidate, found in errors.items()}, density
+    scores = {candidate: _score(found) / points for candidate, found in errors.items()}
+    chosen = min(_close(scores), key=lambda c: (-density[c.metric, c.kappa], c.noise != "shared"))
+    return Choice(chosen, "held-out tasks", scores, [])
 
 
 def _errors(query: SquaredState, w) -> np.ndarray:
     """Return the root mean square errors of tasks, times their points (T,)."""
     return np.sqrt(query.squared_errors(w) * query.count)
+
+
+def _log_density(stats: SquaredState, theta, prior: Prior, n_jobs) -> float:
+    """Return the sum over tasks of the log density of all their labels."""
+    count, s2 = stats.count.astype(float), np.full(len(theta), prior.s2)
+    return float(posterior_pass(*stats[:3], count, theta, prior.L, s2, n_jobs, False)[3].sum())
 
 
 def _score(errors: np.ndarray) -> float:
@@ -149,36 +152,37 @@ def _in_the_race(errors: dict[Candidate, np.ndarray]) -> dict[Candidate, np.ndar
     return {candidate: found for candidate, found in errors.items() if stays(found)}
 
 
-def _by_evidence(stats, Phi, candidates, n_jobs):
-    """Score by minus the log evidence, which knows shared noise alone."""
+def _by_evidence(stats, Phi, candidates, n_jobs) -> Choice:
+    """Choose by the evidence, which knows shared noise alone; scores are minus its logarithms."""
     plain = "shared" if any(c.noise == "shared" for c in candidates) else candidates[0].noise
     scores, priors = {}, {}
     for (metric, kappa), learned in path(candidates, _learner(stats, Phi, n_jobs)):
         candidate = Candidate(metric, plain, kappa)
         scores[candidate] = -evidence(stats, Phi, metric, kappa, learned)
         priors[candidate] = learned.prior
-    return scores, priors[_simplest(scores)]
+    chosen = min(_close(scores), key=lambda c: list(METRICS).index(c.metric))
+    return Choice(chosen, "evidence", scores, [priors[chosen]])
 
 
 def path(candidates, learn):
-    """Yield the fits of all pairs (metric, kappa), each from the one before it.
+    """Yield the fits of all pairs (metric, kappa), each from those of its neighbours.
 
-    `learn(metric, kappa, start)` gives the fit of one pair.
+    `learn(metric, kappa, starts)` gives the fit of one pair.
     """
     metrics = [name for name in METRICS if any(c.metric == name for c in candidates)]
     kappas = sorted({c.kappa for c in candidates}, reverse=True)
-    simpler: dict[float, Prior] = {}
+    simpler: dict[float, list[Prior]] = {}
     for metric in metrics:
-        last = None
+        last: list[Prior] = []
         for kappa in kappas:
-            learned = learn(metric, kappa, [p for p in (simpler.get(kappa), last) if p is not None])
-            last = simpler[kappa] = learned.prior
+            learned = learn(metric, kappa, simpler.get(kappa, []) + last)
+            last = simpler[kappa] = [learned.prior]
             yield (metric, kappa), learned
 
 
 def _learner(stats, Phi, n_jobs):
-    return lambda metric, kappa, start: learn_prior(
-        stats, Phi, metric, kappa, start, n_jobs=n_jobs, **LOOSE
+    return lambda metric, kappa, starts: learn_prior(
+        stats, Phi, metric, kappa, starts, end=LOOSE, n_jobs=n_jobs
     )
 
 

@@ -105,6 +105,7 @@ static Steps ascend(Evaluate evaluate, const Climb& climb, int64_t p, AscentSpac
         copy(at.x, there, p);
         swap(at.slope, at.slope_there);
         ++steps;
+        if (values[steps] - values[steps - 1] < climb.rise) break;
     }
     copy(there, at.x, p);
     return {steps, passes};

@@ -74,7 +74,7 @@ auto summed(size_t T, size_t d, int64_t n_jobs, int64_t doubles, Work work) {
 }
 
 nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta, In2 factor, In1 s2, int64_t n_jobs,
-                         bool correlated) {
+                         bool correlated, int64_t rounds, double prior_points) {
     const size_t T = theta.shape(0), d = theta.shape(1);
     need(gram, "gram", T, d, d);
     need(moment, "moment", T, d);
@@ -83,15 +83,16 @@ nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta,
     need(factor, "factor", d, d);
     need(s2, "s2", T);
     auto g = new_array<2>({T, d});
-    auto rss = new_array<1>({T}), loglik = new_array<1>({T});
+    auto rss = new_array<1>({T}), loglik = new_array<1>({T}), own = new_array<1>({T});
     const PosteriorTasks run{gram.data(),  moment.data(), square.data(), count.data(),
-                             theta.data(), factor.data(), s2.data(),     int64_t(d), correlated};
-    const PosteriorArrays out{g.data(), rss.data(), loglik.data()};
+                             theta.data(), factor.data(), s2.data(),     int64_t(d), correlated,
+                             rounds,       prior_points};
+    const PosteriorArrays out{g.data(), rss.data(), loglik.data(), own.data()};
     const int64_t space = kernels().posterior_space(run.d);
-    auto R = summed(T, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* own) {
-        kernels().posterior(run, out, begin, end, part, own);
+    auto R = summed(T, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* memory) {
+        kernels().posterior(run, out, begin, end, part, memory);
     });
-    return nb::make_tuple(g, R, rss, loglik);
+    return nb::make_tuple(g, R, rss, loglik, own);
 }
 
 nb::tuple variational_pass(In2 X, In1 y, InOffsets offsets, In2 theta, In2 factor, In1 weight, In1 push,
@@ -146,7 +147,8 @@ void bind_inner(nb::module_& m) {
           nb::arg("n_jobs"));
     m.def("posterior_pass", &posterior_pass, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
           nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("theta").noconvert(),
-          nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"), nb::arg("correlated") = true);
+          nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"), nb::arg("correlated") = true,
+          nb::arg("rounds") = 0, nb::arg("prior_points") = 0.0);
     m.def("variational_pass", &variational_pass, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
           nb::arg("offsets").noconvert(), nb::arg("theta").noconvert(), nb::arg("factor").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("push").noconvert(), nb::arg("tol"), nb::arg("n_jobs"),

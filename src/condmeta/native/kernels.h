@@ -155,12 +155,15 @@ struct PosteriorTasks {
     const double* s2;      // (T,)
     int64_t d;
     bool correlated;  // whether R is wanted whole, and not its diagonal alone
+    int64_t rounds;   // of a task's own noise, (rss + prior_points s2) / (n + prior_points)
+    double prior_points;
 };
 
 struct PosteriorArrays {
     double* g;       // (T, d)
     double* rss;     // (T,)
     double* loglik;  // (T,)
+    double* s2;      // (T,), the noise at the end, or null
 };
 
 // Statistics as above, and Phi1 (T, k1): the features of tasks, and 1.
@@ -183,7 +186,8 @@ struct PriorFrame {
 struct Climb {
     const double *lowest, *highest;  // (p,)
     double tol;
-    int64_t most;    // evaluations
+    int64_t most;  // evaluations
+    double rise;   // a step that raises the value by less is the last
     double* x;       // (p,): where it starts, then where it ended
     double* values;  // (most + 1,): the value at the start and after every step
 };

@@ -12,10 +12,10 @@ INLINE int64_t packed(int64_t i) { return i * (i + 1) / 2; }
 
 struct PosteriorSpace {
     vec *S, *SL, *A, *sum;                         // packed; the sum of A^-1, or of its diagonal alone
-    vec *theta, *moment, *e, *u, *t, *v, *fitted;  // (d,)
+    vec *theta, *moment, *e, *u, *t, *v, *move, *fitted;  // (d,)
 
     PosteriorSpace(Space& space, int64_t d) {
-        vec **matrices[] = {&S, &SL, &A, &sum}, **vectors[] = {&theta, &moment, &e, &u, &t, &v, &fitted};
+        vec **matrices[] = {&S, &SL, &A, &sum}, **vectors[] = {&theta, &moment, &e, &u, &t, &v, &move, &fitted};
         for (vec** matrix : matrices) *matrix = (vec*)space.take(W * packed(d));
         for (vec** vector : vectors) *vector = (vec*)space.take(W * d);
     }
@@ -23,10 +23,11 @@ struct PosteriorSpace {
 
 INLINE vec all(double value) { return vec{} + value; }
 INLINE vec at_least_zero(vec a) { return a > 0.0 ? a : vec{}; }
-INLINE vec root_of(vec a) {
-    for (int lane = 0; lane < W; ++lane) a[lane] = __builtin_sqrt(a[lane]);
-    return a;
-}
+#if CONDMETA_WIDTH == 4
+INLINE vec root_of(vec a) { return root(a); }
+#else
+INLINE vec root_of(vec a) { return vec{__builtin_sqrt(a[0]), __builtin_sqrt(a[1])}; }
+#endif
 
 // out = S x of a packed symmetric S.
 INLINE void symmetric_times(const vec* S, const vec* x, int64_t d, vec* out) {
@@ -165,22 +166,59 @@ INLINE void invert_lower(vec* C, int64_t d, const vec* by) {
     }
 }
 
+// What posteriors leave of ||y - X w||^2 in expectation, logdet A, and <X^T (y - X theta), m - theta>.
+struct Fit {
+    vec rss, logdet, explained;
+};
+
+// The posteriors for a noise s2, from S, e = X^T (y - X theta), u = L^T e and residual = ||y - X theta||^2. Leaves g in
+// v, the inverse D of A's factor in A, A^-1 = D^T D, and the diagonal of A^-1 in t.
+INLINE Fit fit_lanes(const PosteriorSpace& at, const double* L, bool diagonal, vec residual, vec s2, int64_t d) {
+    precision(at, L, diagonal, s2, d, at.t);
+    const vec logdet = cholesky(at.A, d, at.t);
+    invert_lower(at.A, d, at.t);
+    for (int64_t i = 0; i < d; ++i) at.v[i] = at.t[i] = vec{};
+    for (int64_t k = 0; k < d; ++k) {  // v = D^T D u
+        const vec* row = at.A + packed(k);
+        vec t = {};
+        for (int64_t j = 0; j <= k; ++j) t += row[j] * at.u[j];
+        for (int64_t i = 0; i <= k; ++i) {
+            at.v[i] += row[i] * t;
+            at.t[i] += row[i] * row[i];
+        }
+    }
+    vec trace = {};
+    for (int64_t i = 0; i < d; ++i) {
+        trace += at.t[i];
+        at.v[i] = at.v[i] / s2;  // z
+    }
+    for (int64_t i = 0; i < d; ++i) {  // L z
+        at.move[i] = vec{};
+        for (int64_t j = diagonal ? i : 0; j <= i; ++j) at.move[i] += at.v[j] * L[i * d + j];
+    }
+    symmetric_times(at.S, at.move, d, at.fitted);
+    vec after = residual, explained = {};
+    for (int64_t i = 0; i < d; ++i) {
+        after += at.move[i] * (at.fitted[i] - 2.0 * at.e[i]);
+        explained += at.move[i] * at.e[i];
+        at.v[i] = (at.e[i] - at.fitted[i]) / s2;  // g
+    }
+    return {at_least_zero(after) + s2 * (double(d) - trace), logdet, explained};
+}
+
 // The W tasks from `first` on, of which `live` are real: lanes beyond repeat the last and count for nothing.
 static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& out, bool diagonal, int64_t first,
                             int64_t live, const PosteriorSpace& at) {
     const int64_t d = run.d;
     int64_t task[W];
-    vec s2, square, count, weight;
+    vec shared, residual, count, weight;
     for (int lane = 0; lane < W; ++lane) {
-        task[lane] = first + (lane < live ? lane : live - 1);
-        s2[lane] = run.s2[task[lane]];
-        square[lane] = run.square[task[lane]];
-        count[lane] = run.count[task[lane]];
+        const int64_t t = task[lane] = first + (lane < live ? lane : live - 1);
+        shared[lane] = run.s2[t];
+        residual[lane] = run.square[t];
+        count[lane] = run.count[t];
         weight[lane] = lane < live ? 1.0 : 0.0;
-    }
-    for (int lane = 0; lane < W; ++lane) {
-        const double *gram = run.gram + task[lane] * d * d, *theta = run.theta + task[lane] * d,
-                     *moment = run.moment + task[lane] * d;
+        const double *gram = run.gram + t * d * d, *theta = run.theta + t * d, *moment = run.moment + t * d;
         for (int64_t i = 0; i < d; ++i) {
             at.theta[i][lane] = theta[i];
             at.moment[i][lane] = moment[i];
@@ -188,7 +226,6 @@ static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& ou
         }
     }
     symmetric_times(at.S, at.theta, d, at.fitted);
-    vec residual = square;
     for (int64_t i = 0; i < d; ++i) {
         at.e[i] = at.moment[i] - at.fitted[i];
         residual += at.theta[i] * (at.fitted[i] - 2.0 * at.moment[i]);
@@ -198,50 +235,29 @@ static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& ou
         at.u[j] = vec{};
         for (int64_t k = j; k < (diagonal ? j + 1 : d); ++k) at.u[j] += at.e[k] * run.factor[k * d + j];
     }
-    precision(at, run.factor, diagonal, s2, d, at.t);
-    const vec logdet = cholesky(at.A, d, at.t);
-    invert_lower(at.A, d, at.t);
-    vec trace = {};
-    for (int64_t i = 0; i < d; ++i) at.v[i] = at.t[i] = vec{};
-    for (int64_t k = 0; k < d; ++k) {  // t = D u, v = D^T t, A^-1 = D^T D
+    vec s2 = shared;
+    Fit fit = fit_lanes(at, run.factor, diagonal, residual, s2, d);
+    for (int64_t round = 0; round < run.rounds; ++round) {
+        s2 = (fit.rss + run.prior_points * shared) / (count + run.prior_points);
+        fit = fit_lanes(at, run.factor, diagonal, residual, s2, d);
+    }
+    for (int64_t k = 0; run.correlated && k < d; ++k) {
         const vec* row = at.A + packed(k);
-        vec t = {};
-        for (int64_t j = 0; j <= k; ++j) t += row[j] * at.u[j];
         for (int64_t i = 0; i <= k; ++i) {
-            at.v[i] += row[i] * t;
-            at.t[i] += row[i] * row[i];  // the diagonal of A^-1
-        }
-        for (int64_t i = 0; run.correlated && i <= k; ++i) {
             const vec own = weight * row[i];
             vec* sum = at.sum + packed(i);
             for (int64_t j = 0; j < i; ++j) sum[j] += own * row[j];
         }
     }
-    for (int64_t i = 0; i < d; ++i) {
-        trace += at.t[i];
-        at.sum[packed(i) + i] += weight * at.t[i];
-        at.v[i] = at.v[i] / s2;  // z
-    }
-    for (int64_t i = 0; i < d; ++i) {  // the move L z, in u
-        vec move = {};
-        for (int64_t j = diagonal ? i : 0; j <= i; ++j) move += at.v[j] * run.factor[i * d + j];
-        at.u[i] = move;
-    }
-    symmetric_times(at.S, at.u, d, at.fitted);
-    vec after = residual, explained = {};
-    for (int64_t i = 0; i < d; ++i) {
-        after += at.u[i] * (at.fitted[i] - 2.0 * at.e[i]);
-        explained += at.u[i] * at.e[i];
-        at.v[i] = (at.e[i] - at.fitted[i]) / s2;  // g
-    }
-    const vec rss = at_least_zero(after) + s2 * (double(d) - trace);
-    const vec surprise = (residual - explained) / s2;
+    for (int64_t i = 0; i < d; ++i) at.sum[packed(i) + i] += weight * at.t[i];
+    const vec surprise = (residual - fit.explained) / s2;
     for (int lane = 0; lane < live; ++lane) {
         const int64_t t = task[lane];
         for (int64_t i = 0; i < d; ++i) out.g[t * d + i] = at.v[i][lane];
-        out.rss[t] = rss[lane];
+        out.rss[t] = fit.rss[lane];
         const double normal = count[lane] * __builtin_log(6.283185307179586477 * s2[lane]);
-        out.loglik[t] = -0.5 * (normal + logdet[lane] + surprise[lane]);
+        out.loglik[t] = -0.5 * (normal + fit.logdet[lane] + surprise[lane]);
+        if (out.s2) out.s2[t] = s2[lane];
     }
 }
 

@@ -84,9 +84,9 @@ INLINE double evaluate_prior(const PriorTasks& tasks, const PriorFrame& frame, c
     fill(at.theta, 0.0, T * d);
     add_product(at.theta, 1.0, tasks.Phi1, at.moved_W, T, k1, d);
     const PosteriorTasks run{tasks.gram, tasks.moment, tasks.square, tasks.count, at.theta,
-                             at.moved_L, at.s2,        d,            frame.metric == FULL};
+                             at.moved_L, at.s2,        d,            frame.metric == FULL, 0, 0.0};
     fill(at.R, 0.0, d * d);
-    posterior_range(run, {at.g, at.rss, at.loglik}, 0, T, at.R, at.posterior);
+    posterior_range(run, {at.g, at.rss, at.loglik, nullptr}, 0, T, at.R, at.posterior);
     double value = 0.0, rss = 0.0, points = 0.0;
     for (int64_t t = 0; t < T; ++t) {
         value += at.loglik[t];

@@ -11,6 +11,7 @@ from condmeta.errors import DataError
 from condmeta.estimators.rotation import Rotation
 from condmeta.feature_maps import MeanFourier, MeanInput, MeanInputOutput
 from condmeta.inner.squared import SquaredState
+from condmeta.meta.ascent import End
 from condmeta.meta.ridge import learn_prior
 
 
@@ -187,8 +188,8 @@ def test_more_side_features_than_tasks():
     rotation = Rotation.learn(Phi)
     few, all_ = rotation.apply(Phi), (Phi - Phi.mean(axis=0)) / Phi.std(axis=0)
     assert few.shape == (20, 20)
-    theirs = learn_prior(stats, all_, "diagonal", 20.0, tol=1e-6).prior.theta(all_)
-    ours = learn_prior(stats, few, "diagonal", 20.0, tol=1e-6).prior
+    theirs = learn_prior(stats, all_, "diagonal", 20.0, end=End(1e-6, 300)).prior.theta(all_)
+    ours = learn_prior(stats, few, "diagonal", 20.0, end=End(1e-6, 300)).prior
     np.testing.assert_allclose(ours.theta(few), theirs, atol=1e-5)
     M, b = rotation.undo(ours.W)[:-1], rotation.undo(ours.W)[-1]
     np.testing.assert_allclose(Phi @ M + b, theirs, atol=1e-5)

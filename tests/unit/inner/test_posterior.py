@@ -36,7 +36,7 @@ def run(function, X, y, offsets, theta, L, s2, n_jobs=1, correlated=True):
 def test_dense_formulas(engine, shape):
     sizes = [4, 1, 0, 9, 2]
     X, y, offsets, theta, L, s2 = draw(sizes, 3, shape=shape)
-    g, R, rss, loglik = run(posterior_pass, X, y, offsets, theta, L, s2)
+    g, R, rss, loglik, _ = run(posterior_pass, X, y, offsets, theta, L, s2)
     H, total = L @ L.T, np.zeros((3, 3))
     for t, n in enumerate(sizes):
         at = slice(offsets[t], offsets[t + 1])
@@ -70,6 +70,20 @@ def test_engines_agree(d, n_tasks, shape):
     theirs = run(posterior_pass.reference, *problem)
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_a_noise_of_its_own(engine):
+    """As many rounds in one call as one by one."""
+    X, y, offsets, theta, L, s2 = draw([4, 1, 0, 9, 2], 3)
+    stats = SquaredState.of(X, y, offsets)
+    statistics, own = (*stats[:3], stats.count.astype(float)), s2
+    for rounds in range(4):
+        *found, last = posterior_pass(*statistics, theta, L, s2, 1, True, rounds, 4.0)
+        np.testing.assert_allclose(last, own, rtol=1e-12)
+        *expected, _ = posterior_pass(*statistics, theta, L, own, 1)
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-11)
+        own = (expected[2] + 4 * s2) / (stats.count + 4)
 
 
 @native

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from condmeta.meta.ascent import End
 from condmeta.meta.logistic import Model, learn_prior
 from condmeta.meta.logistic_choice import Halves, choose
 from condmeta.meta.points import WeightedPoints
@@ -44,7 +45,7 @@ def test_gradient_is_that_of_the_objective(engine, metric, kappa):
 def test_objective_never_falls(metric):
     points, Phi = draw(40, 5, 3)
     trace: list[float] = []
-    found = learn_prior(points, Phi, metric, 1.0, tol=1e-5, trace=trace)
+    found = learn_prior(points, Phi, metric, 1.0, end=End(1e-5, 300), trace=trace)
     assert len(trace) > 3
     assert np.diff(trace).min() >= -1e-8 * abs(trace[-1])
     model = Model(points, Phi, 1.0)

@@ -7,10 +7,14 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
+from condmeta.engine import compiled_core
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.prior import METRICS, Frame, Prior
+from condmeta.meta.ascent import End
+from condmeta.meta.prior import METRICS, Frame, Prior, PriorModel
 from condmeta.meta.ridge import Model, learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, NOISES, Halves, Shown, choose, evidence
+
+native = pytest.mark.skipif(compiled_core() is None, reason="the compiled core was not built")
 
 
 def draw(n_tasks=30, n=5, d=2, k=2, seed=0, effect=1.0, noise=0.5):
@@ -69,7 +73,7 @@ def test_objective_is_the_definition(metric, kappa):
 def test_objective_never_falls(metric, kappa):
     X, y, Phi = draw(20, 3, 4)
     trace: list[float] = []
-    learn_prior(SquaredState.of(*flat(X, y)), Phi, metric, kappa, tol=1e-6, trace=trace)
+    learn_prior(SquaredState.of(*flat(X, y)), Phi, metric, kappa, end=End(1e-6, 300), trace=trace)
     assert len(trace) > 3
     assert np.diff(trace).min() >= -1e-9 * abs(trace[-1])
 
@@ -84,7 +88,7 @@ def test_optimum_is_that_of_a_general_optimiser():
 
     start = np.concatenate([np.ones(4), [-2.0, -2.0, -1.0]])
     theirs = minimize(loss, start, method="BFGS", options={"gtol": 1e-4})
-    ours = learn_prior(SquaredState.of(*flat(X, y)), Phi, "diagonal", kappa, tol=1e-6)
+    ours = learn_prior(SquaredState.of(*flat(X, y)), Phi, "diagonal", kappa, end=End(1e-6, 300))
     assert ours.objective == pytest.approx(-theirs.fun, abs=1e-6)
     np.testing.assert_allclose(ours.prior.W.ravel(), theirs.x[:4], atol=1e-4)
     np.testing.assert_allclose(np.diag(ours.prior.H), np.exp(theirs.x[4:6]), atol=1e-4)
@@ -99,6 +103,42 @@ def test_engines_find_the_same_prior(monkeypatch):
     for name in ("W", "H", "s2"):
         ours, theirs = (getattr(prior, name) for prior in found)
         np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+
+
+@native
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kappa", [0.0, 1.0, np.inf])
+@pytest.mark.parametrize("shape", [(9, 1, 1), (30, 3, 2), (24, 9, 5), (12, 20, 17)])
+def test_engines_climb_alike(metric, kappa, shape):
+    T, d, k = shape
+    X, y, Phi = draw(T, 6, d, k)
+    model = Model(SquaredState.of(*flat(X, y)), Phi, kappa, 1)
+    frame = Frame.around(model, model.adopt(model.start(), metric), metric)
+    end = End(tol=1e-6, most=7)  # few: near a singular H roundings grow with every step
+    ours, theirs = model.climb(frame, end), PriorModel.climb(model, frame, end)
+    assert ours.passes == theirs.passes
+    np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-11)
+    np.testing.assert_allclose(ours.x, theirs.x, atol=1e-8)
+
+
+def test_large_problems_find_the_same_prior(monkeypatch):
+    X, y, Phi = draw(40, 5, 3)
+    stats = SquaredState.of(*flat(X, y))
+    small = learn_prior(stats, Phi, "full", 1.0)
+    monkeypatch.setattr("condmeta.meta.ridge.SMALL", 0)
+    large = learn_prior(stats, Phi, "full", 1.0)
+    assert large.objective == pytest.approx(small.objective, abs=1e-8)
+    np.testing.assert_allclose(large.prior.H, small.prior.H, rtol=1e-6)
+
+
+def test_the_best_of_several_starts_is_taken():
+    X, y, Phi = draw(40, 5, 3)
+    stats = SquaredState.of(*flat(X, y))
+    best = learn_prior(stats, Phi, "diagonal", 1.0, end=End(1e-6, 300)).prior
+    far = Prior(best.W + 5.0, 3.0 * best.L, 9.0 * best.s2)
+    for starts in ([far, best], [best, far]):
+        found = learn_prior(stats, Phi, "diagonal", 1.0, starts, end=End(0.1, 5))
+        np.testing.assert_allclose(found.prior.W, best.W, atol=1e-2)
 
 
 def test_infinite_kappa_leaves_side_information_out():
@@ -119,7 +159,7 @@ def test_singular_metric_is_no_obstacle():
     X = rng.normal(size=(200, 5, 3))
     y = np.einsum("tnd,td->tn", X, w) + 0.3 * rng.normal(size=(200, 5))
     stats, Phi = SquaredState.of(*flat(X, y)), np.empty((200, 0))
-    found = learn_prior(stats, Phi, "full", np.inf, tol=1e-5)
+    found = learn_prior(stats, Phi, "full", np.inf, end=End(1e-5, 300))
     assert found.passes < 150
     np.testing.assert_allclose(found.prior.H, np.outer([1, 1, 0], [1, 1, 0]), atol=0.25)
     assert np.linalg.eigvalsh(found.prior.H)[:2].max() < 0.02
@@ -129,11 +169,11 @@ def test_a_step_never_reaches_a_variance_of_zero():
     """A start far too wide, which a quasi-Newton step would shrink through zero."""
     X, y, Phi = draw(40, 6, 3, 2)
     stats = SquaredState.of(*flat(X, y))
-    best = learn_prior(stats, Phi, "identity", 1.0, tol=1e-4)
+    best = learn_prior(stats, Phi, "identity", 1.0, end=End(1e-4, 300))
     for metric in METRICS:
         for wide in (1e3, 1e-3):
             start = Prior(np.zeros((3, 3)), wide * np.eye(3), 1.0 / wide)
-            found = learn_prior(stats, Phi, metric, 1.0, start, tol=1e-4)
+            found = learn_prior(stats, Phi, metric, 1.0, [start], end=End(1e-4, 300))
             assert np.isfinite(found.objective)
             assert found.objective > best.objective - 1e-3
 
@@ -188,6 +228,20 @@ def test_noise_is_left_out():
     assert pick(X, y, Phi).chosen.kappa >= 100
 
 
+def test_metrics_that_are_as_good_are_told_apart_by_the_density(monkeypatch):
+    """All that is left at the end counts as equally good: the largest kappa, and the truth's H."""
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=(80, 2)) * [1.0, 0.02]
+    X = rng.normal(size=(80, 20, 2))
+    y = np.einsum("tnd,td->tn", X, w) + 0.3 * rng.normal(size=(80, 20))
+    monkeypatch.setattr("condmeta.meta.ridge_choice.CLOSE", 10.0)
+    monkeypatch.setattr("condmeta.meta.ridge_choice.MARGIN", 10.0)
+    monkeypatch.setattr("condmeta.meta.ridge_choice.SURE", 1e9)
+    choice = pick(X, y, rng.normal(size=(80, 1)))
+    assert len(choice.scores) == 30
+    assert choice.chosen == ("diagonal", "shared", np.inf)
+
+
 def test_few_tasks_are_chosen_by_the_evidence():
     choice = pick(*draw(12, 6, 2, 1))
     assert choice.method == "evidence"
@@ -202,7 +256,7 @@ def test_evidence_is_the_density_with_the_map_integrated_out():
     stats, wide = SquaredState.of(*flat(X, y)), 1e7
     ours, theirs = [], []
     for kappa in (0.5, 20.0):
-        learned = learn_prior(stats, Phi, "diagonal", kappa, tol=1e-5)
+        learned = learn_prior(stats, Phi, "diagonal", kappa, end=End(1e-5, 300))
         ours.append(evidence(stats, Phi, "diagonal", kappa, learned))
         H, s2 = learned.prior.H, learned.prior.s2
         rows = [

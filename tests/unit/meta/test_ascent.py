@@ -1,0 +1,83 @@
+"""The quasi-Newton ascent: its end in a box, its steps, and where it stops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear, rosen, rosen_der
+
+from condmeta.meta.ascent import MEMORY, End, Memory, ascend
+
+FREE = -np.inf, np.inf
+
+
+def quadratic(A, b):
+    """Return -||A x - b||^2 / 2 and its gradient as a function of x."""
+    return lambda x: (-np.sum((A @ x - b) ** 2) / 2, A.T @ (b - A @ x))
+
+
+@pytest.mark.parametrize("wall", [0.05, 1.0, np.inf])
+def test_end_is_that_of_bounded_least_squares(wall):
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(40, 12)), rng.normal(size=40)
+    lowest, highest = np.full(12, -wall), np.full(12, wall)
+    found = ascend(quadratic(A, b), np.zeros(12), lowest, highest, End(1e-8, 500))
+    theirs = lsq_linear(A, b, (lowest, highest), tol=1e-14).x
+    np.testing.assert_allclose(found.x, theirs, atol=1e-7)
+    assert found.values[-1] == pytest.approx(quadratic(A, b)(theirs)[0], abs=1e-12)
+    assert (np.abs(found.x) == wall).any() == (wall < 0.1)
+
+
+def test_a_bent_valley_is_followed_to_its_end():
+    start = np.full(6, -1.2)
+    found = ascend(lambda x: (-rosen(x), -rosen_der(x)), start, *FREE, End(1e-8, 500))
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-6)
+    assert np.diff(found.values).min() >= 0
+    assert found.passes < 150
+
+
+def test_places_without_a_value_are_avoided():
+    def slope(x):  # log x - x, no number below zero
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float(np.sum(np.log(x) - x)), 1 / x - 1
+
+    found = ascend(slope, np.array([10.0, 5.0]), *FREE, End(1e-8, 100))
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-7)
+
+
+def test_the_ends():
+    slope = quadratic(np.diag([1.0, 30.0]), np.array([1.0, 1.0]))
+    start = np.zeros(2)
+    whole = ascend(slope, start, *FREE, End(1e-10, 100))
+    assert ascend(slope, start, *FREE, End(1e-10, 3)).passes <= 3
+    assert len(ascend(slope, start, *FREE, End(100.0, 100)).values) == 1  # no step
+    rises = np.diff(whole.values)
+    least = rises.min() * 1.5
+    stopped = ascend(slope, start, *FREE, End(1e-10, 100, least))
+    first = int(np.argmax(rises < least))
+    assert np.array_equal(stopped.values, whole.values[: first + 2])
+
+
+def test_no_step_where_nothing_is_higher():
+    found = ascend(lambda x: (-float(np.abs(x).sum()), np.ones(2)), np.zeros(2), *FREE, End())
+    assert len(found.values) == 1
+    assert np.array_equal(found.x, [0, 0])
+
+
+def test_direction_is_that_of_bfgs():
+    """The inverse Hessian by the recursion of BFGS, in full, from the pairs that are remembered."""
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(8, 8))
+    memory, pairs = Memory(8), []
+    for _ in range(MEMORY + 5):
+        s = rng.normal(size=8)
+        pairs.append((s, (A @ A.T + np.eye(8)) @ s))
+        memory.add(*pairs[-1])
+    memory.add(rng.normal(size=8), np.zeros(8))  # without curvature: left out
+    s, y = pairs[-1]
+    H = s @ y / (y @ y) * np.eye(8)
+    for s, y in pairs[-MEMORY:]:
+        V = np.eye(8) - np.outer(y, s) / (s @ y)
+        H = V.T @ H @ V + np.outer(s, s) / (s @ y)
+    g = rng.normal(size=8)
+    np.testing.assert_allclose(memory.direction(g), H @ g, rtol=1e-8)
