@@ -22,6 +22,8 @@ from scipy.linalg.lapack import dtrtrs
 MEMORY = 20  # steps that are remembered
 RISE = 1e-4  # of the objective, the least share of what the gradient promised
 SHORTEST = 1e-12  # step tried
+STEEP = 0.9  # of the slope at its start: where a step ends as steep as that, a longer one is tried
+LONGER = 4.0
 CURVED = 1e-10  # the least s^T y / y^T y that is remembered
 
 
@@ -85,19 +87,26 @@ def _within(x, lowest, highest) -> np.ndarray:
 
 def _search(slope, x, value, gradient, direction, lowest, highest, most):
     """Return a point uphill with its value and gradient, or None, and the evaluations."""
-    step, along = 1.0, float(gradient @ direction)
+    found, step, along = None, 1.0, float(gradient @ direction)
     for tried in range(1, most + 1):
         there = _within(x + step * direction, lowest, highest)
         reached, new_gradient = slope(there)
         rise = reached - value
         if rise >= RISE * float(gradient @ (there - x)):  # False for nan as well
-            return (there, reached, new_gradient), tried
-        # The top of the parabola through both values and the slope at the first.
-        top = along * step / (2 * (along * step - rise)) if np.isfinite(rise) else 0.0
-        step *= min(max(top, 0.1), 0.5)
-        if step < SHORTEST:
+            higher = found is None or reached > found[1]
+            found = (there, reached, new_gradient) if higher else found
+            if step < 1 or not higher or float(new_gradient @ direction) < STEEP * along:
+                break
+            step *= LONGER
+        elif found is not None:
             break
-    return None, tried
+        else:
+            # The top of the parabola through both values and the slope at the first.
+            top = along * step / (2 * (along * step - rise)) if np.isfinite(rise) else 0.0
+            step *= min(max(top, 0.1), 0.5)
+            if step < SHORTEST:
+                break
+    return found, tried
 
 
 class Memory:

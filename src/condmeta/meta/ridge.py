@@ -113,7 +113,7 @@ class Model(PriorModel):
         S, moment, _, _ = self.stats
         d, n = moment.shape[1], self.n_points
         system = S.sum(axis=0)
-        system[np.arange(d), np.arange(d)] += max(1e-3 * np.trace(system) / d, SMALLEST)
+        system[np.arange(d), np.arange(d)] += max(1e-6 * np.trace(system) / d, SMALLEST)
         W = np.zeros((self.Phi1.shape[1], d))
         W[-1] = np.linalg.solve(system, moment.sum(axis=0))
         errors = self.stats.squared_errors(self.Phi1 @ W).sum()

@@ -10,6 +10,8 @@ namespace CONDMETA_ISA {
 constexpr int64_t MEMORY = 20;         // steps that are remembered
 constexpr double LEAST_RISE = 1e-4;    // of the objective, the least share of what the gradient promised
 constexpr double SHORTEST = 1e-12;     // step tried
+constexpr double STEEP = 0.9;  // of the slope at its start: where a step ends as steep as that, a longer one is tried
+constexpr double LONGER = 4.0;
 constexpr double LEAST_CURVED = 1e-10;  // the least s^T y / y^T y that is remembered
 
 // The last pairs of steps s and falls y of the gradient, of p numbers each; the oldest is written over.
@@ -56,20 +58,59 @@ struct AscentMemory {
 };
 
 struct AscentSpace {
-    double *x, *slope, *slope_there, *direction;  // (p,)
+    double *x, *slope, *direction;        // (p,)
+    double *there, *slope_there;          // (p,), what a search looks at
+    double *highest, *slope_highest;      // (p,), the best that it has found
     AscentMemory memory;
 
     AscentSpace(Space& space, int64_t p)
-        : x(space.take(p)), slope(space.take(p)), slope_there(space.take(p)), direction(space.take(p)),
-          memory(space, p) {}
+        : x(space.take(p)), slope(space.take(p)), direction(space.take(p)), there(space.take(p)),
+          slope_there(space.take(p)), highest(space.take(p)), slope_highest(space.take(p)), memory(space, p) {}
 };
+
+// Looks along at.direction for a point uphill of at.x, whose value is values[0], and tells whether there is one: it is
+// left in at.highest, its value in values[1]. Adds to `passes`, up to `most`.
+template <class Evaluate, class Hold>
+static bool search(Evaluate evaluate, Hold hold, AscentSpace& at, int64_t p, int64_t most, double* values,
+                   int64_t& passes) {
+    const double along = inner(at.slope, at.direction, p);
+    double step = 1.0;
+    bool found = false;
+    while (passes < most && step >= SHORTEST) {
+        double promised = 0.0;
+        for (int64_t i = 0; i < p; ++i) {
+            at.there[i] = hold(at.x[i] + step * at.direction[i], i);
+            promised += at.slope[i] * (at.there[i] - at.x[i]);
+        }
+        const double reached = evaluate(at.there, at.slope_there), rise = reached - values[0];
+        ++passes;
+        if (rise >= LEAST_RISE * promised) {  // not for NaN
+            const bool higher = !found || reached > values[1];
+            if (higher) {
+                values[1] = reached;
+                swap(at.highest, at.there);
+                swap(at.slope_highest, at.slope_there);
+            }
+            found = true;
+            if (step < 1.0 || !higher || inner(at.slope_highest, at.direction, p) < STEEP * along) break;
+            step *= LONGER;
+        } else if (found) {
+            break;
+        } else {
+            // The top of the parabola through both values and the slope at the first.
+            const double top = rise - rise == 0.0 ? along * step / (2.0 * (along * step - rise)) : 0.0;
+            step *= smaller(larger(top, 0.1), 0.5);
+        }
+    }
+    return found;
+}
 
 // Maximises value = evaluate(x, gradient) from climb.x on.
 template <class Evaluate>
 static Steps ascend(Evaluate evaluate, const Climb& climb, int64_t p, AscentSpace at) {
     const auto hold = [&](double x, int64_t i) { return smaller(larger(x, climb.lowest[i]), climb.highest[i]); };
-    double *there = climb.x, *values = climb.values;
-    copy(at.x, there, p);
+    double* values = climb.values;
+    copy(at.x, climb.x, p);
     values[0] = evaluate(at.x, at.slope);
     int64_t steps = 0, passes = 1;
     while (passes < climb.most) {
@@ -83,31 +124,14 @@ static Steps ascend(Evaluate evaluate, const Climb& climb, int64_t p, AscentSpac
         at.memory.direct(at.direction);
         for (int64_t i = 0; i < p; ++i)  // what is at an end of the box and would leave it stands still
             if (hold(at.x[i] + at.slope[i], i) == at.x[i]) at.direction[i] = 0.0;
-        const double along = inner(at.slope, at.direction, p);
-        bool found = false;
-        double step = 1.0;
-        while (!found && passes < climb.most && step >= SHORTEST) {
-            double promised = 0.0;
-            for (int64_t i = 0; i < p; ++i) {
-                there[i] = hold(at.x[i] + step * at.direction[i], i);
-                promised += at.slope[i] * (there[i] - at.x[i]);
-            }
-            values[steps + 1] = evaluate(there, at.slope_there);
-            ++passes;
-            const double rise = values[steps + 1] - values[steps];
-            found = rise >= LEAST_RISE * promised;  // not for NaN
-            // Else the top of the parabola through both values and the slope at the first.
-            const double top = rise - rise == 0.0 ? along * step / (2.0 * (along * step - rise)) : 0.0;
-            if (!found) step *= smaller(larger(top, 0.1), 0.5);
-        }
-        if (!found) break;
-        at.memory.add(at.x, there, at.slope, at.slope_there);
-        copy(at.x, there, p);
-        swap(at.slope, at.slope_there);
+        if (!search(evaluate, hold, at, p, climb.most, values + steps, passes)) break;
+        at.memory.add(at.x, at.highest, at.slope, at.slope_highest);
+        swap(at.x, at.highest);
+        swap(at.slope, at.slope_highest);
         ++steps;
         if (values[steps] - values[steps - 1] < climb.rise) break;
     }
-    copy(there, at.x, p);
+    copy(climb.x, at.x, p);
     return {steps, passes};
 }
 
