@@ -87,10 +87,11 @@ def _within(x, lowest, highest) -> np.ndarray:
 
 def _search(slope, x, value, gradient, direction, lowest, highest, most):
     """Return a point uphill with its value and gradient, or None, and the evaluations."""
-    found, step, along = None, 1.0, float(gradient @ direction)
-    for tried in range(1, most + 1):
+    found, step, along, tried = None, 1.0, float(gradient @ direction), 0
+    while tried < most and step >= SHORTEST:
         there = _within(x + step * direction, lowest, highest)
         reached, new_gradient = slope(there)
+        tried += 1
         rise = reached - value
         if rise >= RISE * float(gradient @ (there - x)):  # False for nan as well
             higher = found is None or reached > found[1]
@@ -104,8 +105,6 @@ def _search(slope, x, value, gradient, direction, lowest, highest, most):
             # The top of the parabola through both values and the slope at the first.
             top = along * step / (2 * (along * step - rise)) if np.isfinite(rise) else 0.0
             step *= min(max(top, 0.1), 0.5)
-            if step < SHORTEST:
-                break
     return found, tried
 
 

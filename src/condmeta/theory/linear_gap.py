@@ -28,7 +28,6 @@ from scipy import stats as distributions
 
 from condmeta.errors import DataError
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ascent import End
 from condmeta.meta.prior import Prior
 from condmeta.meta.ridge import learn_prior
 from condmeta.theory.leave_out import Blocks
@@ -36,8 +35,6 @@ from condmeta.theory.leave_out import Blocks
 BLOCKS = 20
 RIDGE = 0.01  # tasks that the penalty on M is worth in the fit of H
 LIMIT = 2000  # d (k + 1), whose square is kept for each block
-FIT = End(tol=0.03, most=100)
-AGAIN = End(tol=0.03, most=10)  # from the fit of all tasks on
 
 
 class Interval(NamedTuple):
@@ -119,7 +116,7 @@ def linear_gap(stats: SquaredState, Phi, groups, block, directions: int) -> Line
     sizes, basis = np.linalg.svd(Z, full_matrices=False)[1:]
     basis = basis[: min(directions, int((sizes > 1e-10 * max(sizes[0], 1e-300)).sum()))].T
     reduced = Z @ basis
-    prior = learn_prior(stats, reduced, "diagonal", RIDGE, end=FIT).prior
+    prior = learn_prior(stats, reduced, "diagonal", RIDGE).prior
     blocks = Blocks(stats, reduced, prior, block)
 
     def of(drop: int | None) -> Explained:
@@ -127,7 +124,7 @@ def linear_gap(stats: SquaredState, Phi, groups, block, directions: int) -> Line
         part = stats.take(kept)
         again = prior
         if drop is not None:
-            again = learn_prior(part, reduced[kept], "diagonal", RIDGE, [prior], end=AGAIN).prior
+            again = learn_prior(part, reduced[kept], "diagonal", RIDGE, [prior]).prior
         return _explained(part, Z[kept], basis, groups, blocks.products(drop), again)
 
     return LinearGap(of(None), [of(b) for b in range(blocks.count)])
