@@ -20,9 +20,9 @@ import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
 MEMORY = 20  # steps that are remembered
-RISE = 1e-4  # of the objective, the least share of what the gradient promised
+KEPT = 1e-4  # of the rise that the gradient promised, what a step must bring
 SHORTEST = 1e-12  # step tried
-STEEP = 0.9  # of the slope at its start: where a step ends as steep as that, a longer one is tried
+STEEP = 0.9  # of the slope at its start: a step that ends as steep as that is tried longer
 LONGER = 4.0
 CURVED = 1e-10  # the least s^T y / y^T y that is remembered
 
@@ -92,8 +92,8 @@ def _search(slope, x, value, gradient, direction, lowest, highest, most):
         there = _within(x + step * direction, lowest, highest)
         reached, new_gradient = slope(there)
         tried += 1
-        rise = reached - value
-        if rise >= RISE * float(gradient @ (there - x)):  # False for nan as well
+        rise, promised = reached - value, float(gradient @ (there - x))
+        if rise >= KEPT * max(promised, 0.0):  # False for nan as well
             higher = found is None or reached > found[1]
             found = (there, reached, new_gradient) if higher else found
             if step < 1 or not higher or float(new_gradient @ direction) < STEEP * along:

@@ -50,7 +50,7 @@ class Prior(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A prior, J there, and the evaluations that it took."""
+    """A prior, J there, and the evaluations on the way up from its start."""
 
     prior: Prior
     objective: float

@@ -7,10 +7,10 @@
 
 namespace CONDMETA_ISA {
 
-constexpr int64_t MEMORY = 20;         // steps that are remembered
-constexpr double LEAST_RISE = 1e-4;    // of the objective, the least share of what the gradient promised
-constexpr double SHORTEST = 1e-12;     // step tried
-constexpr double STEEP = 0.9;  // of the slope at its start: where a step ends as steep as that, a longer one is tried
+constexpr int64_t MEMORY = 20;          // steps that are remembered
+constexpr double KEPT = 1e-4;           // of the rise that the gradient promised, what a step must bring
+constexpr double SHORTEST = 1e-12;      // step tried
+constexpr double STEEP = 0.9;           // of the slope at its start: a step that ends as steep as that is tried longer
 constexpr double LONGER = 4.0;
 constexpr double LEAST_CURVED = 1e-10;  // the least s^T y / y^T y that is remembered
 
@@ -58,9 +58,9 @@ struct AscentMemory {
 };
 
 struct AscentSpace {
-    double *x, *slope, *direction;        // (p,)
-    double *there, *slope_there;          // (p,), what a search looks at
-    double *highest, *slope_highest;      // (p,), the best that it has found
+    double *x, *slope, *direction;    // (p,)
+    double *there, *slope_there;      // (p,), what a search looks at
+    double *highest, *slope_highest;  // (p,), the best that it has found
     AscentMemory memory;
 
     AscentSpace(Space& space, int64_t p)
@@ -84,7 +84,7 @@ static bool search(Evaluate evaluate, Hold hold, AscentSpace& at, int64_t p, int
         }
         const double reached = evaluate(at.there, at.slope_there), rise = reached - values[0];
         ++passes;
-        if (rise >= LEAST_RISE * promised) {  // not for NaN
+        if (rise >= KEPT * larger(promised, 0.0)) {  // not for NaN
             const bool higher = !found || reached > values[1];
             if (higher) {
                 values[1] = reached;

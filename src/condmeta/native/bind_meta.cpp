@@ -82,7 +82,8 @@ void coin_pass(Out2 most, Out2 size, Out2 drift, Out2 reward, Out2 W, Out2 weigh
 }
 
 nb::tuple climb_prior(In3 gram, In2 moment, In1 square, In1 count, In2 Phi1, double kappa, In2 W, In2 L, double s2,
-                      In2 C, In1 units, int64_t metric, In1 lowest, In1 highest, double tol, int64_t most, double rise) {
+                      In2 C, In1 units, int64_t metric, In1 lowest, In1 highest, double tol, int64_t most,
+                      double rise) {
     const size_t T = Phi1.shape(0), k1 = Phi1.shape(1), d = L.shape(0), p = lowest.shape(0);
     need(gram, "gram", T, d, d);
     need(moment, "moment", T, d);

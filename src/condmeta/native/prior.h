@@ -8,10 +8,10 @@
 namespace CONDMETA_ISA {
 
 struct PriorSpace {
-    double *moved_W, *by_W, *map;                           // (k1, d), the last one scratch
+    double *moved_W, *by_W, *map;                            // (k1, d), the last one scratch
     double *turned, *moved_L, *inverse, *R, *by_L, *square;  // (d, d): L^T of the frame, ..., the last one scratch
-    double *theta, *g;                                      // (T, d)
-    double *s2, *rss, *loglik;                              // (T,)
+    double *theta, *g;                                       // (T, d)
+    double *s2, *rss, *loglik;                               // (T,)
     double* posterior;
 
     PriorSpace(Space& space, int64_t T, int64_t d, int64_t k1) {
@@ -69,7 +69,8 @@ INLINE void pull(const PriorFrame& frame, const PriorSpace& at, double by_log_s2
     fill(at.square, 0.0, d * d);  // the derivative by E
     add_transposed_product(at.square, 1.0, frame.L, at.by_L, d, d, d);
     double *diagonal = gradient + k1 * d, *below = diagonal + (frame.metric == IDENTITY ? 1 : d);
-    for (int64_t i = 0; i < d; ++i) diagonal[frame.metric == IDENTITY ? 0 : i] += frame.unit_diagonal * at.square[i * d + i];
+    for (int64_t i = 0; i < d; ++i)
+        diagonal[frame.metric == IDENTITY ? 0 : i] += frame.unit_diagonal * at.square[i * d + i];
     for (int64_t i = 1; frame.metric == FULL && i < d; ++i)
         add_scaled(below + i * (i - 1) / 2, frame.unit_below, at.square + i * d, i);
     gradient[frame.p - 1] = frame.unit_noise * by_log_s2;

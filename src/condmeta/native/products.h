@@ -19,7 +19,8 @@ INLINE void add_scaled(double* to, double by, const double* from, int64_t n) {
 
 // N vectors of a row of a product: out += by sum_l a_l B_l, the numbers a_l being `stride` apart; B has rows of n.
 template <int N>
-INLINE void add_columns(double* out, double by, const double* a, int64_t stride, const double* B, int64_t r, int64_t n) {
+INLINE void add_vectors(double* out, double by, const double* a, int64_t stride, const double* B, int64_t r,
+                        int64_t n) {
     vec total[N] = {};
     for (int64_t l = 0; l < r; ++l)
         for (int c = 0; c < N; ++c) total[c] += a[l * stride] * load(B + l * n + c * W);
@@ -28,8 +29,8 @@ INLINE void add_columns(double* out, double by, const double* a, int64_t stride,
 
 INLINE void add_row(double* out, double by, const double* a, int64_t stride, const double* B, int64_t r, int64_t n) {
     int64_t j = 0;
-    for (; j + 4 * W <= n; j += 4 * W) add_columns<4>(out + j, by, a, stride, B + j, r, n);
-    for (; j + W <= n; j += W) add_columns<1>(out + j, by, a, stride, B + j, r, n);
+    for (; j + 4 * W <= n; j += 4 * W) add_vectors<4>(out + j, by, a, stride, B + j, r, n);
+    for (; j + W <= n; j += W) add_vectors<1>(out + j, by, a, stride, B + j, r, n);
     for (; j < n; ++j) {
         double total = 0.0;
         for (int64_t l = 0; l < r; ++l) total += a[l * stride] * B[l * n + j];
