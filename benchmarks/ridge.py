@@ -18,7 +18,7 @@ import condmeta as cm
 from benchmarks.common import at_most, draw_tasks, fastest, interleaved, no_goal, row, show_time
 from condmeta.environments import PAPER_SETTINGS, paper_environment
 from condmeta.feature_maps import CircleMap, Identity, MeanInput
-from condmeta.meta.ridge import METRICS
+from condmeta.meta.prior import METRICS
 from condmeta.meta.ridge_choice import KAPPAS, NOISES
 
 SEEDS, TRAIN, NEW, POINTS = 5, 300, 80, 10

@@ -5,9 +5,9 @@ half of a left-out task's points, by the root mean square error of the task: as 
 to the other half. Errors are averaged over tasks, weighted by their judged points; like a mean
 absolute error this is not ruled by the tasks that are noisiest. The score is the geometric mean of
 the two, so that new tasks count whether they come with points or without. Of settings within a
-thousandth of the best the largest kappa is taken, and with it the metric under which the labels of
-left-out tasks were the most likely: the product of their densities, each given those before it,
-judges a prior at every number of points, not at two.
+thousandth of the best that one is taken under which the labels of left-out tasks were the most
+likely: the product of their densities, each given those before it, judges a prior at every number
+of points, not at two.
 
 Evidence, where there are too few tasks: with W integrated out,
 
@@ -89,11 +89,9 @@ def choose(halves: Halves, Phi, shown: Shown, fold, metrics, noises, kappas, n_j
 
 
 def _close(scores: dict[Candidate, float]) -> list[Candidate]:
-    """Return the candidates of the largest kappa among those within a thousandth of the best."""
+    """Return the candidates within a thousandth of the best."""
     least = min(scores.values())
-    close = [c for c, score in scores.items() if score <= least + CLOSE * abs(least)]
-    largest = max(c.kappa for c in close)
-    return [c for c in close if c.kappa == largest]
+    return [c for c, score in scores.items() if score <= least + CLOSE * abs(least)]
 
 
 def _by_held_out(halves: Halves, Phi, shown: Shown, fold, candidates, n_jobs) -> Choice:
@@ -118,7 +116,7 @@ def _by_held_out(halves: Halves, Phi, shown: Shown, fold, candidates, n_jobs) ->
                 errors[candidate] = np.hstack([errors[candidate], [alone, adapted]])
         errors = _in_the_race(errors)
     scores = {candidate: _score(found) / points for candidate, found in errors.items()}
-    chosen = min(_close(scores), key=lambda c: (-density[c.metric, c.kappa], c.noise != "shared"))
+    chosen = max(_close(scores), key=lambda c: (density[c.metric, c.kappa], c.noise == "shared"))
     return Choice(chosen, "held-out tasks", scores, [])
 
 
@@ -153,14 +151,17 @@ def _in_the_race(errors: dict[Candidate, np.ndarray]) -> dict[Candidate, np.ndar
 
 
 def _by_evidence(stats, Phi, candidates, n_jobs) -> Choice:
-    """Choose by the evidence, which knows shared noise alone; scores are minus its logarithms."""
+    """Choose by the evidence, which knows shared noise alone; scores are minus its logarithms.
+
+    Of what is as good as the best the simplest is taken.
+    """
     plain = "shared" if any(c.noise == "shared" for c in candidates) else candidates[0].noise
     scores, priors = {}, {}
     for (metric, kappa), learned in path(candidates, _learner(stats, Phi, n_jobs)):
         candidate = Candidate(metric, plain, kappa)
         scores[candidate] = -evidence(stats, Phi, metric, kappa, learned)
         priors[candidate] = learned.prior
-    chosen = min(_close(scores), key=lambda c: list(METRICS).index(c.metric))
+    chosen = min(_close(scores), key=lambda c: (-c.kappa, list(METRICS).index(c.metric)))
     return Choice(chosen, "evidence", scores, [priors[chosen]])
 
 
