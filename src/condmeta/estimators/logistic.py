@@ -151,7 +151,7 @@ class ConditionalLogistic(TwoClasses, Weighted, OnBase, TaskLearner):
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice = self._choose(tasks, points, data, rotation)
             end = End(self.tol, self.max_iter)
-            learned = learn_prior(whole, Z, *choice.chosen, choice.starts, end=end, n_jobs=jobs)
+            learned = learn_prior(whole, Z, *choice.chosen, choice.start, end=end, n_jobs=jobs)
         self.metric_, self.kappa_ = choice.chosen
         self.choice_ = [
             candidate._asdict() | {"score": score}

@@ -229,13 +229,13 @@ class ConditionalRidge(RealTarget, OnBase, Collecting):
             jobs,
         )  # fmt: skip
         metric, _, kappa = choice.chosen
-        starts, some = choice.starts, m
+        start, some = choice.start, m
         while some < len(order):  # ten times as many tasks, from where the fewer lead
             part = whole.take(slice(some)), Z[:some]
-            starts = [learn_prior(*part, metric, kappa, starts, end=LOOSE, n_jobs=jobs).prior]
+            start = learn_prior(*part, metric, kappa, start, end=LOOSE, n_jobs=jobs).prior
             some *= 10
         end = End(self.tol, self.max_iter)
-        learned = learn_prior(whole, Z, metric, kappa, starts, end=end, n_jobs=jobs)
+        learned = learn_prior(whole, Z, metric, kappa, start, end=end, n_jobs=jobs)
         return choice, learned
 
     def _restore_inner(self) -> Gaussian:

@@ -36,16 +36,13 @@ class Ascent(NamedTuple):
 
 
 class End(NamedTuple):
-    """When an ascent ends.
+    """When an ascent ends: no coordinate can move by more than tol along the gradient.
 
-    tol : no coordinate can move by more along the gradient.
-    most : the most evaluations.
-    rise : a step that raises the value by less was the last.
+    `most` are the most evaluations.
     """
 
     tol: float = 1e-2
     most: int = 300
-    rise: float = 0.0
 
 
 TIGHT = End()
@@ -76,8 +73,6 @@ def ascend(slope: Callable, x, lowest, highest, end: End) -> Ascent:
         memory.add(found[0] - x, gradient - found[2])
         x, value, gradient = found
         values.append(value)
-        if value - values[-2] < end.rise:
-            break
     return Ascent(x, np.array(values), passes)
 
 

@@ -20,8 +20,6 @@ normal approximations held fixed in each round makes H several times too small.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from condmeta.inner.bernoulli import find_posteriors
@@ -34,7 +32,7 @@ WIDE = 10.0  # standard deviation of f under the prior of the pooled start
 
 
 def learn_prior(
-    points: WeightedPoints, Phi, metric: str, kappa: float, starts: Sequence[Prior] = (), *,
+    points: WeightedPoints, Phi, metric: str, kappa: float, start: Prior | None = None, *,
     end=TIGHT, accuracy=1e-6, n_jobs=1, trace=None,
 ) -> Learned:  # fmt: skip
     """Fit the prior to the tasks; the parameters are those of `meta.ridge.learn_prior`.
@@ -42,7 +40,7 @@ def learn_prior(
     `accuracy` is that of the tasks' posteriors. The `s2` of the prior is 1 and means nothing.
     """
     model = Model(points, Phi, kappa, n_jobs, accuracy)
-    return maximise(model, metric, starts, end, trace)
+    return maximise(model, metric, start, end, trace)
 
 
 class Model(PriorModel):

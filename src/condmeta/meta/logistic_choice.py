@@ -31,12 +31,12 @@ class Candidate(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What was chosen and how, the scores (less is better), and priors to go on from."""
+    """What was chosen and how, the scores (less is better), and a prior to go on from."""
 
     chosen: Candidate
     method: str
     scores: dict[Candidate, float]
-    starts: list[Prior]
+    start: Prior | None
 
 
 class Halves(NamedTuple):
@@ -55,7 +55,7 @@ def choose(halves: Halves, Phi, Phi_held, fold, metrics, kappas, n_jobs=1) -> Ch
     """
     kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
     if len(metrics) == len(kappas) == 1:
-        return Choice(Candidate(metrics[0], kappas[0]), "given", {}, [])
+        return Choice(Candidate(metrics[0], kappas[0]), "given", {}, None)
     by_tasks = (halves.query.count > 0).sum() >= FEWEST
     scores, priors = {}, {}
 
@@ -69,7 +69,7 @@ def choose(halves: Halves, Phi, Phi_held, fold, metrics, kappas, n_jobs=1) -> Ch
     best = compare([Candidate(metrics[0], kappa) for kappa in kappas])
     best = compare([Candidate(metric, best.kappa) for metric in metrics[1:]])
     method = "held-out tasks" if by_tasks else "evidence"
-    return Choice(best, method, scores, [priors[best]] if best in priors else [])
+    return Choice(best, method, scores, priors.get(best))
 
 
 def _held_out(halves: Halves, Phi, Phi_held, fold, candidates, n_jobs) -> dict[Candidate, float]:
@@ -122,6 +122,6 @@ def bound_evidence(
 
 
 def _learner(points: WeightedPoints, Phi, n_jobs):
-    return lambda metric, kappa, starts: learn_prior(
-        points, Phi, metric, kappa, starts, accuracy=1e-4, n_jobs=n_jobs, end=LOOSE
+    return lambda metric, kappa, start: learn_prior(
+        points, Phi, metric, kappa, start, accuracy=1e-4, n_jobs=n_jobs, end=LOOSE
     )

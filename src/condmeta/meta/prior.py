@@ -13,7 +13,6 @@ further away than any other. J never falls. The code holds W^T (k+1, d), as the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -50,20 +49,16 @@ class Prior(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A prior, J there, and the evaluations on the way up from its start."""
+    """A prior, J there, and the evaluations that it took."""
 
     prior: Prior
     objective: float
     passes: int
 
 
-def maximise(
-    model: PriorModel, metric: str, starts: Sequence[Prior], end: End, trace=None
-) -> Learned:
+def maximise(model: PriorModel, metric: str, start: Prior | None, end: End, trace=None) -> Learned:
     """Fit the prior of a model (see `condmeta.meta.ridge.learn_prior`)."""
-    prior, *others = [model.adopt(start, metric) for start in starts] or [model.start()]
-    if others:
-        prior = max([prior, *others], key=lambda start: model.evaluate(start)[0])
+    prior = model.start() if start is None else model.adopt(start, metric)
     passes = 0
     while True:
         frame = Frame.around(model, prior, metric)

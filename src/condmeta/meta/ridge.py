@@ -19,7 +19,6 @@ Steps and coordinates are those of `meta.prior`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -34,7 +33,7 @@ SMALL = 1 << 18  # multiplications of features and maps up to which BLAS does no
 
 
 def learn_prior(
-    stats: SquaredState, Phi, metric: str, kappa: float, starts: Sequence[Prior] = (), *,
+    stats: SquaredState, Phi, metric: str, kappa: float, start: Prior | None = None, *,
     end=TIGHT, n_jobs=1, trace=None,
 ) -> Learned:  # fmt: skip
     """Fit the prior to the tasks.
@@ -47,21 +46,20 @@ def learn_prior(
     metric : "identity", "diagonal" or "full"
     kappa : float in [0, inf]
         Infinity leaves the side information out: M = 0.
-    starts : sequence of Prior
-        Where to begin: the best of them, e.g. of the fits of a neighbouring kappa and of a simpler
-        metric.
+    start : Prior, optional
+        Where to begin, e.g. the fit of a neighbouring kappa.
     end : End
         When to end; `tol` is in standard errors of a parameter, whichever it is.
     trace : list, optional
         Receives J after every step.
     """
-    return maximise(Model(stats, Phi, kappa, n_jobs), metric, starts, end, trace)
+    return maximise(Model(stats, Phi, kappa, n_jobs), metric, start, end, trace)
 
 
 @twin
 def climb_prior(
     gram, moment, square, count, Phi1, kappa, W, L, s2, C, units, metric, lowest, highest,
-    tol, most, rise,
+    tol, most,
 ):  # fmt: skip
     """Maximise J in one frame: return coordinates, values and evaluations (see `ascend`).
 
@@ -70,8 +68,8 @@ def climb_prior(
     """
     model = Model(SquaredState(gram, moment, square, count), Phi1[:, :-1], kappa, 1)
     frame = Frame(Prior(W, L, s2), list(METRICS)[metric], C, units)
-    end = End(tol, most, rise)
-    return ascend(partial(model.slope, frame), np.zeros(frame.size), lowest, highest, end)
+    zero, end = np.zeros(frame.size), End(tol, most)
+    return ascend(partial(model.slope, frame), zero, lowest, highest, end)
 
 
 class Model(PriorModel):

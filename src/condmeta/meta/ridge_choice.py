@@ -5,9 +5,9 @@ half of a left-out task's points, by the root mean square error of the task: as 
 to the other half. Errors are averaged over tasks, weighted by their judged points; like a mean
 absolute error this is not ruled by the tasks that are noisiest. The score is the geometric mean of
 the two, so that new tasks count whether they come with points or without. Of settings within a
-thousandth of the best that one is taken under which the labels of left-out tasks were the most
-likely: the product of their densities, each given those before it, judges a prior at every number
-of points, not at two.
+thousandth of the best the simplest is taken among those that make the labels of left-out tasks as
+likely as any: the product of their densities, each given those before it, judges a prior at every
+number of points, not at two.
 
 Evidence, where there are too few tasks: with W integrated out,
 
@@ -35,8 +35,9 @@ KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)  # from no map to a free one: each star
 NOISES = ("shared", "per_task")
 FOLDS = 5
 FEWEST = 20  # tasks with points to judge by, below which the evidence chooses
-LOOSE = End(tol=0.05, most=40, rise=0.1)  # of fits that are only compared
+LOOSE = End(tol=0.05, most=60)  # of fits that are only compared
 CLOSE = 1e-3  # of the best score: as good as it
+LIKELY = 3.0  # below the greatest log density: as likely
 MARGIN = 0.05  # what is further behind the best after a fold is dropped,
 SURE = 4.0  # and what is behind it by so many standard errors
 
@@ -50,12 +51,12 @@ class Candidate(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What was chosen and how, the scores (less is better), and priors to go on from."""
+    """What was chosen and how, the scores (less is better), and a prior to go on from."""
 
     chosen: Candidate
     method: str
     scores: dict[Candidate, float]
-    starts: list[Prior]
+    start: Prior | None
 
 
 class Halves(NamedTuple):
@@ -82,7 +83,7 @@ def choose(halves: Halves, Phi, shown: Shown, fold, metrics, noises, kappas, n_j
     kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
     candidates = [Candidate(*parts) for parts in product(metrics, noises, kappas)]
     if len(candidates) == 1:
-        return Choice(candidates[0], "given", {}, [])
+        return Choice(candidates[0], "given", {}, None)
     if np.sum(halves.query.count > 0) < FEWEST:
         return _by_evidence(halves.whole, Phi, candidates, n_jobs)
     return _by_held_out(halves, Phi, shown, fold, candidates, n_jobs)
@@ -92,6 +93,14 @@ def _close(scores: dict[Candidate, float]) -> list[Candidate]:
     """Return the candidates within a thousandth of the best."""
     least = min(scores.values())
     return [c for c, score in scores.items() if score <= least + CLOSE * abs(least)]
+
+
+def _rank(candidate: Candidate) -> int:
+    return list(METRICS).index(candidate.metric)
+
+
+def _simplest(candidates: list[Candidate]) -> Candidate:
+    return min(candidates, key=lambda c: (-c.kappa, _rank(c), c.noise != "shared"))
 
 
 def _by_held_out(halves: Halves, Phi, shown: Shown, fold, candidates, n_jobs) -> Choice:
@@ -116,8 +125,13 @@ def _by_held_out(halves: Halves, Phi, shown: Shown, fold, candidates, n_jobs) ->
                 errors[candidate] = np.hstack([errors[candidate], [alone, adapted]])
         errors = _in_the_race(errors)
     scores = {candidate: _score(found) / points for candidate, found in errors.items()}
-    chosen = max(_close(scores), key=lambda c: (density[c.metric, c.kappa], c.noise == "shared"))
-    return Choice(chosen, "held-out tasks", scores, [])
+    close = _close(scores)
+    least = max(density[c.metric, c.kappa] for c in close) - LIKELY
+    chosen = _simplest([c for c in close if density[c.metric, c.kappa] >= least])
+    # The way to it is that of the folds: J may have a higher place elsewhere, which was not judged.
+    simpler = [c for c in candidates if c.kappa == chosen.kappa and _rank(c) <= _rank(chosen)]
+    *_, (_, learned) = path(simpler, _learner(halves.whole, Phi, n_jobs))
+    return Choice(chosen, "held-out tasks", scores, learned.prior)
 
 
 def _errors(query: SquaredState, w) -> np.ndarray:
@@ -161,29 +175,31 @@ def _by_evidence(stats, Phi, candidates, n_jobs) -> Choice:
         candidate = Candidate(metric, plain, kappa)
         scores[candidate] = -evidence(stats, Phi, metric, kappa, learned)
         priors[candidate] = learned.prior
-    chosen = min(_close(scores), key=lambda c: (-c.kappa, list(METRICS).index(c.metric)))
-    return Choice(chosen, "evidence", scores, [priors[chosen]])
+    chosen = _simplest(_close(scores))
+    return Choice(chosen, "evidence", scores, priors[chosen])
 
 
 def path(candidates, learn):
-    """Yield the fits of all pairs (metric, kappa), each from those of its neighbours.
+    """Yield the fits of all pairs (metric, kappa), each from the one before it.
 
-    `learn(metric, kappa, starts)` gives the fit of one pair.
+    The first kappa starts from that of the simpler metric; `learn(metric, kappa, start)` gives the
+    fit of one pair.
     """
     metrics = [name for name in METRICS if any(c.metric == name for c in candidates)]
     kappas = sorted({c.kappa for c in candidates}, reverse=True)
-    simpler: dict[float, list[Prior]] = {}
+    first: Prior | None = None
     for metric in metrics:
-        last: list[Prior] = []
+        start = first
         for kappa in kappas:
-            learned = learn(metric, kappa, simpler.get(kappa, []) + last)
-            last = simpler[kappa] = [learned.prior]
+            learned = learn(metric, kappa, start)
+            start = learned.prior
+            first = start if kappa == kappas[0] else first
             yield (metric, kappa), learned
 
 
 def _learner(stats, Phi, n_jobs):
-    return lambda metric, kappa, starts: learn_prior(
-        stats, Phi, metric, kappa, starts, end=LOOSE, n_jobs=n_jobs
+    return lambda metric, kappa, start: learn_prior(
+        stats, Phi, metric, kappa, start, end=LOOSE, n_jobs=n_jobs
     )
 
 

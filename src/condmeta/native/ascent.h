@@ -129,7 +129,6 @@ static Steps ascend(Evaluate evaluate, const Climb& climb, int64_t p, AscentSpac
         swap(at.x, at.highest);
         swap(at.slope, at.slope_highest);
         ++steps;
-        if (values[steps] - values[steps - 1] < climb.rise) break;
     }
     copy(climb.x, at.x, p);
     return {steps, passes};

@@ -186,8 +186,7 @@ struct PriorFrame {
 struct Climb {
     const double *lowest, *highest;  // (p,)
     double tol;
-    int64_t most;  // evaluations
-    double rise;   // a step that raises the value by less is the last
+    int64_t most;    // evaluations
     double* x;       // (p,): where it starts, then where it ended
     double* values;  // (most + 1,): the value at the start and after every step
 };

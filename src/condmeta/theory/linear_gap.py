@@ -124,7 +124,7 @@ def linear_gap(stats: SquaredState, Phi, groups, block, directions: int) -> Line
         part = stats.take(kept)
         again = prior
         if drop is not None:
-            again = learn_prior(part, reduced[kept], "diagonal", RIDGE, [prior]).prior
+            again = learn_prior(part, reduced[kept], "diagonal", RIDGE, prior).prior
         return _explained(part, Z[kept], basis, groups, blocks.products(drop), again)
 
     return LinearGap(of(None), [of(b) for b in range(blocks.count)])
