@@ -8,10 +8,14 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from sklearn.base import BaseEstimator
 
 import condmeta
 from condmeta import TaskTable
+from condmeta.engine import compiled_core
+
+native = pytest.mark.skipif(compiled_core() is None, reason="the compiled core was not built")
 
 D1 = np.array([[1.0, 0], [0, 1], [1, 1]]), np.array([2, -1, 0.5]), np.array([0.5, 0.25])
 D2 = (

@@ -69,6 +69,14 @@ def posterior_pass(
     return g, R if correlated else np.diag(np.diag(R)), rss, loglik, own
 
 
+def pass_of(state: SquaredState, theta, factor, s2: float, n_jobs=1, correlated=True, rounds=0):
+    """Return `posterior_pass` of tasks by their statistics, from one noise for all."""
+    count, noise = state.count.astype(float), np.full(len(theta), s2)
+    return posterior_pass(
+        *state[:3], count, theta, factor, noise, n_jobs, correlated, rounds, PRIOR_POINTS
+    )
+
+
 def precision(S, factor, s2) -> np.ndarray:
     """Return A = I + L^T S L / s2 of each task (T, d, d)."""
     A = factor.T @ S @ factor
@@ -132,11 +140,8 @@ class Gaussian:
 
     def posterior(self, state: SquaredState, theta, n_jobs=1) -> Posterior:
         """Return the posterior means and the noise of tasks."""
-        g, _, _, _, s2 = posterior_pass(
-            *state[:3], state.count.astype(float), theta, self.factor,
-            np.full(len(theta), self.s2), n_jobs, False,
-            ROUNDS if self.own_noise else 0, PRIOR_POINTS,
-        )  # fmt: skip
+        rounds = ROUNDS if self.own_noise else 0
+        g, _, _, _, s2 = pass_of(state, theta, self.factor, self.s2, n_jobs, False, rounds)
         return Posterior(theta + g @ self.factor @ self.factor.T, s2)
 
     def spread(self, state: SquaredState, theta, rows, codes) -> np.ndarray:

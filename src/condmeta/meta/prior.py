@@ -13,7 +13,7 @@ further away than any other. J never falls. The code holds W^T (k+1, d), as the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -84,6 +84,15 @@ class PriorModel(ABC):
         self.width = Phi.shape[1]  # of Phi as it was given
         Phi, self.kappa = (Phi[:, :0], 0.0) if np.isinf(kappa) else (Phi, kappa)
         self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
+
+    @cached_property
+    def C(self) -> np.ndarray:  # noqa: N802 - that of `Frame`
+        """C (k+1, k+1): a root of the inverse of sum phi phi^T + kappa diag(1, .., 1, 0)."""
+        system = self.Phi1.T @ self.Phi1
+        k = len(system) - 1
+        system[np.arange(k), np.arange(k)] += self.kappa
+        system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
+        return np.linalg.inv(np.linalg.cholesky(system)).T.copy()
 
     def climb(self, frame: Frame, end: End) -> Ascent:
         """Maximise J in one frame."""
@@ -163,12 +172,8 @@ class Frame:
     @classmethod
     def around(cls, model: PriorModel, start: Prior, metric: str) -> Frame:
         """Return the frame of a model around a prior."""
-        system = model.Phi1.T @ model.Phi1
-        k, T = len(system) - 1, model.shape[0]
-        system[np.arange(k), np.arange(k)] += model.kappa
-        system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
-        C = np.linalg.inv(np.linalg.cholesky(system)).T.copy()
-        return cls(start, metric, C, 1 / np.sqrt([2 * T, T, model.n_points / 2]))
+        T = model.shape[0]
+        return cls(start, metric, model.C, 1 / np.sqrt([2 * T, T, model.n_points / 2]))
 
     def bounds(self, quietest: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the greatest coordinates: the diagonal of L and s2 stay off zero.

@@ -24,7 +24,7 @@ from functools import partial
 import numpy as np
 
 from condmeta.engine import twin
-from condmeta.inner.posterior import posterior_pass
+from condmeta.inner.posterior import pass_of
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import TIGHT, Ascent, End, ascend
 from condmeta.meta.prior import METRICS, SMALLEST, Frame, Learned, Prior, PriorModel, maximise
@@ -95,10 +95,7 @@ class Model(PriorModel):
     ) -> tuple[float, np.ndarray, np.ndarray, float]:
         """Return it by the statistics of the tasks."""
         W, L, s2 = prior
-        g, R, rss, loglik, _ = posterior_pass(
-            *self.stats[:3], self.count, self.Phi1 @ W, L, np.full(len(self.count), s2),
-            self.n_jobs, correlated,
-        )  # fmt: skip
+        g, R, rss, loglik, _ = pass_of(self.stats, self.Phi1 @ W, L, s2, self.n_jobs, correlated)
         by_log_s2 = (float(rss.sum()) / s2 - self.n_points) / 2
         return float(loglik.sum()), g, g.T @ (g @ L) - inverse.T @ R, by_log_s2
 

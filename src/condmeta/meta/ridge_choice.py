@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condmeta.inner.posterior import Gaussian, posterior_pass, precision
+from condmeta.inner.posterior import Gaussian, pass_of, precision
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import End
 from condmeta.meta.prior import METRICS, SMALLEST, Learned, Prior
@@ -141,8 +141,7 @@ def _errors(query: SquaredState, w) -> np.ndarray:
 
 def _log_density(stats: SquaredState, theta, prior: Prior, n_jobs) -> float:
     """Return the sum over tasks of the log density of all their labels."""
-    count, s2 = stats.count.astype(float), np.full(len(theta), prior.s2)
-    return float(posterior_pass(*stats[:3], count, theta, prior.L, s2, n_jobs, False)[3].sum())
+    return float(pass_of(stats, theta, prior.L, prior.s2, n_jobs, False)[3].sum())
 
 
 def _score(errors: np.ndarray) -> float:

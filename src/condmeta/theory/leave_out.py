@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from condmeta.inner.posterior import posterior_pass, precision
+from condmeta.inner.posterior import pass_of, precision
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.prior import SMALLEST, Prior
 
@@ -95,13 +95,10 @@ class Blocks:
 def whitened(stats: SquaredState, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
     """Return X^T V^-1 X (T, d, d) and X^T V^-1 y (T, d) of tasks."""
     T, d = stats.moment.shape
-    s2 = np.full(T, prior.s2)
     # At theta = 0 the gradient of the likelihood is X^T V^-1 y.
-    moment = posterior_pass(
-        *stats[:3], stats.count.astype(float), np.zeros((T, d)), prior.L, s2, 1
-    )[0]
+    moment = pass_of(stats, np.zeros((T, d)), prior.L, prior.s2)[0]
     half = stats.gram @ prior.L / prior.s2
-    inverse = np.linalg.inv(precision(stats.gram, prior.L, s2))
+    inverse = np.linalg.inv(precision(stats.gram, prior.L, np.full(T, prior.s2)))
     return stats.gram / prior.s2 - half @ inverse @ np.swapaxes(half, 1, 2), moment
 
 

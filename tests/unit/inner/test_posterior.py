@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers import native
 from scipy.stats import multivariate_normal
 
-from condmeta.engine import compiled_core
 from condmeta.inner.posterior import Gaussian, lower_root, posterior_pass
 from condmeta.inner.squared import SquaredState
-
-native = pytest.mark.skipif(compiled_core() is None, reason="the compiled core was not built")
 
 
 def draw(sizes, d, seed=0, shape="full"):

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers import native
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from condmeta.engine import compiled_core
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import End
 from condmeta.meta.prior import METRICS, Frame, Prior, PriorModel
 from condmeta.meta.ridge import Model, learn_prior
 from condmeta.meta.ridge_choice import KAPPAS, NOISES, Halves, Shown, choose, evidence
-
-native = pytest.mark.skipif(compiled_core() is None, reason="the compiled core was not built")
 
 
 def draw(n_tasks=30, n=5, d=2, k=2, seed=0, effect=1.0, noise=0.5):
