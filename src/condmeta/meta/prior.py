@@ -86,8 +86,8 @@ class PriorModel(ABC):
         self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
 
     @cached_property
-    def C(self) -> np.ndarray:  # noqa: N802 - that of `Frame`
-        """C (k+1, k+1): a root of the inverse of sum phi phi^T + kappa diag(1, .., 1, 0)."""
+    def root(self) -> np.ndarray:
+        """C (k+1, k+1) of `Frame`: a root of (sum phi phi^T + kappa diag(1, .., 1, 0))^-1."""
         system = self.Phi1.T @ self.Phi1
         k = len(system) - 1
         system[np.arange(k), np.arange(k)] += self.kappa
@@ -173,7 +173,7 @@ class Frame:
     def around(cls, model: PriorModel, start: Prior, metric: str) -> Frame:
         """Return the frame of a model around a prior."""
         T = model.shape[0]
-        return cls(start, metric, model.C, 1 / np.sqrt([2 * T, T, model.n_points / 2]))
+        return cls(start, metric, model.root, 1 / np.sqrt([2 * T, T, model.n_points / 2]))
 
     def bounds(self, quietest: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the greatest coordinates: the diagonal of L and s2 stay off zero.

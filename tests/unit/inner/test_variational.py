@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers import native
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -147,7 +148,7 @@ def test_singular_metric_keeps_a_direction_fixed(engine):
     assert abs(coef[0, 0] - theta[0, 0]) > 0.01
 
 
-@pytest.mark.skipif(compiled_core() is None, reason="the compiled core was not built")
+@native
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("d", [1, 3, 4, 7, 20, 33])
 def test_engines_agree(d, weighted):

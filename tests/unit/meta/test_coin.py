@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from helpers import native
 
 from condmeta.engine import compiled_core
 from condmeta.inner.coin import Coin, CoinTasks, coin_tasks
 from condmeta.meta.coin import CoinState, coin_pass
 
 core = compiled_core()
-needs_core = pytest.mark.skipif(core is None, reason="the compiled core was not built")
 
 
 def draw_tasks(d, k, n_tasks=40, seed=0):
@@ -149,7 +149,7 @@ def test_a_stream_in_chunks_gives_the_same_bits(engine):
         np.testing.assert_array_equal(one, two)
 
 
-@needs_core
+@native
 @pytest.mark.parametrize("k", [0, 1, 6])
 @pytest.mark.parametrize("d", [1, 3, 4, 7, 20, 33])
 def test_engines_agree(d, k):
@@ -162,7 +162,7 @@ def test_engines_agree(d, k):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-9 * np.abs(want).max(initial=1e-300))
 
 
-@needs_core
+@native
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("d", [1, 4, 7, 33])
 def test_engines_agree_on_tasks(d, n_jobs):
@@ -178,7 +178,7 @@ def test_engines_agree_on_tasks(d, n_jobs):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-9 * np.abs(want).max())
 
 
-@needs_core
+@native
 def test_wrong_arrays_are_refused():
     X, y, offsets, Phi = draw_tasks(4, 2)
     state = CoinState.start(X, y, Phi)

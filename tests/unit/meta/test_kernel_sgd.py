@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from helpers import D1, D2
+from helpers import D1, D2, native
 
 from condmeta.engine import compiled_core
 from condmeta.kernels import GaussianKernel, LaplaceKernel, LinearKernel, MeanEmbedding, PointSets
@@ -19,7 +19,6 @@ from condmeta.meta.kernel_sgd import (
 from condmeta.meta.sgd import AVERAGING, SGDState, sgd_pass
 
 core = compiled_core()
-needs_core = pytest.mark.skipif(core is None, reason="the compiled core was not built")
 KERNELS = [LinearKernel(), GaussianKernel(1.7), LaplaceKernel(1.7)]
 TOL = 1e-9
 
@@ -164,7 +163,7 @@ def test_memory_stays_linear_in_the_tasks():
 # -- the compiled twin -----------------------------------------------------------------------------
 
 
-@needs_core
+@native
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
 @pytest.mark.parametrize("batch", [True, False])
 def test_engines_agree_for_every_loss(loss, kernel, batch):
@@ -175,7 +174,7 @@ def test_engines_agree_for_every_loss(loss, kernel, batch):
         assert np.abs(got - want).max() <= TOL * np.abs(want).max()
 
 
-@needs_core
+@native
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
 @pytest.mark.parametrize("T", [0, 1, 64, 131])
 def test_engines_agree_on_sums(kernel, T):
@@ -190,14 +189,14 @@ def test_engines_agree_on_sums(kernel, T):
         np.testing.assert_array_equal(alone[0], one[-1])
 
 
-@needs_core
+@native
 def test_far_tasks_do_not_disturb_the_twin():
     sides = np.array([[0.0], [1e200], [30.0]])
     got = core.kernel_theta(sides, sides, np.eye(3), GaussianKernel().native, 1)
     np.testing.assert_allclose(got, 1 + np.eye(3), atol=1e-12)
 
 
-@needs_core
+@native
 def test_shapes_are_checked():
     S, G, X = np.zeros((3, 2)), np.zeros((3, 4)), np.zeros((3, 4))
     rest = (1, 0.5), 1.0, get_loss("absolute").native, 0.1, False, 0.0
