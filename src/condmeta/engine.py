@@ -1,12 +1,10 @@
-"""The choice of engine: the compiled twin of a function, or the readable one.
+"""The choice of engine: the compiled twin of a function, or its NumPy definition.
 
-A hot function is written once in NumPy, where it can be read beside the paper, and marked with
-`@twin`. If the compiled core `condmeta.native._core` is there, calls go to its function of the same
-name; otherwise, or with `CONDMETA_ENGINE=numpy`, they run the NumPy definition. The definition
-stays reachable as `function.reference`.
+A hot function is written once in NumPy, easy to read beside the paper, and marked with `@twin`. If
+the compiled core `condmeta.native._core` is installed, calls run its function of the same name;
+otherwise, or with `CONDMETA_ENGINE=numpy`, they run the NumPy definition. The NumPy definition is
+always available as `function.reference`.
 """
-
-from __future__ import annotations
 
 import functools
 import importlib
@@ -19,13 +17,13 @@ import numpy as np
 
 from condmeta.errors import EngineWarning
 
-PLAIN = np.ndarray, float, int, type(None)  # what most arguments are, and no loss or kernel
-LARGE = 20_000_000  # numbers in X beyond which the NumPy engine says that it will be slow
+PLAIN = np.ndarray, float, int, type(None)  # most arguments; never a loss or a kernel
+LARGE = 20_000_000  # numbers in X; beyond it the NumPy engine warns that it is slow
 
 
 @functools.cache
 def compiled_core() -> ModuleType | None:
-    """Return the compiled module, or None where it was not built."""
+    """Return the compiled module, or None if it was not built."""
     try:
         return importlib.import_module("condmeta.native._core")
     except ImportError:
@@ -33,9 +31,9 @@ def compiled_core() -> ModuleType | None:
 
 
 def active_engine() -> str:
-    """Return "native" or "numpy", the engine that calls run on now.
+    """Return the engine in use, "native" or "numpy".
 
-    The environment variable CONDMETA_ENGINE forces one.
+    The environment variable CONDMETA_ENGINE forces one of them.
 
     Examples
     --------
@@ -63,10 +61,12 @@ def instruction_set() -> str:
 
 
 def twin(function: Callable) -> Callable:
-    """Send calls of a function to its compiled twin where there is one.
+    """Run the compiled twin of a function if there is one.
 
-    Losses and kernels are handed to the twin as their `native` row of numbers; one without (a
-    Python object of the user's) runs on the NumPy definition.
+    The twin gets losses and kernels as their `native` row of numbers. A user's own loss or kernel
+    has no such row: the call then runs the NumPy definition. Where a function has `n_jobs`, its
+    tasks (rows, lanes) are independent, and the twin runs them, or chunks of them, on that many
+    threads; the NumPy definition runs one after the other.
     """
 
     def row_of(arg):
@@ -88,16 +88,15 @@ def twin(function: Callable) -> Callable:
 
 
 def warn_if_slow(size: int) -> None:
-    """Warn, once a process, when large work is about to run without the compiled core."""
+    """Warn, once a process, before a large fit that runs without the compiled core."""
     if size > LARGE and active_engine() == "numpy" and not os.environ.get("CONDMETA_ENGINE"):
         _warn_once()
 
 
 @functools.cache
 def _warn_once() -> None:
-    warnings.warn(
+    text = (
         "This fit is large and condmeta runs on its NumPy engine, because its compiled core "
-        "was not built at installation. Install a C++ compiler and reinstall condmeta.",
-        EngineWarning,
-        stacklevel=4,
+        "was not built at installation. Install a C++ compiler and reinstall condmeta."
     )
+    warnings.warn(text, EngineWarning, stacklevel=4)

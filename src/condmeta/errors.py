@@ -1,15 +1,15 @@
 """The exceptions and warnings that condmeta raises.
 
-Each carries one sentence that names the task, the column or the parameter, and the remedy.
+Each message names the task, the column or the parameter, and the remedy.
 """
 
 
 class DataError(ValueError):
-    """The data given do not fit together; nothing was changed."""
+    """The data or a parameter cannot be used; nothing was changed."""
 
 
 class DivergenceError(ArithmeticError):
-    """An online pass left the range of floating-point numbers."""
+    """An online pass overflowed the range of floating-point numbers."""
 
 
 class ModelFileError(ValueError):
@@ -21,8 +21,8 @@ class ConvergenceWarning(UserWarning):
 
 
 class FewTasksWarning(UserWarning):
-    """A learner without anything to tune was given fewer tasks than it needs for its scales."""
+    """A learner without tuning was given fewer tasks than it needs to estimate its scales."""
 
 
 class EngineWarning(UserWarning):
-    """Large work runs on the NumPy engine because the compiled one is absent."""
+    """A large fit runs on the NumPy engine because the compiled one is not installed."""

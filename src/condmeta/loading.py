@@ -1,21 +1,30 @@
-"""Open a model file, whichever of our models it holds."""
+"""Open a model file of any class of condmeta."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Their classes enter themselves into the list of what a file may hold.
-import condmeta.estimators
-import condmeta.evaluation
-import condmeta.table  # noqa: F401
+# Importing these modules registers every class that a file may hold.
+from condmeta.learners import (  # noqa: F401
+    auto_classifier,
+    auto_regressor,
+    baselines,
+    coin,
+    erm,
+    kernel_sgd,
+    logistic,
+    ridge,
+    sgd,
+    sgd_cv,
+)
 from condmeta.persistence import read_model
 
 
 def load(path: Any) -> Any:
     """Read a model that `save` wrote.
 
-    The file is checked before it is read, and holds arrays and JSON only: opening it runs nothing.
-    Every fault is a `condmeta.errors.ModelFileError` that says what to do.
+    The file is checked before it is read. It holds only arrays and JSON: opening it runs no code.
+    A damaged or foreign file raises a `condmeta.errors.ModelFileError` with the remedy.
 
     Examples
     --------

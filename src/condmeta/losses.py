@@ -5,19 +5,18 @@ numbers: with the residual e = z - y they are
 
     l(z, y) = max over a in [low, high] of   a e - curvature a^2 / 2 - dead_zone |a|,
 
-so that value, slope and conjugate have one formula each, written once below. The maximiser a is the
-slope; where it is not unique (a kink) the slope is 0. The conjugate is
+which gives value, slope and conjugate one formula each. The maximiser a is the slope; where it is
+not unique (a kink) the slope is 0. The conjugate is
 
     l*(a) = a y + curvature a^2 / 2 + dead_zone |a|   for a in [low, high],   +inf elsewhere.
 
 Labels of the classification losses are -1 and +1; `signed` rows have [low, high] for y = +1 and the
 mirrored interval for y = -1.
 
-To add a loss, add a row to `LOSSES`. An object of one's own needs `value(z, y)` and `slope(z, y)`,
-and for the batch inner algorithm `conjugate(a, y)`; see `condmeta.testing.check_loss`.
+To add a loss, add a row to `LOSSES`. A loss object of your own needs `value(z, y)` and
+`slope(z, y)`, and for the batch inner algorithm `conjugate(a, y)`: see
+`condmeta.testing.check_loss`.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,13 +24,15 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.persistence import register
 
-LOGISTIC = -1.0  # curvature that marks the logistic loss for the compiled engine
+LOGISTIC = -1.0  # the curvature by which the compiled engine knows the logistic loss
 
 
+@register
 @dataclass(frozen=True, repr=False)
 class Loss:
-    """A loss given by its row of numbers.
+    """A loss given by a row of numbers.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class Loss:
     signed : bool
         Whether the interval is mirrored for y = -1 (labels -1 and +1).
     call : str
-        How the loss was made, for its repr.
+        The call that made the loss, for its repr.
 
     Examples
     --------
@@ -72,12 +73,12 @@ class Loss:
 
     @property
     def is_even(self) -> bool:
-        """Whether the loss is the same for residuals of either sign."""
+        """Whether the loss is the same for residuals e and -e."""
         return not self.signed and self.low == -self.high
 
     @property
     def native(self) -> tuple[float, float, float, float, bool]:
-        """The row as the compiled engine reads it."""
+        """The row of numbers that the compiled engine reads."""
         return (self.curvature, self.dead_zone, self.low, self.high, self.signed)
 
     def box(self, y) -> tuple[np.ndarray, np.ndarray]:
@@ -89,13 +90,13 @@ class Loss:
         return low, high
 
     def _bounds(self, y):
-        """Return the bounds as they broadcast: numbers, unless the labels decide them."""
+        """Return the slope bounds: two numbers, or two arrays if they depend on the labels."""
         return self.box(y) if self.signed else (self.low, self.high)
 
     def slope(self, z, y, tie=0.0) -> np.ndarray:
-        """Return a subgradient in z; 0 at a kink, and within `tie` of it.
+        """Return a subgradient in z; it is 0 at a kink, and within `tie` of it.
 
-        `tie` matters to piecewise linear losses only: the others have continuous slopes.
+        `tie` is for piecewise linear losses only: the others have continuous slopes.
         """
         e = np.asarray(z, dtype=float) - y
         low, high = self._bounds(y)
@@ -105,7 +106,7 @@ class Loss:
         if self.curvature:
             return np.clip(np.sign(e) * np.maximum(excess, 0.0) / self.curvature, low, high)
         steps = np.asarray(np.copysign(high, e) if self.is_even else np.where(e > 0, high, low))
-        steps[~(excess > tie)] = 0.0  # far quicker than a product with the mask
+        steps[~(excess > tie)] = 0.0  # far faster than a product with the mask
         return steps[()]
 
     def value(self, z, y) -> np.ndarray:
@@ -114,7 +115,7 @@ class Loss:
         if self.curvature:
             a = self.slope(z, y)
             return a * e - self.curvature * a**2 / 2 - self.dead_zone * np.abs(a)
-        low, high = self._bounds(y)  # linear pieces: the largest of them
+        low, high = self._bounds(y)  # the largest of the linear pieces
         if not self.dead_zone:
             return high * np.abs(e) if self.is_even else np.maximum(high * e, low * e)
         pieces = np.maximum(high * (e - self.dead_zone), low * (e + self.dead_zone))
@@ -128,6 +129,7 @@ class Loss:
         return np.where((a >= low) & (a <= high), inside, np.inf)
 
 
+@register
 @dataclass(frozen=True)
 class LogisticLoss:
     """The logistic loss log(1 + exp(-y z)) for labels -1 and +1.
@@ -166,7 +168,7 @@ class LogisticLoss:
         return np.where(inside, np.nan_to_num(entropy, nan=0.0), np.inf)
 
 
-def Absolute() -> Loss:  # noqa: N802 - reads as a class where it is used
+def Absolute() -> Loss:  # noqa: N802 - used like a class
     """Return ``|e|``; L = 1, slope 0 at e = 0."""
     return Loss("absolute", 0.0, 0.0, -1.0, 1.0)
 
@@ -183,7 +185,7 @@ def Huber(delta: float = 1.35) -> Loss:  # noqa: N802
 
 
 def Pinball(q: float = 0.5) -> Loss:  # noqa: N802
-    """Return max(-q e, (1 - q) e), whose minimiser is the q-quantile; slope 0 at e = 0."""
+    """Return max(-q e, (1 - q) e), minimised by the q-quantile of y; slope 0 at e = 0."""
     _check_range("q", q, 0.0, 1.0)
     return Loss("pinball", 0.0, 0.0, -float(q), 1.0 - float(q), call=f"Pinball(q={q!r})")
 
@@ -206,18 +208,13 @@ def Logistic() -> LogisticLoss:  # noqa: N802
 
 
 LOSSES = {
-    "absolute": Absolute,
-    "squared": Squared,
-    "huber": Huber,
-    "pinball": Pinball,
-    "epsilon_insensitive": EpsilonInsensitive,
-    "hinge": Hinge,
-    "logistic": Logistic,
-}
+    "absolute": Absolute, "squared": Squared, "huber": Huber, "pinball": Pinball,
+    "epsilon_insensitive": EpsilonInsensitive, "hinge": Hinge, "logistic": Logistic,
+}  # fmt: skip
 
 
 def get_loss(loss: Any):
-    """Return the loss object of a name, or the object itself if it has `value` and `slope`.
+    """Return the loss of a name, or the given object if it has `value` and `slope`.
 
     Examples
     --------
@@ -238,6 +235,5 @@ def get_loss(loss: Any):
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:
     if not low < value < high:
-        raise DataError(
-            f"The '{name}' parameter must be a float in ({low:g}, {high:g}). Got {value!r} instead."
-        )
+        allowed = f"a float in ({low:g}, {high:g})"
+        raise DataError(f"The '{name}' parameter must be {allowed}. Got {value!r} instead.")

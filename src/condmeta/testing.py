@@ -1,9 +1,7 @@
-"""Checks for a loss, an inner algorithm or a feature map of one's own.
+"""Checks for a loss, an inner algorithm or a feature map of your own.
 
-Each raises an AssertionError that says what does not hold, and is silent otherwise.
+Each check raises an AssertionError that names what fails, and returns None otherwise.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +13,7 @@ from condmeta.losses import get_loss
 
 
 def check_loss(loss: Any, labels: Sequence[float] = (-1.0, 0.3, 2.0)) -> None:
-    """Check that a loss is convex, and that slope, conjugate and Lipschitz constant fit it.
+    """Check that a loss is convex and agrees with its slope, conjugate and Lipschitz constant.
 
     Parameters
     ----------
@@ -58,8 +56,8 @@ def check_loss(loss: Any, labels: Sequence[float] = (-1.0, 0.3, 2.0)) -> None:
 def check_inner(inner: Any, d: int = 4, n: int = 9, random_state: int = 0) -> None:
     """Check that an inner algorithm's `solve(theta, X, y)` keeps its contract.
 
-    It returns (w, gradient, gap) with finite arrays of shape (d,), leaves its arguments alone, is
-    repeatable, and takes a single point.
+    It must return (w, gradient, gap) with finite arrays of shape (d,), not change its arguments,
+    return the same values again, and accept a single point.
 
     Examples
     --------
@@ -84,7 +82,7 @@ def check_inner(inner: Any, d: int = 4, n: int = 9, random_state: int = 0) -> No
 
 
 def check_feature_map(feature_map: Any, values: Any = None) -> None:
-    """Check that a feature map gives one finite row of fixed width for each task.
+    """Check that a feature map returns one finite row of fixed width for each task.
 
     Parameters
     ----------
@@ -100,34 +98,27 @@ def check_feature_map(feature_map: Any, values: Any = None) -> None:
     """
     rng = np.random.default_rng(0)
     if hasattr(feature_map, "transform_tasks"):
-        _check_point_map(feature_map, rng)
-        return
-    values = rng.normal(size=(6, 2)) if values is None else np.asarray(values)
-    feature_map.fit(values)
-    Phi = np.asarray(feature_map.transform(values))
-    assert Phi.ndim == 2, f"transform must give a matrix, got {Phi.ndim} axes"
-    assert len(Phi) == len(values), f"{len(values)} tasks gave {len(Phi)} rows"
-    assert np.isfinite(Phi).all(), "transform gave values that are not finite"
-    some = np.asarray(feature_map.transform(values[:1]))
-    assert np.allclose(some, Phi[:1]), "the row of a task must not depend on the other tasks"
-
-
-def _check_point_map(feature_map: Any, rng: np.random.Generator) -> None:
-    X, y, offsets = rng.normal(size=(9, 3)), rng.normal(size=9), np.array([0, 4, 4, 9])
-    if hasattr(feature_map, "fit_tasks"):
-        feature_map.fit_tasks(X, y, offsets)
-    Phi = np.asarray(feature_map.transform_tasks(X, y, offsets))
-    assert Phi.ndim == 2, f"transform_tasks must give a matrix, got {Phi.ndim} axes"
-    assert len(Phi) == 3, f"3 tasks gave {len(Phi)} rows"
+        X, y, offsets = rng.normal(size=(9, 3)), rng.normal(size=9), np.array([0, 4, 4, 9])
+        all_tasks, first_task, n_tasks = (X, y, offsets), (X[:4], y[:4], offsets[:2]), 3
+        fit, transform = getattr(feature_map, "fit_tasks", None), feature_map.transform_tasks
+    else:
+        values = rng.normal(size=(6, 2)) if values is None else np.asarray(values)
+        all_tasks, first_task, n_tasks = (values,), (values[:1],), len(values)
+        fit, transform = feature_map.fit, feature_map.transform
+    if fit is not None:
+        fit(*all_tasks)
+    Phi = np.asarray(transform(*all_tasks))
+    assert Phi.ndim == 2, f"{transform.__name__} must return a matrix, got {Phi.ndim} axes"
+    assert len(Phi) == n_tasks, f"{n_tasks} tasks gave {len(Phi)} rows"
     assert np.isfinite(Phi).all(), "values must be finite, for a task without points too"
-    one = np.asarray(feature_map.transform_tasks(X[:4], y[:4], np.array([0, 4])))
+    one = np.asarray(transform(*first_task))
     assert np.allclose(one, Phi[:1]), "the row of a task must not depend on the other tasks"
 
 
 def check_gradient(inner: Any, lam: float, loss: Any, random_state: int = 0) -> None:
     """Check that an inner algorithm's gradient is an eps-subgradient of the exact meta-loss.
 
-    With eps = (meta-loss at theta) - D(gradient), where the gap is known eps <= gap is checked too.
+    eps = (meta-loss at theta) - D(gradient). If the gap is known, eps <= gap is checked too.
 
     Examples
     --------

@@ -1,6 +1,4 @@
-"""What is installed, for bug reports and model cards."""
-
-from __future__ import annotations
+"""The installed versions, for bug reports and model cards."""
 
 import platform
 from importlib import metadata

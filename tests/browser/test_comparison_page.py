@@ -14,7 +14,7 @@ USE = """
   const one = (selector) => page.querySelector(selector);
   const rows = () => [...page.querySelectorAll("#cards tbody tr")];
   const errors = () => rows().map((row) => Number(row.cells[2].dataset.value));
-  const tell = (element, kind) => element.dispatchEvent(new window.Event(kind));
+  const fire = (element, kind) => element.dispatchEvent(new window.Event(kind));
   const out = { all: rows().length, first: one("#card h3").textContent };
   out.drawn = page.querySelectorAll("#card circle.after").length;
   const head = page.querySelectorAll("#cards th")[2];
@@ -27,15 +27,15 @@ USE = """
   out.pressed = [...page.querySelectorAll(".pick[aria-pressed=true]")].map((e) => e.textContent);
   out.worst = rows()[0].cells[0].dataset.value;
   one("#shot").selectedIndex = 0;
-  tell(one("#shot"), "change");
+  fire(one("#shot"), "change");
   out.drawnAtFirst = page.querySelectorAll("#card circle.after").length;
   out.captionAtFirst = one("#card figcaption").textContent;
   one("#find").value = "store 7";
-  tell(one("#find"), "input");
+  fire(one("#find"), "input");
   out.found = rows().map((row) => row.cells[0].dataset.value);
   out.count = one("#count").textContent;
   one("#find").value = "<none>";
-  tell(one("#find"), "input");
+  fire(one("#find"), "input");
   out.none = rows().length;
   out.saved = decodeURIComponent(one("#save").href).split("\\n").length;
   out.picture = one("#card svg").getAttribute("aria-label");
@@ -98,7 +98,7 @@ def test_figures_are_drawn_and_described(looked, width):
         assert 0.2 < high / wide < 1
 
 
-def test_advice_and_side_information_are_told(looked):
+def test_advice_and_side_information_are_shown(looked):
     text = looked[0]["1280"]["text"]
     assert "Use ConditionalRidge(): the best on held-out tasks" in text
     assert "Side information explains" in text

@@ -1,6 +1,4 @@
-"""The report of a reproduction in a real browser with no network: it opens, says what it should,
-and fits.
-"""
+"""The report of a reproduction in a real browser without a network."""
 
 from __future__ import annotations
 
@@ -8,10 +6,8 @@ import pytest
 from headless import WIDTHS, check_fits, check_quiet, look, needs_browser, open_page
 from small_panels import hide_data, shrink_panels
 
-from condmeta.experiments import PANELS
-from condmeta.experiments.claims import claims_of
-from condmeta.experiments.reproduction import reproduce
-from condmeta.report import write_report
+from condmeta.experiments import PANELS, reproduce, write_report
+from condmeta.paper.experiments.claims import claims_of
 
 pytestmark = needs_browser
 USE = """
@@ -27,7 +23,7 @@ USE = """
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
-    """Return the folder of a small reproduction whose real panels were skipped."""
+    """Return the folder of a small reproduction without the panels on real data."""
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONDMETA_ENGINE", "numpy")
@@ -40,7 +36,7 @@ def out(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def looked(out, tmp_path_factory):
-    """Return what the browser found, the console, and the paths that were asked for."""
+    """Return the results of the script, the console output and the requested paths."""
     return look(out, USE, tmp_path_factory.mktemp("profile"))
 
 
@@ -71,7 +67,7 @@ def test_figures_are_drawn_and_described(looked, width):
         assert 0.5 < high / wide < 1
 
 
-def test_panels_claims_and_skipped_data_are_told(looked):
+def test_panels_claims_and_skipped_data_are_shown(looked):
     text = looked[0]["1280"]["text"]
     for name, panel in PANELS.items():
         if panel.is_real:

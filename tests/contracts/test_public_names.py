@@ -1,5 +1,6 @@
 """Every public name resolves, is documented by a doctest, and costs nothing until it is used."""
 
+import ast
 import doctest
 import inspect
 import json
@@ -8,6 +9,7 @@ import re
 import statistics
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -21,15 +23,24 @@ MODULES = [name for name in NAMES if name not in OBJECTS]
 HEAVY = {"sklearn", "scipy", "pandas", "polars", "pyarrow", "narwhals", "matplotlib", "joblib"}
 
 
+def members_of(module):
+    """Return the public names of a module with their values: those listed, or its own."""
+    if hasattr(module, "__all__"):
+        return [(member, getattr(module, member)) for member in module.__all__]
+    return [
+        (member, value)
+        for member, value in vars(module).items()
+        if getattr(value, "__module__", "").startswith(module.__name__)
+        and not member.startswith("_")
+    ]
+
+
 def public_members():
     """Yield the classes and functions that the public modules name in `__all__` or define."""
     for name in MODULES:
         module = getattr(condmeta, name)
-        listed = getattr(module, "__all__", None)
-        for member, value in vars(module).items():
-            own = getattr(value, "__module__", "").startswith(module.__name__)
-            public = member in listed if listed else own and not member.startswith("_")
-            if public and (inspect.isclass(value) or inspect.isfunction(value)):
+        for member, value in members_of(module):
+            if inspect.isclass(value) or inspect.isfunction(value):
                 yield pytest.param(value, id=f"{name}.{member}")
 
 
@@ -38,6 +49,16 @@ def test_names_are_unique_and_listed():
     assert set(dir(condmeta)) == set(condmeta.__all__)
     with pytest.raises(AttributeError, match="no attribute 'ConditionalMagic'"):
         condmeta.ConditionalMagic  # noqa: B018
+
+
+def test_the_stub_for_type_checkers_lists_the_same_names():
+    stub = Path(condmeta.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
+    homes = {alias.asname: node.module for node in imports for alias in node.names}
+    assert set(homes) == set(NAMES)
+    for name, home in homes.items():
+        value = getattr(condmeta, name)
+        assert getattr(import_module(home), name) is value
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,11 +99,8 @@ def test_the_reference_lists_every_public_name():
             listed.append(f"{home}.{line.strip()}".lstrip("."))
     expected = set(OBJECTS)
     for module in MODULES:
-        home = getattr(condmeta, module)
-        for member, value in vars(home).items():
-            own = getattr(value, "__module__", "").startswith(home.__name__)
-            public = member in home.__all__ if hasattr(home, "__all__") else own
-            if public and not member.startswith("_") and not isinstance(value, ModuleType):
+        for member, value in members_of(getattr(condmeta, module)):
+            if not isinstance(value, ModuleType):
                 expected.add(f"{module}.{member}")
     assert sorted(listed) == sorted(expected)
 

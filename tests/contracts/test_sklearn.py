@@ -184,7 +184,7 @@ def test_cross_validate_hands_ids_to_fit():
     )  # fmt: skip
     assert np.isfinite(seen["test_score"]).all()
     # The table went to every fold whole: tasks of the test fold are there without points.
-    assert [fold._store.sizes.size for fold in seen["estimator"]] == [8] * 4
+    assert [fold.fitted_.tasks.sizes.size for fold in seen["estimator"]] == [8] * 4
     assert sum(fold.n_tasks_ for fold in seen["estimator"]) == 8 * 3
 
 
@@ -252,4 +252,4 @@ def test_task_table_is_never_sliced(routing):
     )  # fmt: skip
     for fold in seen["estimator"]:
         assert fold.n_tasks_ == 8
-        assert sorted(fold._store.ids.tolist()) == ids.tolist()
+        assert sorted(fold.fitted_.tasks.ids.tolist()) == ids.tolist()

@@ -1,4 +1,4 @@
-"""The interval of `advantage` holds the true gap as often as it says, on a small scale."""
+"""The interval of `advantage` has its nominal coverage of the true gap, on a small scale."""
 
 from __future__ import annotations
 

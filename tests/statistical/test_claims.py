@@ -1,9 +1,9 @@
-"""The claims of the paper over ten seeds, and how near its authors' numbers we come.
+"""The claims of the paper over ten seeds, and the distance to its authors' numbers.
 
 Claims state their own tolerance (`condmeta.experiments.claims`). Final means are compared with the
 authors' published ones. Both sides are means of ten trials with standard errors of 1 to 2 % of the
-mean, and the authors' generators were not published: 12 % leaves room for another draw and another
-reading, but not for another ordering.
+mean, and the authors did not publish their generators. A difference of 12 % can come from another
+draw or another reading of the paper, but does not change the order of the methods.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import os
 import pytest
 
 from condmeta.experiments import PANELS, Results
-from condmeta.experiments.claims import CLAIMS
-from condmeta.experiments.reproduction import reproduce
-from condmeta.experiments.summary import summarise
+from condmeta.paper.experiments.claims import CLAIMS
+from condmeta.paper.experiments.reproduction import reproduce
+from condmeta.paper.experiments.summary import summarise
 
 NEAR, LOOSE = 0.12, 0.20
 TIGHT = {
@@ -25,7 +25,7 @@ TIGHT = {
     ("circle", "conditional, true map"),
 }  # fmt: skip
 HAS_DATA = bool(os.environ.get("CONDMETA_DATA"))
-needs_data = pytest.mark.skipif(not HAS_DATA, reason="CONDMETA_DATA names no folder of real data")
+needs_data = pytest.mark.skipif(not HAS_DATA, reason="CONDMETA_DATA is not set")
 
 
 def by_panel(panel: str, *values):
@@ -36,7 +36,7 @@ def by_panel(panel: str, *values):
 
 @pytest.fixture(scope="session")
 def results_of(tmp_path_factory):
-    """Give a function that runs a panel once, ten seeds, online."""
+    """Return a function that runs a panel once, with ten seeds and the online algorithm."""
     folder = tmp_path_factory.mktemp("claims")
 
     @functools.cache

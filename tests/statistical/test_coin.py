@@ -1,4 +1,4 @@
-"""Coin betting beside Algorithm 1 tuned on validation tasks, on the paper's synthetic settings.
+"""Coin betting compared with tuned Algorithm 1 on the paper's synthetic settings.
 
 Ten fresh seeds, 300 training tasks. The bound of 3 % is for the worst of ten comparisons; paired
 differences of ten seeds have standard errors of about half a per cent.

@@ -1,4 +1,4 @@
-"""The convex surrogate: beside tuned steps at few tasks, with heavy tails, and for quantiles."""
+"""ERM compared with tuned SGD on few tasks, with heavy tails, and for quantiles."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from condmeta import (
 )
 from condmeta.environments import paper_environment
 from condmeta.experiments import PANELS, run
-from condmeta.experiments.protocol import draw
 from condmeta.losses import Pinball
+from condmeta.paper.experiments.protocol import draw
 
 CELLS = [
     (name, inputs)

@@ -1,4 +1,4 @@
-"""Intervals hold 90 % of the labels of fresh tasks, within 2 points and two standard errors."""
+"""Intervals cover 90 % of the labels of new tasks, within 2 points and two standard errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConditionalLogistic beside one model for all tasks and a model for each, and its calibration."""
+"""ConditionalLogistic compared with pooled and independent models, and its calibration."""
 
 from __future__ import annotations
 

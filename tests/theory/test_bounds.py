@@ -1,4 +1,4 @@
-"""Theorems 1 and 2 as formulas: reference values, minima, special cases, and what is refused."""
+"""Theorems 1 and 2 as formulas: reference values, minimisers, special cases and errors."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_radii():
     assert pytest.approx((25 * 2 + 5 * 5) / 2) == R**2 * (K**2 + 1)
     assert radii(tasks, Phi, how="max").K == 2
     empty = TaskSet.from_arrays(np.zeros((1, 2)), [0.0], ["a"])[:0]
-    with pytest.raises(DataError, match="no tasks with points"):
+    with pytest.raises(DataError, match="at least one task with points"):
         radii(empty)
 
 
@@ -153,18 +153,18 @@ def test_learning_bounds_the_regret_on_every_sequence_of_tasks(meta_step):
     [
         (lambda: bound_fixed(-1.0, 10), r"V must be a float in \[0, inf\). Got -1.0"),
         (lambda: bound_fixed(np.nan, 10), "V must be"),
-        (lambda: bound_fixed(1.0, 0), "n must be at least 1 for every task"),
-        (lambda: bound_fixed(1.0, []), "n must be at least 1"),
-        (lambda: bound_fixed(1.0, 10, L=np.inf), "no largest slope: the bounds do not cover it"),
+        (lambda: bound_fixed(1.0, 0), "at least 1 point for every task"),
+        (lambda: bound_fixed(1.0, []), "n must hold at least one task"),
+        (lambda: bound_fixed(1.0, 10, L=np.inf), "slopes of this loss are unbounded"),
         (lambda: bound_fixed(1.0, 10, lam=0.0), r"lam must be a float in \(0, inf\]"),
         (lambda: bound_fixed(1.0, 10, inner="both"), "inner must be 'batch' or 'online'"),
         (lambda: bound_learned(1.0, 1.0, 10, 0), "T must be an int of at least 1"),
-        (lambda: bound_learned(1.0, 1.0, 10, 5, meta_step=0.0), "learns nothing"),
+        (lambda: bound_learned(1.0, 1.0, 10, 5, meta_step=0.0), "meta_step = 0 needs norm = 0"),
         (lambda: radii(TaskSet.from_arrays([[1.0]], [0], ["a"]), how="min"), "how must be"),
         (lambda: stability(-1, 10), "lam must be"),
     ],
 )
-def test_what_does_not_fit_is_said(call, sentence):
+def test_wrong_arguments_raise(call, sentence):
     with pytest.raises(DataError, match=sentence):
         call()
 
@@ -199,7 +199,7 @@ def test_excess_risk_of_the_true_weights_is_zero():
 def test_excess_risk_says_what_it_needs():
     env = Circle(d=3, n=2, inputs="gaussian")
     tasks = env.sample(2, random_state=0)
-    with pytest.raises(DataError, match="give the environment noise="):
+    with pytest.raises(DataError, match="set noise= of the environment"):
         excess_risk(env, tasks, tasks.weights)
     with pytest.raises(DataError, match="inputs='gaussian'"):
         excess_risk(Circle(d=3, n=2), tasks, tasks.weights)

@@ -1,8 +1,7 @@
 """Measured excess risk against Theorems 1 and 2, on clusters and circle, batch and online.
 
 Risks are exact given the weights, tau sees no training point, and the bound must lie above the mean
-plus four standard errors. It must also lie below 20 times the mean, so that a bound that has become
-vacuous fails too.
+plus four standard errors. It must also lie below 20 times the mean: a vacuous bound fails.
 """
 
 import numpy as np
@@ -37,7 +36,9 @@ def assert_bounded(risks, bound):
 @pytest.mark.parametrize("env", [CIRCLE, CLUSTERS], ids=["circle", "clusters"])
 def test_theorem_1(env, tau, inner):
     if env is CLUSTERS:
-        conditioning, train = BOTH_HALVES.sample(4000, random_state=0).split_points(N, how="first")
+        conditioning, train = BOTH_HALVES.sample(4000, random_state=0).split_points(
+            N, order="first"
+        )
     else:
         conditioning = train = env.sample(4000, random_state=0)
     biases = {"best": env.tau(conditioning), "mean": env.w_rho, "zero": np.zeros(env.d)}

@@ -95,11 +95,11 @@ def test_each_lower_bound_wins_somewhere():
     assert far.lower > far.linear
 
 
-def test_what_does_not_fit_is_said():
-    with pytest.raises(DataError, match=r"takes a Clusters environment\. Got Circle"):
+def test_wrong_arguments_raise():
+    with pytest.raises(DataError, match=r"needs a Clusters environment\. Got Circle"):
         cluster_gap(Circle())
     unit = Clusters([[1.0, 0], [0, 0]], [[1.0, 0], [0, 0]], inputs="unit")
-    with pytest.raises(DataError, match="need inputs='gaussian'"):
+    with pytest.raises(DataError, match="needs inputs='gaussian'"):
         cluster_gap(unit)
     with pytest.raises(DataError, match=r"weight must be a float in \(0, 1\)"):
         overlap(1.0, 1.0)

@@ -1,7 +1,7 @@
-"""Slips of the printed paper: each printed form contradicts an independent truth, ours does not.
+"""Errors in the printed paper: an independent computation contradicts the printed form, not ours.
 
-The sign of the online step and the iterate behind the meta-gradient are in test_online_inner.py,
-the width of random Fourier features in tests/unit/test_feature_maps.py.
+The sign of the online step and the iterate of the meta-gradient are in test_online_inner.py, the
+width of random Fourier features is in tests/unit/test_feature_maps.py.
 """
 
 import numpy as np
@@ -9,8 +9,8 @@ import pytest
 
 from condmeta.environments import Circle, Clusters
 from condmeta.inner import batch, online
+from condmeta.paper.theory.moments import sample_moments
 from condmeta.theory import best_linear, bound_learned, cluster_gap, stability, variance
-from condmeta.theory.moments import sample_moments
 
 THREE = Clusters([[2, 0], [0, 3], [-1, -1]], [[1, 0], [-0.5, 0.8], [-0.3, -0.9]], n=2, sigma_w=0.7)
 TWO = Clusters([[1, 2, 3], [-1, 0, 1]], [[1, 0, -1], [0, 0.5, 0.5]], n=4, sigma_x=2.0)

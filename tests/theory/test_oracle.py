@@ -132,13 +132,13 @@ def test_two_clusters_of_the_paper():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: best_linear(W, PHI[:3]), r"shape \(5, k\), one row a task. Got \(3, 2\)"),
+        (lambda: best_linear(W, PHI[:3]), r"shape \(5, k\), one row per task. Got \(3, 2\)"),
         (lambda: best_linear(W, PHI * np.nan), "Phi of task number 0 is not finite"),
         (lambda: best_linear(W, MeanInput()), "give Phi as an array"),
         (lambda: best_linear(W, PHI).excess(np.ones((2, 3)), [0, 0]), "must have the shapes"),
-        (lambda: best_linear(CASES[0][0], CircleMap(), p=[1.0]), "p goes with a sample"),
+        (lambda: best_linear(CASES[0][0], CircleMap(), p=[1.0]), "p is for a sample"),
     ],
 )
-def test_what_does_not_fit_is_said(call, sentence):
+def test_wrong_arguments_raise(call, sentence):
     with pytest.raises(DataError, match=sentence):
         call()

@@ -62,7 +62,7 @@ def test_an_environment_without_closed_forms_is_drawn_from(env):
         assert 0 < abs(found.value - expected) <= 4 * found.error
     found = variance(Foreign(env, with_tau=True), "best")
     assert abs(found.value - v.tau) <= 4 * found.error
-    with pytest.raises(DataError, match="Foreign has no 'tau'"):
+    with pytest.raises(DataError, match="Foreign has no method 'tau'"):
         variance(Foreign(env), "best")
 
 
@@ -109,26 +109,26 @@ def test_samples_with_probabilities():
         (lambda: variance(np.zeros((0, 2)), 0), r"shape \(T, d\), T >= 1. Got \(0, 2\)"),
         (lambda: variance([1.0, 2.0], 0), r"shape \(T, d\)"),
         (lambda: variance([[1.0], [np.nan]], 0), "task number 1 are not finite"),
-        (lambda: variance([[1.0]], 0, p=[2.0]), "sum 1. Got the least 2 and the sum 2"),
+        (lambda: variance([[1.0]], 0, p=[2.0]), "sum 1. Got the minimum 2 and the sum 2"),
         (lambda: variance([[1.0], [2]], 0, p=[1.5, -0.5]), "none negative"),
         (lambda: variance([[1.0]], 0, p=[0.5, 0.5]), "p must hold 1 finite numbers"),
-        (lambda: variance([[1.0]], "best"), "'best' is known to environments alone"),
-        (lambda: variance([[1.0]], lambda s: s), "give what it is called with as side="),
+        (lambda: variance([[1.0]], "best"), "'best' is only for environments"),
+        (lambda: variance([[1.0]], lambda s: s), "give its argument as side="),
         (lambda: variance([[1.0, 2.0]], [1.0, 2, 3]), r"Got \(3,\) instead"),
         (lambda: variance([[1.0, 2.0]], np.inf), "tau must be finite"),
         (lambda: variance(CIRCLE, "worst"), "Got 'worst'"),
-        (lambda: variance(CIRCLE, 0, p=[1.0]), "p and side go with a sample"),
-        (lambda: variance(CIRCLE, 0, side=[1.0]), "p and side go with a sample"),
+        (lambda: variance(CIRCLE, 0, p=[1.0]), "p and side are for a sample"),
+        (lambda: variance(CIRCLE, 0, side=[1.0]), "p and side are for a sample"),
     ],
 )
-def test_what_does_not_fit_is_said(call, sentence):
+def test_wrong_arguments_raise(call, sentence):
     with pytest.raises(DataError, match=sentence):
         call()
 
 
 def test_tasks_must_know_their_weights():
     tasks = CIRCLE.sample(3, random_state=0)
-    with pytest.raises(DataError, match="do not know their true weights"):
+    with pytest.raises(DataError, match="true weights of these tasks are unknown"):
         variance(TaskSet(tasks.X, tasks.y, tasks.offsets, tasks.ids), 0)
     lost = SampledTaskSet(
         tasks.X, tasks.y, tasks.offsets, tasks.ids, weights=np.full((3, 6), np.nan)

@@ -17,7 +17,7 @@ from condmeta.cli import main
 from condmeta.cli.app import app
 from condmeta.cli.reproduce_command import CHOICES, NAMES
 from condmeta.experiments import PANELS
-from condmeta.experiments import readings as readings_module
+from condmeta.paper.experiments import readings as readings_module
 
 
 @pytest.fixture
@@ -26,7 +26,9 @@ def call(monkeypatch, tmp_path):
     monkeypatch.setenv("CONDMETA_ENGINE", "numpy")
     shrink_panels(monkeypatch)
     hide_data(monkeypatch, tmp_path)
-    monkeypatch.setattr("condmeta.experiments.reproduction.FORMATS", ())  # drawn, not written: time
+    monkeypatch.setattr(
+        "condmeta.paper.experiments.reproduction.FORMATS", ()
+    )  # drawn, not written: time
     monkeypatch.chdir(tmp_path)
     return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
 

@@ -8,8 +8,8 @@ from sklearn.linear_model import Ridge
 
 import condmeta as cm
 from condmeta.errors import DataError
-from condmeta.evaluation.conformal import LEVELS, Scores, tasks_needed
 from condmeta.feature_maps import MeanInput
+from condmeta.meta.conformal import LEVELS, Scores, tasks_needed
 
 FIXED = {"theta": 0.0, "lam": 1.0, "scale": "none", "fit_intercept": False}
 
@@ -86,7 +86,7 @@ def test_each_task_has_the_interval_of_its_points(tasks, ridge):
         np.testing.assert_allclose((low + high) / 2, predicted)
         return ((high - low) / 2 / std)[0]
 
-    scores = ridge._calibration.scores
+    scores = ridge.calibration.scores
     q = {m: scores[m].quantile(0.9) for m in (0, 1, 5)}
     assert width(ridge, task=["new"] * 4, side_info={"new": {"s": 0.2}}) == pytest.approx(q[0])
     assert width(ridge, task=[0] * 4) == pytest.approx(q[5])  # it has eight
@@ -133,7 +133,7 @@ def test_model_of_one_task_has_a_deviation_with_maps_of_points(tasks):
 
 def test_the_learner_that_chooses_can_be_calibrated(tasks):
     calibrated = cm.calibrate(cm.AutoRegressor(base=None), tasks[:20], shots=(0, 2), n_splits=2)
-    scores = calibrated._calibration.scores
+    scores = calibrated.calibration.scores
     for n, m in ((1, 0), (3, 2)):
         model = calibrated.adapt(tasks.X[:n], tasks.y[:n], side_info={"s": 0.1})
         low, high = model.predict_interval(tasks.X[:2])
@@ -153,15 +153,15 @@ def test_points_behind_predictions(tasks):
 def test_errors(tasks, ridge):
     learner = cm.FixedBiasRegressor(**FIXED)
     few = cm.calibrate(learner, tasks[:6], shots=(0,))
-    with pytest.raises(DataError, match="takes at least 9 tasks to calibrate on; there are 6"):
+    with pytest.raises(DataError, match="needs at least 9 tasks to calibrate on; there are 6"):
         few.predict_interval(tasks.X[:1], task=[0])
-    with pytest.raises(DataError, match="takes at least 99 tasks"):
+    with pytest.raises(DataError, match="needs at least 99 tasks"):
         ridge.predict_interval(tasks.X[:1], task=[0], coverage=0.99)
     for wrong in (90, 1.0, "all"):
         with pytest.raises(DataError, match=r"'coverage' parameter must be a float in \(0, 1\)"):
             ridge.predict_interval(tasks.X[:1], task=[0], coverage=wrong)
     late = cm.calibrate(learner, tasks, shots=(2, 5))
-    with pytest.raises(DataError, match="fewer than 2 points: let the shots of calibrate begin"):
+    with pytest.raises(DataError, match=r"fewer than 2 points\. Include 0 in the"):
         late.predict_interval(tasks.X[:1], side_info={"s": 0.1})
     with pytest.raises(DataError, match="No task has more than 50 points"):
         cm.calibrate(learner, tasks, shots=(50,))
@@ -171,7 +171,7 @@ def test_errors(tasks, ridge):
         cm.calibrate(Ridge(), tasks)
     with pytest.raises(DataError, match="Intervals are for numbers"):
         cm.calibrate(cm.ConditionalSGDClassifier(), tasks)
-    with pytest.raises(DataError, match="there are none"):
+    with pytest.raises(DataError, match="needs the targets of the tasks"):
         cm.calibrate(learner, cm.TaskSet([[1.0]], None, [0, 1], [0]))
     with pytest.raises(DataError, match="pass it alone"):
         cm.calibrate(learner, tasks, tasks.y)

@@ -13,7 +13,7 @@ import pytest
 from scipy.io import savemat
 
 from condmeta.datasets import files, load_lenk, load_schools
-from condmeta.datasets.progress import ByteBar
+from condmeta.datasets.files import ByteBar
 from condmeta.errors import DataError
 
 REAL = os.environ.get("CONDMETA_DATA")
@@ -69,7 +69,7 @@ def cache(tmp_path, monkeypatch):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serve a folder on this machine; `mood` says how badly, `asked` lists what was asked for."""
+    """Serve a folder on this machine; `mood` is how it fails, `asked` lists the requests."""
 
     daemon_threads = True
 
@@ -143,7 +143,7 @@ def test_cache_needs_no_network(server, monkeypatch):
 
 def test_corrupted_download(server, cache):
     server.mood = "corrupt"
-    with pytest.raises(ConnectionError, match="what came is not the published file"):
+    with pytest.raises(ConnectionError, match="the downloaded file is not the published one"):
         load_lenk()
     assert listing(cache) == []
     server.mood = "well"
@@ -285,7 +285,7 @@ def test_folder_of_the_variable_is_never_written_to(server, made, cache, tmp_pat
 def test_lenk_rows_stand_by_person_training_first(made):
     people = load_lenk(made)
     train, test = lenk_table(3, 0).reshape(180, 3, 15), lenk_table(2, 1).reshape(180, 2, 15)
-    first, rest = people.split_points(3, how="first")
+    first, rest = people.split_points(3, order="first")
     np.testing.assert_array_equal(first.X, train[..., :14].reshape(-1, 14))
     np.testing.assert_array_equal(rest.y, test[..., 14].ravel())
     assert people.ids.tolist() == list(range(1, 181))
@@ -324,7 +324,7 @@ def test_wrong_scale(made, load):
 
 
 def test_zero_rows_stay():
-    from condmeta.datasets.rows import scale_rows
+    from condmeta.datasets.files import scale_rows
 
     np.testing.assert_array_equal(
         scale_rows(np.array([[0.0, 0], [3, 4]]), "rows", ""), [[0, 0], [0.6, 0.8]]
@@ -354,7 +354,7 @@ def test_lenk():
     assert set(np.unique(people.X)) == {-1.0, 1.0}
     assert set(np.unique(people.y)) == set(range(11))
     # all people rate the same 16 + 4 computers, the 16 in orders of their own
-    train, test = people.split_points(16, how="first")
+    train, test = people.split_points(16, order="first")
     computers = {frozenset(map(tuple, task.X)) for task in train}
     assert len(computers) == 1
     assert len(computers.pop()) == 16

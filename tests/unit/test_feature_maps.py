@@ -1,4 +1,4 @@
-"""Feature maps of side tables and of points, alone and side by side."""
+"""Feature maps of side tables and of points, one or several together."""
 
 import copy
 from itertools import pairwise
@@ -319,8 +319,8 @@ def test_gaps_pass_if_the_transformer_fills_them():
         ComposedMap(Nystroem(n_components=2)).fit(t)  # refuses NaN itself
 
 
-class Odd(TransformerMixin, BaseEstimator):
-    """A map with whatever output a test asks for."""
+class AnyOutput(TransformerMixin, BaseEstimator):
+    """A map that returns the output that a test asks for."""
 
     def __init__(self, output):
         self.output = output
@@ -337,7 +337,7 @@ class Odd(TransformerMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("output", "sentence"),
     [
-        (lambda X: X[:, 0], r"feature map Odd gave an array of shape \(2,\) .*\(2, k\)"),
+        (lambda X: X[:, 0], r"feature map AnyOutput gave an array of shape \(2,\) .*\(2, k\)"),
         (lambda X: X[:1], r"shape \(1, 1\)"),
         (lambda X: X.astype(str), "expected numbers"),
         (lambda X: X / [[1.0], [0.5]] * [[1.0], [np.inf]], "Task 't1' got NaN or infinity from"),
@@ -345,12 +345,12 @@ class Odd(TransformerMixin, BaseEstimator):
 )
 def test_unusable_output_of_a_map_is_refused(output, sentence):
     with pytest.raises(DataError, match=sentence):
-        ComposedMap(Odd(output)).fit(table(s=[1.0, 2.0]))
+        ComposedMap(AnyOutput(output)).fit(table(s=[1.0, 2.0]))
 
 
 def test_the_width_of_a_map_must_not_change():
-    phi = ComposedMap(Odd(lambda X: np.ones((len(X), len(X))))).fit(table(s=[1.0, 2.0]))
-    with pytest.raises(DataError, match="feature map Odd gave 3 features, expected 2"):
+    phi = ComposedMap(AnyOutput(lambda X: np.ones((len(X), len(X))))).fit(table(s=[1.0, 2.0]))
+    with pytest.raises(DataError, match="feature map AnyOutput gave 3 features, expected 2"):
         phi.transform(3, table=table(s=[1.0, 2.0, 3.0]))
 
 

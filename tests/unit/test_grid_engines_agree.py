@@ -14,8 +14,7 @@ from condmeta.engine import compiled_core
 from condmeta.inner.online import OnlineState, online_tasks
 from condmeta.inner.scores import row_scores
 from condmeta.losses import LOSSES, Absolute, Squared
-from condmeta.meta.grid import grid_curves, grid_score, grid_train
-from condmeta.meta.points import Points
+from condmeta.meta.grid import GridPoints, grid_curves, grid_score, grid_train
 from condmeta.meta.sgd import SGDState, sgd_pass
 
 core = compiled_core()
@@ -29,21 +28,21 @@ TWINS = {"grid_train": grid_train, "grid_score": grid_score, "grid_curves": grid
 class Problem(NamedTuple):
     """Ragged training tasks and evaluation tasks, the first two of them without support."""
 
-    train: Points
+    train: GridPoints
     Phi: np.ndarray
-    support: Points
-    query: Points
+    support: GridPoints
+    query: GridPoints
     Phi_held: np.ndarray
     group: np.ndarray
     lam: np.ndarray
     meta_step: np.ndarray
 
 
-def draw_points(rng, sizes, d, signed) -> Points:
+def draw_points(rng, sizes, d, signed) -> GridPoints:
     offsets = np.append(0, np.cumsum(sizes))
     X = rng.normal(size=(offsets[-1], d))
     y = X @ rng.normal(size=d) + rng.normal(size=len(X))
-    return Points(X, np.where(y > 0, 1.0, -1.0) if signed else y, offsets)
+    return GridPoints(X, np.where(y > 0, 1.0, -1.0) if signed else y, offsets)
 
 
 def draw(loss, d=3, k=2, L=5, T=9, V=12, seed=0) -> Problem:
@@ -221,7 +220,7 @@ def test_engines_agree_in_which_slopes_are_zero():
             pass
         X[t] = rows
     y = rng.integers(-2, 3, T * n).astype(float)
-    train_points = Points(X.reshape(-1, n), y, np.arange(T + 1) * n)
+    train_points = GridPoints(X.reshape(-1, n), y, np.arange(T + 1) * n)
     problem = draw("absolute", d=n, k=1)._replace(
         train=train_points, Phi=np.ones((T, 1)),
         lam=2.0 ** rng.integers(-1, 3, L), meta_step=2.0 ** rng.integers(-2, 1, L),
@@ -321,13 +320,13 @@ def test_nothing_to_do_is_done():
 
 
 def empty(d):
-    return Points(np.empty((0, d)), np.empty(0), np.zeros(1, dtype=np.int64))
+    return GridPoints(np.empty((0, d)), np.empty(0), np.zeros(1, dtype=np.int64))
 
 
 def test_a_task_without_query_points_adds_nothing(engine):
     problem = draw("absolute")
     cut = np.minimum(problem.query.offsets, problem.query.offsets[-2])
-    problem = problem._replace(query=Points(*problem.query[:2], cut))
+    problem = problem._replace(query=GridPoints(*problem.query[:2], cut))
     assert np.all(score(problem, engine, draw_theta(problem), Absolute())[-1] == 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Kernels: values by hand, sets of points, what the printed Abel kernel cannot do, refusals."""
+"""Kernels: values by hand, sets of points, limits of the printed Abel kernel, errors."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_mean_embedding_equals_mean_features():
     np.testing.assert_allclose(MeanEmbedding(k0).gram(SETS, SETS), phi @ phi.T, atol=1e-15)
 
 
-def test_mean_embedding_in_pieces_and_whatever_the_order(monkeypatch):
+def test_mean_embedding_in_pieces_and_in_any_order(monkeypatch):
     kernel, turned = MeanEmbedding(), PointSets(SETS.X[[1, 0, 2, 6, 5, 4, 3, 8, 7]], SETS.offsets)
     whole = kernel.gram(SETS, SETS)
     np.testing.assert_allclose(kernel.gram(turned, SETS), whole, rtol=1e-14)
@@ -96,7 +96,7 @@ def test_abel_kernel_as_printed():
     assert np.linalg.eigvalsh(kernel.gram(PAIRS, PAIRS))[0] > 0
 
 
-def test_abel_kernel_cut_to_the_shorter_set_would_be_no_kernel():
+def test_abel_kernel_cut_to_the_shorter_set_would_not_be_a_kernel():
     """The printed sum over pairs of points, sets cut to one length, has a negative eigenvalue."""
     sets = [np.array([0.0]), np.array([0.0, 50.0]), np.array([0.0, -50.0])]
     K = [[np.exp(-sum(abs(a - b) for a, b in zip(x, z, strict=False))) for z in sets] for x in sets]
@@ -142,7 +142,7 @@ def test_names_kernels_and_functions():
 
 
 @pytest.mark.parametrize("bad", ["rbf", 3, GaussianKernel, None])
-def test_what_is_no_kernel(bad):
+def test_what_is_not_a_kernel(bad):
     with pytest.raises(DataError, match="The 'kernel' parameter must be 'linear'"):
         get_kernel(bad)
 
@@ -168,7 +168,7 @@ def test_lengthscales(value):
         (lambda a, b: "x", "must return one number for two rows. Got 'x'"),
     ],
 )
-def test_functions_that_are_no_kernels(function, sentence):
+def test_functions_that_are_not_kernels(function, sentence):
     with pytest.raises(DataError, match=sentence):
         check_kernel(function, np.array([[0.0], [1.0], [3.0]]), ids=["a", "b", "c"])
 

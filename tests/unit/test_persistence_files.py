@@ -1,4 +1,4 @@
-"""Model files as a user meets them: whole or not at all, the same bytes, a card, clear refusals."""
+"""Model files as a user sees them: complete or absent, the same bytes, a card, clear errors."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Damaged and crafted files: always a sentence, never code, never much more memory than bytes."""
+"""Damaged and crafted files: always an error message, never code, never much memory."""
 
 import contextlib
 import hashlib
@@ -40,7 +40,7 @@ def member(array):
 
 
 def craft(path, model, members=(), *, table=None, comment=None, text=None, card=None):
-    """Write a file that is consistent down to the checksums, whatever its contents."""
+    """Write a file that is consistent down to the checksums, with any contents."""
     rows = [[len(m), zlib.crc32(m), hashlib.sha256(m).hexdigest()] for m in members]
     base = {"format": "condmeta-model", "condmeta_version": "1", "scikit_learn_version": "1.9.1"}
     if text is None:
@@ -184,7 +184,7 @@ def test_overlapping_members(path):
     data = member(np.arange(1000.0))
     row = [len(data), zlib.crc32(data), hashlib.sha256(data).hexdigest()]
     craft(path, [{"array": 0}, {"array": 1}], [data], table=[row, row])
-    refused(path, "its size or its end is not what it says")
+    refused(path, "its size or its end is wrong")
 
 
 def header(descr="'<f8'", order="False", shape="(1,)", end=", }"):

@@ -1,8 +1,9 @@
-"""Values survive the way through JSON and arrays exactly: type, bits and order."""
+"""Values are the same after JSON and arrays: type, bits and order."""
 
 import json
 import math
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from condmeta import feature_maps
 from condmeta.errors import ModelFileError
+from condmeta.feature_maps.training_ranges import TrainingRanges
 from condmeta.persistence import decode, encode, register, registry
+
+KERNELS = ["LinearKernel", "GaussianKernel", "LaplaceKernel", "AbelKernel", "MeanEmbedding"]
 
 
 def through(value):
@@ -21,7 +26,7 @@ def through(value):
 
 
 def same(a, b):
-    """Tell whether two values are equal in type and bits, all the way down."""
+    """Return whether two values are equal in type and bits, all the way down."""
     if type(a) is not type(b):
         return False
     if isinstance(a, float) and not isinstance(a, np.generic):
@@ -259,9 +264,9 @@ def test_subclasses_are_not_registered_with_their_base(holder):
         encode(Child(1))
 
 
-def test_a_name_stands_for_one_class(holder):
+def test_a_name_belongs_to_one_class(holder):
     with pytest.raises(
-        ValueError, match=r"'Holder' already stands for .*Give .*Sub another `name`"
+        ValueError, match=r"already use the name 'Holder' for .*Give .*Sub another `name`"
     ):
         register(Sub, name="Holder")
     register(Holder)
@@ -270,7 +275,28 @@ def test_a_name_stands_for_one_class(holder):
 @pytest.mark.parametrize("key", ["__class__", "a b", "", 3])
 def test_keys_of_a_state_are_attribute_names(holder, key):
     register(Sub, export=lambda obj: {key: 1})
-    with pytest.raises(ModelFileError, match=r"no attribute name"):
+    with pytest.raises(ModelFileError, match=r"not an attribute name"):
         encode(Sub())
-    with pytest.raises(ValueError, match=r"no attribute name"):
+    with pytest.raises(ValueError, match=r"not an attribute name"):
         decode({"object": {"class": "Holder", "state": {key: 1}}}, [])
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("condmeta.losses", ["Loss", "LogisticLoss"]),
+        ("condmeta.tasks", ["TaskTable"]),
+        ("condmeta.feature_maps", feature_maps.__all__),
+        ("condmeta.feature_maps.table_encoder", ["TableEncoder"]),
+        ("condmeta.kernels", ["GramRows", "PointSets", "PrecomputedKernel", *KERNELS]),
+        ("condmeta.kernels.side_readers", ["GramReader", "SetReader"]),
+    ],
+)
+def test_classes_register_themselves(module, names):
+    for name in names:
+        cls = getattr(import_module(module), name)
+        assert registry.find_by_class(cls).name == name
+
+
+def test_old_files_know_training_ranges_as_seen_columns():
+    assert registry.find_by_class(TrainingRanges).name == "SeenColumns"

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import condmeta as cm
+from condmeta.display.plots.style import OTHERS, PAPER, styles_of
 from condmeta.errors import DataError
 from condmeta.evaluation.advantage import Advantage
 from condmeta.evaluation.gains import Gain
+from condmeta.evaluation.linear_gap import Interval
 from condmeta.experiments import PANELS, Published, Results
 from condmeta.plots import (
     AdvantageDisplay,
@@ -26,8 +28,6 @@ from condmeta.plots import (
     published_figure,
     save_figure,
 )
-from condmeta.plots.style import OTHERS, PAPER, styles_of
-from condmeta.theory.linear_gap import Interval
 
 METHODS = ("ITL", "unconditional", "mine")
 
@@ -207,7 +207,7 @@ def test_many_numbers_of_points_are_labelled_as_far_as_there_is_room():
     assert all(one.x1 < two.x0 for one, two in pairwise(boxes))
 
 
-def test_shot_curves_of_what_auto_compared():
+def test_shot_curves_of_the_candidates_of_auto():
     tasks = cm.environments.Circle(d=2, n=6).sample(30, random_state=0)
     auto = cm.AutoRegressor(base=None, shots=(0, 2)).fit(tasks)
     display = ShotCurveDisplay.from_estimator(auto).plot()
@@ -305,6 +305,35 @@ def test_shrinkage_of_many_tasks_shows_points(large):
     assert ShrinkageDisplay.from_estimator(large, -1).feature == "(intercept)"
 
 
+@pytest.mark.parametrize("T", [12, 60])
+def test_shrinkage_without_own_estimates(T):
+    tasks = stores(T)
+    labels = np.where(tasks.y > np.median(tasks.y), 1.0, -1.0)
+    model = cm.ConditionalLogistic().fit(tasks.with_target(labels))
+    display = ShrinkageDisplay.from_estimator(model).plot()
+    assert np.isnan(display.own).all()
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [
+        "prior",
+        "adapted",
+    ]
+    assert display.describe().endswith("No task has an own estimate.")
+
+
+@pytest.mark.parametrize("T", [12, 60])
+def test_shrinkage_where_some_tasks_have_an_own_estimate(T):
+    rng = np.random.default_rng(0)
+    prior, adapted = rng.normal(size=(2, T))
+    own = np.where(np.arange(T) % 2, 1e6, np.nan)  # far off, or undetermined
+    own[1] = 0.5 * (prior[1] + adapted[1])
+    display = ShrinkageDisplay(np.arange(T), prior, own, adapted, np.full(T, 3)).plot()
+    low, high = display.ax_.get_xlim() if T == 12 else display.ax_.get_ylim()
+    assert low > -20
+    assert high < 20  # a few own estimates do not set the limits
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == ["own estimate (least squares)", "prior", "adapted"]
+    assert f"Tasks with an own estimate: {T // 2}; the median one moves" in display.describe()
+
+
 def test_the_map_is_drawn_in_the_units_of_the_learner(small):
     display = MapDisplay.from_estimator(small).plot(title="map")
     np.testing.assert_array_equal(display.image_.get_array(), small.M_.T)
@@ -317,7 +346,7 @@ def test_the_map_is_drawn_in_the_units_of_the_learner(small):
 
 def test_tasks_by_their_coefficients(large):
     display = TaskMapDisplay.from_estimator(large).plot(title="tasks")
-    assert display.column == "region"  # what moves the priors most
+    assert display.column == "region"  # the largest effect on the priors
     assert set(display.values) == {"north", "south"}
     coef = np.column_stack([large.coef_frame(wide=True)[c] for c in ("x0", "x1", "(intercept)")])
     Z = (coef - coef.mean(axis=0)) / coef.std(axis=0)
@@ -347,7 +376,7 @@ def test_many_levels_are_pooled_in_the_picture():
     assert len(told) == 7
 
 
-def test_one_coefficient_stands_against_the_number_of_points():
+def test_one_coefficient_is_drawn_against_the_number_of_points():
     X = np.arange(1.0, 7.0)[:, None]
     model = cm.ConditionalSGDRegressor().fit(X, 2 * X[:, 0], task=[0, 0, 1, 1, 1, 2])
     display = TaskMapDisplay.from_estimator(model).plot()
@@ -388,8 +417,6 @@ def test_sentences_of_displays_without_what_they_draw(small):
             display.from_estimator(bare)
     with pytest.raises(DataError, match="no coefficient 'x9'; there are x0, x1,"):
         ShrinkageDisplay.from_estimator(small, "x9")
-    with pytest.raises(DataError, match=r"PooledRegressor shrinks nothing"):
-        ShrinkageDisplay.from_estimator(cm.PooledRegressor(lam=1.0).fit(stores()))
     with pytest.raises(DataError, match="no side column 'height'; the model has 'region', 'size'"):
         TaskMapDisplay.from_estimator(small, colour_by="height")
     with pytest.raises(DataError, match=r"of='coefficients' or of='side'. Got 'Phi'"):

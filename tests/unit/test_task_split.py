@@ -31,7 +31,7 @@ def test_held_out_counts_and_shares():
 
 
 def test_first_points_are_the_support():
-    (fold,) = cm.TaskSplit(1, held_out=2, support=2, how="first", random_state=0).split(TASKS)
+    (fold,) = cm.TaskSplit(1, held_out=2, support=2, order="first", random_state=0).split(TASKS)
     for task in fold.support.ids:
         rows = np.flatnonzero(task == TASK)
         np.testing.assert_array_equal(fold.support[fold.support.position(task)].X, X[rows[:2]])

@@ -1,7 +1,5 @@
 """The command `condmeta` (needs click and rich)."""
 
-from __future__ import annotations
-
 import sys
 
 

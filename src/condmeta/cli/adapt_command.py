@@ -1,54 +1,42 @@
-"""`condmeta adapt`: points of new tasks in, their coefficients out."""
-
-from __future__ import annotations
+"""`condmeta adapt`: read rows of new tasks, write their coefficients."""
 
 import click
 
-from condmeta.cli.failures import tell_failures
-from condmeta.cli.notes import tell_notes, tell_work
-from condmeta.cli.options import (
-    OUTPUT_HELP,
-    csv_options,
-    quiet_option,
-    read_options,
-    side_options,
-)
-from condmeta.words import count
+from condmeta.cli.options import common_options, model_options, output_option
+from condmeta.cli.terminal import show_notes, spinner
+from condmeta.text import pluralize
 
 
-@click.command("adapt", short_help="Coefficients of new tasks from a few rows.")
-@click.argument("model")
-@click.argument("table")
-@side_options
-@click.option("-o", "--output", default="-", metavar="FILE", show_default=True, help=OUTPUT_HELP)
-@csv_options
-@quiet_option
-@tell_failures
+@click.command("adapt", short_help="Estimate the coefficients of new tasks.")
+@model_options
+@output_option
+@common_options
 def adapt_command(model, table, side_table, output, quiet, **params):
-    """Give the coefficients of the tasks in TABLE, from its rows and what MODEL has learned.
+    """Estimate the coefficients of the tasks in TABLE from its rows and MODEL.
 
-    One row a task: its id, the number n of its rows, the intercept, one column a feature. MODEL
-    is not changed; condmeta update does that.
+    The output has one row per task: its id, the number n of its rows, the intercept, and one column
+    per feature. MODEL is not changed; use condmeta update to add the rows to it.
 
     \b
     condmeta adapt stores.condmeta first_week.csv --side-table stores.csv -o coefficients.csv
 
-    Exit codes: 0 done, 1 the data do not allow it, 2 the command was not understood.
+    Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
-    from condmeta.cli.models import load_model, read_for, read_side
-    from condmeta.files import as_text, check_output, write_table
+    from condmeta.cli.inputs import csv_options, load_model, read_side
+    from condmeta.tables.files import as_text, check_output, read_table, write_table
 
     check_output(output)
-    csv = read_options(params)
-    with tell_notes(quiet) as tell:
+    csv = csv_options(params)
+    with show_notes(quiet) as note:
         fitted = load_model(model)
-        rows = read_for(fitted, table, csv, keep_types=True)
-        side = read_side(fitted, side_table, csv)
-        with tell_work(f"Adapting to {table}", quiet):
-            found = fitted.adapt_frame(as_text(rows, fitted.schema_.text), side)
-        for name in fitted.schema_.columns.task:  # ids as the table has them
+        schema = fitted.schema_
+        rows = read_table(table, text=schema.text, csv=csv, keep_types=True)
+        side = read_side(schema, side_table, csv)
+        with spinner(f"Adapting to {table}", quiet):
+            found = fitted.adapt_frame(as_text(rows, schema.text), side)
+        for name in schema.roles.task:  # ids in the type of the table
             ids = found.column(name).cast(rows.schema.field(name).type)
             found = found.set_column(found.column_names.index(name), name, ids)
         write_table(found, output)
         if output != "-":
-            tell(f"Coefficients of {count(found.num_rows, 'task')}: {output}.")
+            note(f"Coefficients of {pluralize(found.num_rows, 'task')}: {output}.")

@@ -1,6 +1,4 @@
-"""The commands, and how errors are told."""
-
-from __future__ import annotations
+"""The group of all commands."""
 
 import click
 
@@ -28,20 +26,14 @@ def app() -> None:
     """
 
 
-@app.command("versions", short_help="Versions of condmeta and its packages.")
+@app.command("versions", short_help="Show versions of condmeta and its packages.")
 def versions_command() -> None:
-    """Show the versions of condmeta, its engine and the packages it works with."""
+    """Show the versions of condmeta, its engine and the packages that it uses."""
     condmeta.show_versions()
 
 
 for command in (
-    compare_command,
-    fit_command,
-    predict_command,
-    adapt_command,
-    update_command,
-    check_command,
-    inspect_command,
-):
+    compare_command, fit_command, predict_command, adapt_command, update_command, check_command,
+    inspect_command, reproduce_command,
+):  # fmt: skip
     app.add_command(command)
-app.add_command(reproduce_command)

@@ -1,38 +1,61 @@
-"""Expected failures as one sentence and an exit code; everything else is a bug and shows itself.
+"""Show an expected failure as one sentence with an exit code; any other exception is a bug.
 
-Exit codes: 0 done; 1 the data, a file or the model does not allow it; 2 the command was not
-understood; 130 interrupted.
+Exit codes: 0 done; 1 error in the data, a file or the model; 2 wrong usage; 130 interrupted.
 """
-
-from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 
 import click
 
-from condmeta.cli.sentences import in_commands
 from condmeta.errors import DataError, DivergenceError, ModelFileError
 
 EXPECTED = (DataError, DivergenceError, ModelFileError, ImportError, OSError)
+WORDS = {  # of the library: of the command line
+    "missing from side_info": "missing from the side table",
+    "Give their rows in side_info, or set missing_side='mean'":
+        "Give their rows in --side-table, or fit with --missing-side mean",
+    "name its key column with side_key=": "name its key column with --side-key",
+    "set missing='impute'": "use --missing impute",
+    "fit it with intervals=True": "fit it with --intervals",
+    "calibrate takes regressors, not classifiers": "fit without --intervals",
+    "Save it with resume=True, or call adapt with all the points of the task":
+        "Fit it without --share, or give all the rows of the task to adapt",
+    "Save it with resume=True": "Fit it without --share",
+    "take one learner, such as ConditionalRidge": "fit with --learner ridge",
+    "take a classifier, or leave the choice to the target": "leave --learner out",
+}  # fmt: skip
 
 
-def tell_failures(command: Callable) -> Callable:
-    """Wrap a command: what a user can mend ends it with code 1 and a sentence, no traceback.
+def to_cli_wording(sentence: str) -> str:
+    """Return a message of the library with options of the command line in place of Python.
 
-    The command takes `debug`, which lets the traceback through.
+    Examples
+    --------
+    >>> to_cli_wording("The model has no intervals: fit it with intervals=True.")
+    'The model has no intervals: fit it with --intervals.'
+    """
+    for python, command in WORDS.items():
+        sentence = sentence.replace(python, command)
+    return sentence
+
+
+def report_failures(command: Callable) -> Callable:
+    """Wrap a command: errors that a user can mend end it with one sentence and exit code 1.
+
+    This adds the option --traceback, which shows the traceback instead.
     """
 
     @functools.wraps(command)
     def wrapped(*args, debug: bool, **kwargs):
         try:
             return command(*args, **kwargs)
-        except BrokenPipeError:  # the reader of our output has seen enough
+        except BrokenPipeError:  # the program that reads our output has ended
             raise
         except EXPECTED as error:
             if debug:
                 raise
-            raise click.ClickException(in_commands(str(error))) from error
+            raise click.ClickException(to_cli_wording(str(error))) from error
 
     return click.option(
         "--traceback", "--debug", "debug", is_flag=True, envvar="CONDMETA_TRACEBACK",

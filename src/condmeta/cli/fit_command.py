@@ -1,27 +1,14 @@
-"""`condmeta fit`: a table in, a model file out."""
-
-from __future__ import annotations
-
-from itertools import chain
+"""`condmeta fit`: read a table, write a model file."""
 
 import click
 
-from condmeta.cli.failures import tell_failures
-from condmeta.cli.notes import tell_notes, tell_work
-from condmeta.cli.options import csv_options, quiet_option, read_options, table_options
-from condmeta.cli.training import (
-    in_order,
-    options_of,
-    read_training,
-    read_training_side,
-    table_model,
-    used_columns,
-    without_order,
-)
+import condmeta
+from condmeta.cli.options import common_options, table_options
+from condmeta.cli.terminal import show_notes, spinner
 from condmeta.errors import DataError
-from condmeta.words import count
+from condmeta.text import pluralize
 
-# For numbers and for two classes. Names of classes, not classes: `--help` must load nothing.
+# For numbers, for two classes. Class names, not classes: `--help` must not load them.
 LEARNERS = {
     "ridge": ("ConditionalRidge", None),
     "logistic": (None, "ConditionalLogistic"),
@@ -35,33 +22,35 @@ LEARNERS = {
 
 
 @click.command("fit", short_help="Learn a model from a table.")
-@click.argument("table")
 @table_options
 @click.option("--learner", type=click.Choice(list(LEARNERS)),
-              help="[default: ridge; logistic if the target has two values]")  # fmt: skip
+              help="Learner to fit.  [default: ridge; logistic for two classes]")  # fmt: skip
 @click.option("--missing-side", type=click.Choice(["error", "mean"]), default="error",
-              show_default=True, help="Tasks without a row in the side table.")  # fmt: skip
+              show_default=True,
+              help="Tasks without a row in the side table: stop with an error, or start them "
+              "from the mean.")  # fmt: skip
 @click.option("--boosting/--no-boosting", default=None,
-              help="Boosted trees under the learner: of ridge, logistic and auto.  [default: of "
+              help="Fit boosted trees to all tasks first (ridge, logistic, auto).  [default: only "
               "auto]")  # fmt: skip
-@click.option("--order", metavar="COL",
-              help="Time or order of the rows, no feature: held-out tasks, of auto and of "
-              "--intervals, show their earliest ones.")  # fmt: skip
-@click.option("--intervals", is_flag=True, help="Calibrate intervals on held-out tasks.")
+@click.option("--sort-by", metavar="COL",
+              help="Sort the rows by this column, such as a date; held-out tasks (auto, "
+              "--intervals) show their earliest rows. Not a feature, unless named in "
+              "--features.")  # fmt: skip
+@click.option("--intervals", is_flag=True, help="Calibrate prediction intervals on held-out tasks.")
 @click.option("--chunks", is_flag=True,
-              help="Read in parts a table larger than memory, sorted by task.")  # fmt: skip
+              help="Read a table larger than memory in parts; it must be sorted by "
+              "task.")  # fmt: skip
 @click.option("--share", is_flag=True,
-              help="Leave out what update needs: statistics from which rows of tiny tasks could be "
-              "read off.")  # fmt: skip
+              help="Do not store what update needs: statistics that could reveal the rows of tiny "
+              "tasks.")  # fmt: skip
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
-@csv_options
-@quiet_option
-@tell_failures
+@common_options
 def fit_command(table, output, quiet, share, chunks, **params):
     """Learn a model from TABLE (CSV, Parquet, Feather; - is standard input).
 
-    A row is one observation of a task: a customer, a store, a patient. Features may be numbers,
-    booleans and text; side information says what is known about each task.
+    A row is one observation of a task: of a customer, a store, a patient. Features may be numbers,
+    booleans and text. Side information describes each task: the size of a store, the age of a
+    patient.
 
     \b
     condmeta fit sales.csv --task store --target sold -o stores.condmeta
@@ -69,91 +58,84 @@ def fit_command(table, output, quiet, share, chunks, **params):
         --side-table stores.csv --intervals -o stores.condmeta
     zcat sales.csv.gz | condmeta fit - --task store --target sold -o stores.condmeta
 
-    Exit codes: 0 done, 1 the data do not allow it, 2 the command was not understood.
+    Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
-    from condmeta.cli.models import check_model_output, show_size
+    from condmeta.cli.inputs import check_model_output, column_options, csv_options, show_size
 
     check_model_output(output)
-    csv, params = read_options(params), without_order(params)
-    with tell_notes(quiet) as tell:
-        with tell_work(f"Learning from {table}", quiet):
+    csv, columns = csv_options(params), column_options(params)
+    with show_notes(quiet) as note:
+        with spinner(f"Learning from {table}", quiet):
             fit = _fit_parts if chunks else _fit_whole
-            model = fit(table, csv, params)
+            model = fit(table, csv, columns, params)
         model.save(output, resume=not share)
-        tell(f"{summary(model.card())} {output}, {show_size(output)}.")
+        note(f"{_summary(model.card())} {output}, {show_size(output)}.")
 
 
-def _fit_whole(path, csv, params):
-    from condmeta.table.target import find_classes
+def _fit_whole(path, csv, columns, params):
+    from condmeta.cli.inputs import read_training
+    from condmeta.tables.values import find_classes
 
-    table, side, own = read_training(path, csv, params)
-    table = in_order(table, params["order"])
-    if params["learner"] is None and params["boosting"] is None:
-        return _model(own, None).fit(table, side)  # TableModel chooses by the target
-    classes = find_classes(table, params["target"], _wants_classes(params["learner"]))
-    learner = _learner(params, classes is not None)
-    return _model(own, learner).fit(table, side)
+    table, side = read_training(path, params["side_table"], csv, columns)
+    learner = None  # TableModel chooses by the target
+    if params["learner"] is not None or params["boosting"] is not None:
+        regressor, classifier = LEARNERS.get(params["learner"], ("ridge", "logistic"))
+        wants_classes = None if regressor and classifier else regressor is None
+        classes = find_classes(table, columns.target, wants_classes)
+        learner = _learner(params, classes is not None)
+    return _model(columns, learner, params).fit(table, side)
 
 
-def _fit_parts(path, csv, params):
-    from condmeta.files import check_columns, read_batches
+def _fit_parts(path, csv, columns, params):
+    from condmeta.cli.inputs import check_training, read_side
+    from condmeta.tables.files import read_batches
 
-    if params["order"] is not None:
-        raise DataError("A table that is read in parts cannot be put in order: leave --order out.")
-    side, side_columns = read_training_side(csv, params)
-    parts = read_batches(path, text=[*params["task"], *params["text"]], csv=csv)
-    first = next(parts)
-    own = options_of(first, side_columns, params)
+    if columns.sort_by is not None:
+        raise DataError("A table that is read in parts cannot be sorted: leave --sort-by out.")
+    side = read_side(columns, params["side_table"], csv)
+    parts = read_batches(path, text=columns.table_text, csv=csv)
 
-    def checked(part):
-        check_columns(part, used_columns(part, own), params["text"], params["target"])
+    def check(part):
+        check_training(part, side, columns)
         return part
 
-    return _model(own, _learner(params, False)).fit_batches(
-        map(checked, chain([first], parts)), side
-    )
-
-
-def _wants_classes(learner: str | None) -> bool | None:
-    """Return whether the target must be classes; None leaves it to the target."""
-    if learner is None:
-        return None
-    numbers, classes = LEARNERS[learner]
-    return None if numbers and classes else numbers is None
+    return _model(columns, _learner(params, False), params).fit_batches(map(check, parts), side)
 
 
 def _learner(params, classes: bool):
     """Return the learner that the options name."""
-    import condmeta
-
     name = params["learner"] or ("logistic" if classes else "ridge")
     learner = getattr(condmeta, LEARNERS[name][classes])()
     if params["boosting"] is not None:
         if "base" not in learner.get_params():
-            raise DataError(f"--boosting is of ridge, logistic and auto, not of {name}.")
+            raise DataError(f"--boosting works with ridge, logistic and auto, not with {name}.")
         learner.set_params(base="boosting" if params["boosting"] else None)
-    if name == "auto":
-        learner.set_params(support=_order(params))
-    return learner
+    return learner.set_params(order=_order(params)) if name == "auto" else learner
 
 
-def _model(params, learner):
-    more = {name: params[name] for name in ("missing_side", "intervals")}
-    return table_model(params, learner, order=_order(params), **more)
+def _model(columns, learner, params):
+    """Return an unfitted model that reads the columns of the options."""
+    settings = {name: params[name] for name in ("missing", "missing_side", "intervals")}
+    return condmeta.TableModel(
+        learner, task=columns.task, target=columns.target, features=columns.features,
+        exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
+        order=_order(params), **settings,
+    )  # fmt: skip
 
 
 def _order(params) -> str:
-    return "random" if params["order"] is None else "first"
+    """Return which rows of a held-out task are shown: the first ones of a sorted table."""
+    return "random" if params["sort_by"] is None else "first"
 
 
-def summary(card: dict) -> str:
-    """Say in a sentence what a model is."""
+def _summary(card: dict) -> str:
+    """Describe a model in one sentence."""
     sizes, schema = card["sizes"], card["schema"]
-    side = count(len(schema["side_columns"]), "side column")
+    side = pluralize(len(schema["side_columns"]), "side column")
     parts = [
-        count(sizes["training_tasks"], "task"),
-        count(sizes["rows"], "row"),
-        count(len(schema["features"]), "feature column"),
+        pluralize(sizes["training_tasks"], "task"),
+        pluralize(sizes["rows"], "row"),
+        pluralize(len(schema["features"]), "feature column"),
         side if schema["side_columns"] else "no side information",
     ]
     return f"{card['learner']} of {schema['target']}: {', '.join(parts)}."

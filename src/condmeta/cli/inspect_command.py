@@ -1,22 +1,20 @@
-"""`condmeta inspect`: what a model file holds, and in what two of them differ."""
-
-from __future__ import annotations
+"""`condmeta inspect`: the contents of a model file, or the differences of two."""
 
 import json
 import os
 
 import click
 
-from condmeta.cli.failures import tell_failures
+from condmeta.cli.failures import report_failures
 
 
-@click.command("inspect", short_help="What a model holds, or in what two differ.")
+@click.command("inspect", short_help="Show a model, or how two models differ.")
 @click.argument("model")
 @click.argument("other", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@tell_failures
+@report_failures
 def inspect_command(model, other, as_json):
-    """Show what MODEL is and reads; with OTHER, in what the two differ.
+    """Show the columns, sizes and settings of MODEL; with OTHER, how the two models differ.
 
     Two models are compared by settings, columns, tasks and coefficients.
 
@@ -24,36 +22,26 @@ def inspect_command(model, other, as_json):
     condmeta inspect stores.condmeta
     condmeta inspect stores.condmeta stores2.condmeta --json
 
-    Exit codes: 0 done, 1 a file cannot be read, 2 the command was not understood.
+    Exit codes: 0 done, 1 a file cannot be read, 2 wrong usage.
     """
-    if other is None:
-        found = card_of(model)
-    else:
-        from condmeta.cli.models import load_any
-        from condmeta.table.differences import differences
+    from condmeta.cli.inputs import open_model
+    from condmeta.persistence import read_card
+    from condmeta.tables.differences import differences
 
+    if other is None:
+        card = open_model(model, read_card)
+        found = {"file": model, "bytes": os.path.getsize(model)} | card
+    else:
         found = {"first": model, "second": other}
-        found |= differences(load_any(model), load_any(other))
+        found |= differences(open_model(model), open_model(other))
     if as_json:
         click.echo(json.dumps(found, indent=2, default=str))
     else:
-        click.echo("\n".join(lines_of(found)))
+        click.echo("\n".join(_lines(found)))
 
 
-def card_of(path: str) -> dict:
-    """Return the card of a model file and its size."""
-    from condmeta.files import no_file
-    from condmeta.persistence import read_card
-
-    try:
-        card = read_card(path)
-        return {"file": path, "bytes": os.path.getsize(path)} | card
-    except FileNotFoundError:
-        raise no_file(path) from None
-
-
-def lines_of(found: dict, indent: int = 0):
-    """Yield a nested dict as lines of text: a name, then what it holds."""
+def _lines(found: dict, indent: int = 0):
+    """Yield a nested dict as lines of text: a name, then its value."""
     width = max((len(name) for name, value in found.items() if not _is_nested(value)), default=0)
     for name, value in found.items():
         shown = name.replace("_", " ")
@@ -61,30 +49,24 @@ def lines_of(found: dict, indent: int = 0):
             yield f"{' ' * indent}{shown:<{width + 2}}{_short(value)}"
             continue
         yield f"{' ' * indent}{shown}"
-        for item in value if isinstance(value, list) else [value]:
-            yield from (
-                lines_of(_row(item), indent + 2)
-                if isinstance(value, list)
-                else lines_of(item, indent + 2)
-            )
+        for item in map(_row, value) if isinstance(value, list) else [value]:
+            yield from _lines(item, indent + 2)
 
 
 def _is_nested(value) -> bool:
-    return bool(value) and (isinstance(value, dict) or _is_rows(value))
-
-
-def _is_rows(value) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    """Return whether a value is a dict or a list of dicts, and not empty."""
+    rows = value if isinstance(value, list) else [value]
+    return bool(value) and all(isinstance(row, dict) for row in rows)
 
 
 def _row(item: dict) -> dict:
-    """Return a row as one line: its first value names it."""
+    """Return a row as one line, named by its first value."""
     (_, name), *rest = item.items()
     return {str(name): "  ".join(f"{key} {_short(value)}" for key, value in rest)}
 
 
 def _short(value) -> str:
-    """Write a value on one line, a long list by its beginning."""
+    """Return a value as text on one line; a long list is cut."""
     if isinstance(value, list):
         shown = ", ".join(map(_short, value[:12]))
         return f"{shown}, ... ({len(value)})" if len(value) > 12 else shown or "-"

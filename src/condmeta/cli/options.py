@@ -1,15 +1,20 @@
-"""Options that several commands share."""
-
-from __future__ import annotations
+"""Options that several commands share, and the command as the user typed it."""
 
 import csv
+import shlex
 from collections.abc import Callable
 
 import click
+from click.core import ParameterSource
+
+from condmeta.cli.failures import report_failures
+
+PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
+FOR_ONE_RUN = "force", "debug"  # options that are left out of the command to run again
 
 
 class Names(click.ParamType):
-    """Column names with commas between them; a name with a comma stands in quotes."""
+    """Column names separated by commas; a name that has a comma must be in quotes."""
 
     name = "columns"
 
@@ -23,68 +28,69 @@ class Names(click.ParamType):
         return names
 
 
-NAMES = Names()
-OUTPUT_HELP = "File to write: .csv, .tsv, .parquet or .feather; - is CSV on standard output."
+def together(*options: Callable) -> Callable:
+    """Return a decorator that adds several options to a command, in this order."""
 
-TABLE_OPTIONS = (
-    click.option("--task", type=NAMES, required=True, metavar="COL",
-                 help="Column of task ids; several, with commas, make joint ids."),
+    def add(command: Callable) -> Callable:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+table_options = together(
+    click.argument("table"),
+    click.option("--task", type=Names(), required=True, metavar="COL",
+                 help="Column with the task ids; several columns (A,B) make joint ids."),
     click.option("--target", required=True, metavar="COL", help="Column to predict."),
-    click.option("--features", type=NAMES, metavar="COLS",
-                 help="Features, with commas.  [default: all other columns]"),
-    click.option("--exclude", type=NAMES, metavar="COLS", help="Columns that are no features."),
-    click.option("--side", type=NAMES, metavar="COLS",
-                 help="Side columns: constant within a task; with --side-table, its columns to "
-                 "use."),
-    click.option("--side-table", metavar="FILE", help="Side information, one row a task."),
-    click.option("--side-key", type=NAMES, metavar="COL",
-                 help="Task ids in the side table.  [default: named as in TABLE]"),
+    click.option("--features", type=Names(), metavar="COLS",
+                 help="Feature columns, as A,B.  [default: all other columns]"),
+    click.option("--exclude", type=Names(), metavar="COLS",
+                 help="Columns that the model must not read."),
+    click.option("--side", type=Names(), metavar="COLS",
+                 help="Columns of side information, constant within a task; with --side-table, the "
+                 "columns of it to use."),
+    click.option("--side-table", metavar="FILE",
+                 help="Table of side information, one row per task."),
+    click.option("--side-key", type=Names(), metavar="COL",
+                 help="Column with the task ids in the side table.  [default: as in TABLE]"),
     click.option("--missing", type=click.Choice(["error", "impute"]), default="error",
-                 show_default=True, help="Missing features: refused, or mean and a mark."),
-    click.option("--text", type=NAMES, default=[], metavar="COLS",
-                 help="Columns to read as names, whatever they look like."),
+                 show_default=True,
+                 help="Missing features: stop with an error, or use the mean and mark the gap."),
+    click.option("--text", type=Names(), default=[], metavar="COLS",
+                 help="Columns to read as text, even if they look like numbers."),
+)  # fmt: skip
+model_options = together(
+    click.argument("model"),
+    click.argument("table"),
+    click.option("--side-table", metavar="FILE",
+                 help="Table of side information, one row per task. New tasks need it, if the "
+                 "model uses side information."),
+)  # fmt: skip
+output_option = click.option(
+    "-o", "--output", default="-", metavar="FILE", show_default=True,
+    help="File to write: .csv, .tsv, .parquet or .feather; - is CSV on standard output.",
+)  # fmt: skip
+common_options = together(  # the last ones of each command that reads a table
+    click.option("--delimiter", help="Delimiter of CSV files.  [default: detected]"),
+    click.option("--decimal", type=click.Choice([".", ","]),
+                 help="Decimal sign of CSV files.  [default: detected]"),
+    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of CSV files."),
+    click.option("-q", "--quiet", is_flag=True, help="Print only errors."),
+    report_failures,
 )  # fmt: skip
 
 
-def table_options(command: Callable) -> Callable:
-    """Add which column of a table is what."""
-    for option in reversed(TABLE_OPTIONS):
-        command = option(command)
-    return command
-
-
-def csv_options(command: Callable) -> Callable:
-    """Add how CSV files are written; Parquet and Feather say so themselves."""
-    command = click.option(
-        "--encoding", default="utf-8", show_default=True, help="Encoding of CSV, such as latin-1."
-    )(command)
-    command = click.option(
-        "--decimal",
-        type=click.Choice([".", ","]),
-        help="Decimal sign of CSV.  [default: found out]",
-    )(command)
-    return click.option(
-        "--delimiter", help="What stands between columns of CSV.  [default: found out]"
-    )(command)
-
-
-def quiet_option(command: Callable) -> Callable:
-    """Add --quiet."""
-    return click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")(command)
-
-
-def side_options(command: Callable) -> Callable:
-    """Add the table of side information of a command that has a model."""
-    return click.option(
-        "--side-table", metavar="FILE",
-        help="Side information, one row a task; new tasks need it, if the model has any.",
-    )(command)  # fmt: skip
-
-
-def read_options(params: dict):
-    """Return the CSV options among the parameters of a command, which are taken out."""
-    from condmeta.files import CsvOptions
-
-    delimiter = params.pop("delimiter")
-    delimiter = "\t" if delimiter in ("\\t", "tab") else delimiter
-    return CsvOptions(delimiter, params.pop("decimal"), params.pop("encoding"))
+def command_line(ctx: click.Context) -> str:
+    """Return the command with its arguments and the options that were given."""
+    words = ["condmeta", str(ctx.command.name)]
+    for param in ctx.command.params:
+        given = ctx.get_parameter_source(param.name) == ParameterSource.COMMANDLINE
+        value = ctx.params.get(param.name)
+        if isinstance(param, click.Argument):
+            words += [value] if isinstance(value, str) else value
+        elif given and param.name not in FOR_ONE_RUN:
+            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            words += [param.opts[-1]] + ([] if param.is_flag else [text])
+    return shlex.join(words)

@@ -1,20 +1,16 @@
 """`condmeta reproduce`: the paper's experiments, figures and report."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
 
 import click
 
-from condmeta.cli.command_line import command_line
-from condmeta.cli.failures import tell_failures
+from condmeta.cli.failures import report_failures
+from condmeta.cli.options import command_line, together
 
-# Written out, not taken from the package: `--help` must not load scikit-learn. A test compares.
-NAMES = (
-    "one-cluster", "two-clusters-mean-4", "two-clusters-mean-0", "circle", "lenk", "schools",
-)  # fmt: skip
+# Copies of the names in the package, because `--help` must not load scikit-learn. A test compares.
+NAMES = "one-cluster", "two-clusters-mean-4", "two-clusters-mean-0", "circle", "lenk", "schools"
 CHOICES = {
     "inputs": ("paper", "gaussian", "unit"),
     "gradient_at": ("current", "average"),
@@ -24,74 +20,66 @@ CHOICES = {
     "schools_map": ("features-and-mean", "features", "features-std-1", "mean"),
 }
 HELP = {
-    "inputs": "Inputs of synthetic tasks; paper: Gaussian, for the circle unit.",
+    "inputs": "Inputs of synthetic tasks; paper: unit for the circle, else Gaussian.",
     "gradient_at": "Algorithm 1 as printed, or as in the authors' released code.",
     "averaging": "Weights of the iterates in the map.",
-    "scale": "Scale rows to norm 1; paper: on Schools alone.",
-    "train_on": "Points that training tasks show.",
+    "scale": "Scale rows to norm 1; paper: only on Schools.",
+    "train_on": "Which points of training tasks are used.",
     "schools_map": "Side information of a school.",
 }
+reading_options = together(  # one for each choice that the paper does not specify
+    *(click.option(f"--{name.replace('_', '-')}", type=click.Choice(allowed), default=allowed[0],
+                   show_default=True, help=HELP[name]) for name, allowed in CHOICES.items()),
+    click.option("--circle-std", type=float, default=10.0, show_default=True,
+                 help="Standard deviation of the circle's random frequencies."),
+    click.option("--noise", type=float, help="Standard deviation of the label noise.  [default: "
+                 "that of a task's noise-free labels]"),
+)  # fmt: skip
 
 
-def reading_options(command):
-    """Add an option for each passage that the paper leaves open."""
-    command = click.option(
-        "--noise", type=float, help="Standard deviation of the label noise.  "
-        "[default: that of a task's clean labels]",
-    )(command)  # fmt: skip
-    command = click.option(
-        "--circle-std", type=float, default=10.0, show_default=True,
-        help="Deviation of the frequencies of the circle's random features.",
-    )(command)  # fmt: skip
-    for name, allowed in reversed(CHOICES.items()):
-        command = click.option(
-            f"--{name.replace('_', '-')}", type=click.Choice(allowed), default=allowed[0],
-            show_default=True, help=HELP[name],
-        )(command)  # fmt: skip
-    return command
-
-
-@click.command("reproduce", short_help="The paper's experiments, with a report.")
+@click.command("reproduce", short_help="Run the paper's experiments and write a report.")
 @click.argument("names", nargs=-1, type=click.Choice(["all", *NAMES]), metavar="[NAMES]...")
 @click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--inner", type=click.Choice(["online", "batch"]), default="online",
-              show_default=True, help="Inner algorithm; the paper has online.")  # fmt: skip
+              show_default=True, help="Inner algorithm; the paper uses online.")  # fmt: skip
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default="reproduction",
               show_default=True, help="Folder to write to.")  # fmt: skip
-@click.option("--jobs", type=click.IntRange(min=1), help="Seeds at once.  [default: the cores]")
+@click.option("--jobs", type=click.IntRange(min=1),
+              help="Seeds to run in parallel.  [default: number of cores]")  # fmt: skip
 @click.option("--force", is_flag=True, help="Run finished panels again.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @reading_options
-@tell_failures
+@report_failures
 @click.pass_context
 def reproduce_command(ctx, names, seeds, inner, out, jobs, force, quiet, as_json, **readings):
-    """Re-create the paper's experiments beside the authors' numbers.
+    """Run the paper's experiments and compare the errors with the authors' numbers.
 
-    NAMES: one-cluster, two-clusters-mean-4, two-clusters-mean-0, circle, lenk, schools; all of
-    them by default, the last two where their data are on this machine (named, they are
-    downloaded). Writes tables, figures and a report; interrupted, it goes on when run again.
+    NAMES: one-cluster, two-clusters-mean-4, two-clusters-mean-0, circle, lenk, schools. The default
+    is all of them; lenk and schools are then skipped if their data are not on this machine. If you
+    name them, their data are downloaded. Writes tables, figures and a report. If you interrupt it,
+    run it again: finished experiments are kept.
     """
-    from condmeta.cli.show import show_outcome, tell_progress
-    from condmeta.experiments.readings import Readings
-    from condmeta.experiments.reproduction import reproduce
-    from condmeta.report import outcome_of, write_report
+    from condmeta.cli.reproduce_output import show_progress, show_results
+    from condmeta.paper.experiments.page import write_report
+    from condmeta.paper.experiments.readings import Readings
+    from condmeta.paper.experiments.reproduction import reproduce
+    from condmeta.paper.experiments.summary import to_json
 
     command = command_line(ctx)
     try:
-        with tell_progress(quiet) as progress:
+        with show_progress(quiet) as progress:
             found = reproduce(
                 names or ("all",), seeds, inner, out, jobs, force, progress, Readings(**readings)
             )
             page = write_report(found, out / "report.html", command=command)
     except KeyboardInterrupt:
         click.echo(
-            f"\nInterrupted. Finished panels are in {out}; to go on from there, run again:\n"
-            f"  {command}",
+            f"\nInterrupted. Finished panels are in {out}. To continue, run again:\n  {command}",
             err=True,
         )
         sys.exit(130)
     if as_json:
-        click.echo(json.dumps(outcome_of(found, page), indent=2))
+        click.echo(json.dumps(to_json(found, page), indent=2))
     elif not quiet:
-        show_outcome(found, page)
+        show_results(found, page)

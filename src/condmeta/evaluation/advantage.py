@@ -1,6 +1,4 @@
-"""Does side information pay? How much it explains, which of it, and what it gains."""
-
-from __future__ import annotations
+"""How much side information explains, column by column, and how much it lowers the error."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,41 +7,43 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from condmeta.errors import DataError
-from condmeta.estimators import ConditionalRidge
-from condmeta.estimators.preparation import SCALES, Preparation
 from condmeta.evaluation.gains import Gain, gains, gains_in_words
+from condmeta.evaluation.linear_gap import BLOCKS, Interval, affordable, linear_gap
 from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
+from condmeta.fitted.scales import SCALES, Scales
 from condmeta.inner.squared import SquaredState
+from condmeta.learners.ridge import ConditionalRidge
+from condmeta.meta.conformal import check_coverage
 from condmeta.tasks import TaskSet
+from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import make_frame
-from condmeta.tasks.held_out import as_tasks, check_shots
-from condmeta.tasks.splits import make_generator
-from condmeta.theory.linear_gap import Interval, LinearGap, affordable, draw_blocks, linear_gap
+from condmeta.tasks.splits import check_shots, make_generator
 
 
 @dataclass(frozen=True, repr=False)
 class Advantage:
-    """Hold what side information is worth; printed it is a sentence.
+    """What side information explains and gains; it prints as a sentence.
 
     Attributes
     ----------
     gap : Interval
-        V(w_rho)^2 - min V(tau)^2 over the linear functions of Phi, in the learner's units.
+        V(w_rho)^2 - min V(tau)^2, the minimum over linear functions tau of Phi, in the learner's
+        units.
     share : Interval
         The gap over V(w_rho)^2, the variance of task coefficients.
     predicted : Interval
         E (<x, tau(s) - w_rho>)^2, in squared units of y, whatever the units of X.
     columns : dict of name -> (Interval, Interval)
-        Of each raw side column the gap that it gives alone, and the gap that is lost without it.
+        For each raw side column: the gap that it gives alone, and the gap lost without it.
     coefficients : dict of name -> (float, float)
-        Of each coefficient the variance that is explained, and what is left.
+        For each coefficient: the explained variance and the remaining variance.
     gains : list of Gain
         Mean absolute errors on held-out tasks without and with side information.
     coverage : float
-        Of the intervals.
+        Coverage of the intervals.
     n_tasks, n_directions, n_columns : int
-        Tasks with points; and how many principal directions of the columns of Phi were used.
+        Tasks with points; principal directions of Phi that were used; columns of Phi.
 
     Examples
     --------
@@ -77,17 +77,14 @@ class Advantage:
         """The findings in plain words."""
         share, low, high = (f"{100 * value:.0f}" for value in self.share)
         gained = gains_in_words(self.gains)
-        explains = f"{share} % [{low}, {high}] of the variance of task coefficients"
+        explains = f"explains {share} % [{low}, {high}] of the variance of task coefficients"
+        unclear = "which is not clearly more than 0"
         if self.pays:
-            text = f"Side information explains {explains}"
+            text = f"Side information {explains}"
         elif any(gain.is_clear for gain in self.gains):
-            text = f"What side information explains cannot be told from nothing, {explains}, yet it"
-            return f"{text} helps: {gained}."
+            return f"Side information {explains}, {unclear}, but it helps: {gained}."
         else:
-            text = (
-                f"Side information does not pay: it explains {explains}, "
-                "which cannot be told from nothing"
-            )
+            text = f"Side information does not pay: it {explains}, {unclear}"
         return f"{text}; {gained}." if gained else f"{text}."
 
     @property
@@ -100,89 +97,82 @@ class Advantage:
             for name, pair in self.columns.items()
         }
 
-    def frame(self, of: str = "gains"):
-        """Return a table: of "gains", "columns" or "coefficients"."""
-        if of == "gains":
-            fields = [(name, [getattr(one, name) for one in self.gains]) for name in Gain._fields]
-        elif of == "columns":
-            fields = [("column", list(self.columns))]
-            for i, name in enumerate(("alone", "unique")):
-                for field in Interval._fields:
-                    values = [getattr(pair[i], field) for pair in self.columns.values()]
-                    fields.append((name if field == "value" else f"{name}_{field}", values))
-        elif of == "coefficients":
-            explained, left = np.reshape(list(self.coefficients.values()), (-1, 2)).T
-            total = np.maximum(explained + left, 1e-300)
-            fields = [("coefficient", list(self.coefficients)), ("explained", explained)]
-            fields += [("left", left), ("share", explained / total)]
-        else:
-            raise DataError(
-                f"frame knows 'gains', 'columns' and 'coefficients'. Got {of!r} instead."
-            )
-        return make_frame({name: np.asarray(values) for name, values in fields}, self.backend)
+    @property
+    def frame(self):
+        """A row for each number of points: errors without and with side information, the gain."""
+        columns = {name: [getattr(one, name) for one in self.gains] for name in Gain._fields}
+        return self._table(columns)
+
+    @property
+    def columns_frame(self):
+        """A row for each side column: the gap that it gives alone, and the gap lost without it."""
+        columns = {"column": list(self.columns)}
+        for i, name in enumerate(("alone", "unique")):
+            for field in Interval._fields:
+                values = [getattr(pair[i], field) for pair in self.columns.values()]
+                columns[name if field == "value" else f"{name}_{field}"] = values
+        return self._table(columns)
+
+    @property
+    def coefficients_frame(self):
+        """A row for each coefficient: explained and remaining variance, and the explained share."""
+        explained, left = np.reshape(list(self.coefficients.values()), (-1, 2)).T
+        columns = {"coefficient": list(self.coefficients), "explained": explained, "left": left}
+        columns["share"] = explained / np.maximum(explained + left, 1e-300)
+        return self._table(columns)
+
+    def _table(self, columns: dict):
+        return make_frame({name: np.asarray(part) for name, part in columns.items()}, self.backend)
 
     def __repr__(self) -> str:
         return self.sentence
 
 
 def advantage(
-    X: Any,
-    y: Any = None,
-    *,
-    task: Any = None,
-    side_info: Any = None,
-    side_key: Any = None,
-    feature_map: Any = "auto",
-    scale: str = "standard",
-    fit_intercept: bool = True,
-    coverage: float = 0.9,
-    shots: Any = (0, 1, 2, 5, 10),
-    n_splits: int = 5,
-    order: str = "random",
-    random_state: Any = 0,
-) -> Advantage:
-    r"""Tell how much side information can help, and how much it does.
+    X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, side_key: Any = None,
+    feature_map: Any = "auto", scale: str = "standard", fit_intercept: bool = True,
+    coverage: float = 0.9, shots: Any = (0, 1, 2, 5, 10), n_splits: int = 5,
+    order: str = "random", random_state: Any = 0,
+) -> Advantage:  # fmt: skip
+    r"""Estimate how much side information can explain, and how much it lowers the error.
 
     **What it can explain.** With w_t the weights of task t and tau(s) = M Phi(s) + b, the gap
 
         V(w_rho)^2 - min V(tau)^2 = E ||M (Phi - nu)||^2
 
-    is the variance of task weights that Phi explains linearly. It is estimated though no
-    task shows its weights, and without the surplus that fitting M brings: every block of tasks has
-    its part in the fit of M multiplied by the fit of the others. The interval is a jackknife over
-    20 blocks.
+    is the variance of task weights that Phi explains linearly. It is estimated from the points, as
+    the weights are unknown, and without the bias of squaring a fitted M: the part that a block of
+    tasks has in the fit is multiplied by the fit to the other blocks. The interval is a jackknife
+    over 20 blocks.
 
-    **What it gains.** `ConditionalRidge` without and with side information is fitted on folds of
-    tasks and judged on the others, adapted on some of their points.
+    **What it gains.** `ConditionalRidge` without and with side information is fitted to all but one
+    fold of tasks, adapted to some points of the tasks in that fold, and judged on their other
+    points.
 
     Parameters
     ----------
     X, y, task, side_info, side_key
         As for `fit`, or a `TaskSet` alone. Tasks without a side row are left out.
     feature_map : "auto", a map, a transformer, or a list of them
-        Phi. Maps of points must not read y: what they find would hold the noise of the labels.
+        Phi. It must not read y: the noise of the labels would count as explained.
     scale, fit_intercept
         Units of the weights, as for `ConditionalRidge`.
     coverage : float in (0, 1)
-        Of the intervals.
+        Coverage of the intervals.
     shots : sequence of int
-        Numbers of points to judge the gain at; empty leaves it out, which is much quicker.
+        Numbers of points to judge the gain at. Empty: no gains, which is much quicker.
     n_splits : int
         Folds of tasks.
     order : "random" or "first"
-        Which points of a held-out task are adapted on.
+        Which points of a held-out task the learner adapts to.
     random_state : int, Generator, RandomState or None
-
-    Returns
-    -------
-    Advantage
 
     Notes
     -----
-    With many columns the leading principal directions of the standardised Phi stand for them: at
-    most a quarter as many as there are tasks, and a third as many as there are points for each
-    coefficient. The gap is then what these explain, which is not more than that of all.
-    `share` rests on a diagonal covariance of what is left; `gap` does not.
+    Many columns are replaced by the leading principal directions of the standardised Phi: at most
+    a quarter of the number of tasks, and a third of the number of points per coefficient. The gap
+    is then that of these directions, at most that of all columns. `share` assumes a diagonal
+    covariance of the residual task weights; `gap` does not.
 
     Examples
     --------
@@ -200,15 +190,15 @@ def advantage(
     """
     tasks = _checked(as_tasks(X, y, task, side_info, side_key), scale, coverage)
     shots, rng = check_shots(shots), make_generator(random_state)
-    preparation = Preparation.learn(tasks.X, tasks.y, scale, fit_intercept, np.mean)
-    Phi, sources = _features(tasks, preparation, feature_map)
-    rows = preparation.rows(tasks.X), preparation.target(tasks.y), tasks.offsets
-    stats = SquaredState.of(*rows)
+    scales = Scales.learn(tasks.X, tasks.y, scale, fit_intercept, np.mean)
+    Phi, sources = _features(tasks, scales, feature_map)
+    stats = SquaredState.of(scales.rows(tasks.X), scales.target(tasks.y), tasks.offsets)
     names = list(dict.fromkeys(sources))
     groups = [np.flatnonzero([source == name for source in sources]) for name in names]
     directions = affordable(stats, Phi.shape[1])
     with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
-        found = linear_gap(stats, Phi, groups, draw_blocks(len(tasks), rng), directions)
+        block = rng.permutation(len(tasks)) % min(BLOCKS, len(tasks))
+        found = linear_gap(stats, Phi, groups, block, directions)
     judged: list[Gain] = []
     if shots:
         options = {"scale": scale, "fit_intercept": fit_intercept}
@@ -216,67 +206,53 @@ def advantage(
         judged = gains(pair, tasks, shots, n_splits, order, rng)
     features = tasks.feature_names or tuple(f"x{j}" for j in range(tasks.n_features))
     features += ("intercept",) * bool(fit_intercept)
-    gap = found.interval(lambda part: part.gap, coverage)
+    variances = zip(found.whole.explained, found.whole.left, strict=True)
+    gap, share, predicted = (found.interval(coverage, n) for n in ("gap", "share", "predicted"))
+    columns = {
+        name: (found.interval(coverage, "alone", j), found.interval(coverage, "unique", j))
+        for j, name in enumerate(names)
+    }
     return Advantage(
-        gap,
-        _agreeing(found.interval(lambda part: part.share, coverage), gap),
-        found.interval(lambda part: part.predicted, coverage),
-        _columns(found, names, coverage),
-        dict(zip(features, zip(found.whole.explained, found.whole.left, strict=True), strict=True)),
-        judged,
-        coverage,
-        len(tasks),
-        directions,
-        Phi.shape[1],
-        tasks.backend,
-    )
+        gap, _agreeing(share, gap), predicted, columns, dict(zip(features, variances, strict=True)),
+        judged, coverage, len(tasks), directions, Phi.shape[1], tasks.backend,
+    )  # fmt: skip
 
 
 def _checked(tasks: TaskSet, scale: str, coverage: float) -> TaskSet:
-    """Return the tasks that have points, and a side row if any has; or say what is missing."""
+    """Return the tasks with points, and with a side row if there is a side table; or raise."""
     if tasks.y is None:
-        raise DataError("advantage reads the targets of the tasks: there are none.")
+        raise DataError("advantage needs the targets of the tasks: the TaskSet has none.")
     if tasks.weight is not None:
-        raise DataError("advantage reads tasks without weights: leave them out, or repeat rows.")
+        raise DataError("advantage takes no sample weights: leave them out, or repeat rows.")
     if scale not in SCALES:
         listed = ", ".join(map(repr, SCALES))
         raise DataError(f"The 'scale' parameter must be one of {listed}. Got {scale!r} instead.")
-    if not (isinstance(coverage, float | np.floating) and 0 < coverage < 1):
-        raise DataError(
-            f"The 'coverage' parameter must be a float in (0, 1). Got {coverage!r} instead."
-        )
+    check_coverage(coverage)
     usable = tasks.sizes > 0
     if tasks.side is not None:
         usable &= tasks.side.has(tasks.ids)
     return tasks.subset(np.flatnonzero(usable))
 
 
-def _features(tasks: TaskSet, preparation: Preparation, feature_map) -> tuple[np.ndarray, list]:
+def _features(tasks: TaskSet, scales: Scales, feature_map) -> tuple[np.ndarray, list]:
     """Return Phi (T, k), and the raw column that each feature comes from."""
     fmap = ComposedMap(feature_map)
     if fmap.needs_y:
         raise DataError(
-            "advantage cannot judge a feature map that reads y, as what it explains would hold the "
-            "noise of the labels: give a map of X alone, as MeanInput, or of a side table."
+            "advantage cannot judge a feature map that reads y, as the noise of the labels would "
+            "count as explained: use a map of X alone, such as MeanInput, or of a side table."
         )
-    X, y = preparation.scaled(tasks.X), preparation.target(tasks.y)
+    X, y = scales.scaled(tasks.X), scales.target(tasks.y)
     scaled = TaskSet(X, y, tasks.offsets, tasks.ids, feature_names=tasks.feature_names)
-    table = None if tasks.side is None else tasks.side.take(tasks.ids)
-    fmap.fit(table if fmap.reads_table else None, scaled)
-    table = table if fmap.reads_table else None
+    reads_table = fmap.reads_table and tasks.side is not None
+    table = tasks.side.take(tasks.ids) if reads_table else None
+    fmap.fit(table, scaled)
     Phi = fmap.transform(len(tasks), table=table, points=scaled)
     if not Phi.shape[1]:
-        raise DataError("There is no side information to judge: pass side_info=, or a map of X.")
+        raise DataError("There is no side information to judge: pass side_info= or a map of X.")
     return Phi, raw_columns(fmap)
 
 
 def _agreeing(share: Interval, gap: Interval) -> Interval:
-    """Return the interval of the share, which holds 0 if and only if that of the gap does."""
+    """Return the interval of the share, cut so that it includes 0 only if that of the gap does."""
     return share._replace(low=min(share.low, 0.0) if gap.holds_zero else max(share.low, 0.0))
-
-
-def _columns(found: LinearGap, names: list[str], coverage: float) -> dict:
-    def of(kind: str, j: int) -> Interval:
-        return found.interval(lambda part: getattr(part, kind)[j], coverage)
-
-    return {name: (of("alone", j), of("unique", j)) for j, name in enumerate(names)}

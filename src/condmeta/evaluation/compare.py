@@ -1,85 +1,75 @@
-"""Which learner, and does side information pay? On tasks that were held out."""
-
-from __future__ import annotations
+"""Compare learners, without and with side information, on held-out tasks."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 
 from condmeta.errors import DataError
-from condmeta.estimators import AutoClassifier, AutoRegressor
-from condmeta.estimators.held_out import FEWEST_TASKS, Trial, hold_out, silent
-from condmeta.evaluation.advantage import Advantage, advantage
+from condmeta.evaluation.advantage import advantage
 from condmeta.evaluation.comparison import AUTO, Comparison
 from condmeta.evaluation.gains import Gain, gain_of
-from condmeta.evaluation.task_mean import TaskMean
+from condmeta.learners.auto import Auto
+from condmeta.learners.auto_classifier import AutoClassifier
+from condmeta.learners.auto_regressor import AutoRegressor
+from condmeta.learners.held_out import FEWEST_TASKS, HeldOutAnswers, hold_out, no_progress
+from condmeta.learners.inputs import inputs_of
+from condmeta.learners.learn import fit_inputs
+from condmeta.learners.learner import Learner
 from condmeta.meta.stacking import CRITERIA, LOG_LOSS, Criterion, best_weights
 from condmeta.tasks import TaskSet
+from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import is_series, to_array
-from condmeta.tasks.held_out import ORDERS, as_tasks, check_shots
-from condmeta.tasks.ids import factorize
+from condmeta.tasks.ids import factorize, positions
+from condmeta.tasks.splits import ORDERS, check_shots
 
 TASK_MEAN = "task mean on base"
 
 
 def compare(
-    X: Any,
-    y: Any = None,
-    *,
-    task: Any = None,
-    side_info: Any = None,
-    side_key: Any = None,
-    learners: Mapping[str, Any] | None = None,
-    shots: Any = (0, 1, 2, 5, 10),
-    feature_map: Any = "auto",
-    base: Any = "boosting",
-    criterion: str = "absolute",
-    order: str = "random",
-    random_state: Any = 0,
-    sample_weight: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Comparison:
-    """Compare learners on held-out tasks that have shown 0, 1, 2, ... points.
+    X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, side_key: Any = None,
+    learners: Mapping[str, Any] | None = None, shots: Any = (0, 1, 2, 5, 10),
+    feature_map: Any = "auto", base: Any = "boosting", criterion: str = "absolute",
+    order: str = "random", random_state: Any = 0, sample_weight: Any = None,
+    n_jobs: int | None = None, progress: Callable[[str], None] | None = None,
+) -> Comparison:  # fmt: skip
+    """Compare learners on held-out tasks, adapted to 0, 1, 2, ... points of each.
 
     Parameters
     ----------
     X, y, task, side_info, side_key
         As for `fit`, or a `TaskSet` alone. A y with two values is taken as two classes.
     learners : dict of name -> learner, optional
-        What to compare, each as it is; each is fitted once for each fold of tasks. By default: the
-        task's own data alone ("own data"), one model for all ("pooled"), the learned prior without
-        and with side information ("unconditional", "conditional"), the same on top of `base`
-        ("... on base"), of numbers the base with a shrunken mean of the task's residuals ("task
-        mean on base"), and the choice among these by tasks other than the judged ones ("auto").
+        Learners to compare, with their settings; each is fitted once without each fold of tasks.
+        By default: a model of the task's own points ("own data"), one model for all tasks
+        ("pooled"), the learned prior without and with side information ("unconditional",
+        "conditional"), the same fitted to the residuals of `base` ("... on base"), for numbers
+        `base` plus the shrunken mean of the task's residuals ("task mean on base"), and the best
+        combination of these, chosen on other tasks than the judged ones ("auto").
     shots : sequence of int
-        Numbers of points; those that fewer than 10 tasks exceed are left out.
+        Numbers of points. A number needs 10 tasks with more points, or it is left out.
     feature_map, base
         As for `AutoRegressor`, or `AutoClassifier`.
     criterion : "absolute" or "squared"
-        The error that counts; of classes it is the log loss.
+        The error to compare; for classes it is the log loss.
     order : "random" or "first"
-        Which points a held-out task shows: drawn, or its first rows, so that nothing leaks from
-        what came later.
+        Which points of a held-out task the learners adapt to: random ones, or its first rows, so
+        that no information from later rows leaks.
     random_state : int, Generator, RandomState or None
     sample_weight : (N,) array, optional
-        How often each row counts, where it is learned from and where it judges.
+        How often each row counts, in fits and in errors.
     n_jobs : int, optional
-        Threads.
+        Number of threads.
     progress : callable, optional
-        Called with what is done next.
-
-    Returns
-    -------
-    Comparison
+        Called with the name of each step before it starts.
 
     Notes
     -----
-    The default learners choose their settings once, on all tasks, and are fitted with these to the
-    folds; learners given by `learners` choose within each fold.
+    The default learners choose their settings once, on all tasks, and keep them in the folds;
+    learners given by `learners` choose again in each fold.
 
     Examples
     --------
@@ -90,35 +80,34 @@ def compare(
     >>> found.names, found.best[4], len(found.frame)
     (['ridge', 'pooled'], 'ridge', 4)
     """
-    tell = progress or silent
+    progress = progress or no_progress
     classes = _classes(X, y)
     coded = y if classes is None or isinstance(X, TaskSet) else _as_array(y) == classes[1]
     tasks = as_tasks(X, coded, task, side_info, side_key, sample_weight)
     shots = _usable(tasks, check_shots(shots))
     if order not in ORDERS:
         raise DataError(
-            f"The 'order' parameter must be 'random' or 'first'. Got {order!r} instead: to show "
-            "the earliest points, sort the rows and say 'first'."
+            f"The 'order' parameter must be 'random' or 'first'. Got {order!r} instead: to adapt "
+            "to the earliest points, sort the rows and use 'first'."
         )
     if criterion not in CRITERIA:
         listed = ", ".join(map(repr, CRITERIA))
         raise DataError(f"The 'criterion' parameter must be one of {listed}. Got {criterion!r}.")
     judge = CRITERIA[criterion] if classes is None else LOG_LOSS
     about = {"order": order, "positive": None if classes is None else str(classes[1])}
-    whose = {"task": task, "side_info": side_info}
-    if sample_weight is not None:  # learners of the user's own may take none
-        whose["sample_weight"] = sample_weight
+    held = tasks
+    if classes is not None:  # the log loss takes labels -1 and +1
+        held = tasks.with_target(np.where(tasks.y == tasks.y.max(), 1.0, -1.0))
     if learners is not None:
         _check_given(learners, classes is not None)
         models = {}
         for name, learner in learners.items():
-            tell(f"fitting: {name}")
-            models[name] = clone(learner).fit(X, y, **whose)
-        held = _signed(tasks) if classes is not None else tasks
-        trials = hold_out(dict(learners), held, None, shots, order, random_state, tell)
+            progress(f"fitting: {name}")
+            models[name] = _fit(clone(learner), held, classes)
+        trials = hold_out(dict(learners), held, None, shots, order, random_state, progress)
         return Comparison(list(learners), models, trials, judge, None, [], tasks, **about)
     options = {
-        "shots": shots, "support": order, "random_state": random_state, "missing_side": "mean",
+        "shots": shots, "order": order, "random_state": random_state, "missing_side": "mean",
         "side_key": side_key, "n_jobs": n_jobs,
     }  # fmt: skip
     if classes is None:
@@ -126,29 +115,40 @@ def compare(
         also = {TASK_MEAN: TaskMean()}
     else:
         auto, also = AutoClassifier(feature_map, base=base, **options), {}
-    fitted, trials = auto._learn(X, y, also=also, tell=tell, **whose)
+    chosen, fitted, trials = auto.compare(inputs_of(auto, held, classes), also, progress)
     if not trials:
-        raise DataError(f"There is nothing to compare on: {auto.report_.partition(': ')[2]}")
+        raise DataError(f"There is nothing to compare on: {chosen.report.partition(': ')[2]}")
+    auto = auto.with_choice(chosen)
     names = [*fitted, *([TASK_MEAN] if trials[0].answers.shape[1] > len(fitted) else []), AUTO]
     trials = [_with_choice(trial, len(fitted), judge) for trial in trials]
     found = _gains(names, trials, judge)
     paid = None
     if "conditional" in fitted and classes is None:
-        tell("what side information explains")
-        paid = _explained(tasks, feature_map, found)
+        progress("variance explained by side information")
+        with suppress(DataError):  # the map reads y, or there are too few tasks
+            paid = replace(advantage(tasks, feature_map=feature_map, shots=()), gains=found)
     return Comparison(names, fitted | {AUTO: auto}, trials, judge, paid, found, tasks, **about)
 
 
+def _fit(learner: Any, tasks: TaskSet, classes: np.ndarray | None) -> Any:
+    """Fit a learner; those of condmeta get the names of the classes."""
+    if isinstance(learner, Learner):
+        return fit_inputs(learner, inputs_of(learner, tasks, classes))
+    if isinstance(learner, Auto):
+        return learner.with_choice(learner.compare(inputs_of(learner, tasks, classes)).chosen)
+    return learner.fit(tasks)
+
+
 def _usable(tasks: TaskSet, shots: tuple[int, ...]) -> list[int]:
-    """Return the numbers of points that tasks enough exceed, or say that there are none."""
+    """Return the numbers of points that enough tasks exceed; raise if there are none."""
     if tasks.y is None:
-        raise DataError("compare reads the targets of the tasks: there are none.")
+        raise DataError("compare needs the targets of the tasks: the TaskSet has none.")
     usable = [m for m in shots if (tasks.sizes > m).sum() >= FEWEST_TASKS]
     if not usable:
-        more = f"have more than {min(shots, default=0)} points"
+        least = min(shots, default=0)
         raise DataError(
-            f"compare holds out tasks and needs {FEWEST_TASKS} that {more}; "
-            f"{(tasks.sizes > min(shots, default=0)).sum()} do."
+            f"compare holds out tasks and needs {FEWEST_TASKS} with more than {least} points; "
+            f"there are {(tasks.sizes > least).sum()}."
         )
     return usable
 
@@ -164,29 +164,28 @@ def _classes(X: Any, y: Any) -> np.ndarray | None:
         return np.array(sorted(values.tolist()))
     if not all(isinstance(value, int | float) for value in values.tolist()):
         raise DataError(
-            f"y holds {len(values)} classes; two can be compared. Compare one of them with the "
-            "rest, as y == 'name', and wrap the learner that you choose in scikit-learn's "
+            f"y holds {len(values)} classes, but compare takes two. Compare one of them with the "
+            "rest, such as y == 'name', and wrap the learner that you choose in scikit-learn's "
             "OneVsRestClassifier."
         )
     return None
 
 
-def _with_choice(trial: Trial, n_candidates: int, criterion: Criterion) -> Trial:
-    """Add the answers of the combination that the tasks of the other folds choose."""
+def _with_choice(trial: HeldOutAnswers, n_candidates: int, criterion: Criterion) -> HeldOutAnswers:
+    """Add the answers of "auto": for each fold the combination that is best on other folds."""
     chosen, fold = np.empty(len(trial.y)), trial.fold[trial.task]
     answers = trial.answers[:, :n_candidates]
     for f in np.unique(fold):
-        mine, other = fold == f, fold != f
-        if not other.any():
-            other = mine  # all tasks stand in one fold
+        mine = fold == f
+        other = mine if mine.all() else ~mine  # all tasks may be in one fold
         m = None if trial.weight is None else trial.weight[other]
         weights = best_weights(answers[other], trial.y[other], trial.task[other], criterion, m)
         chosen[mine] = answers[mine] @ weights
     return trial._replace(answers=np.column_stack([trial.answers, chosen]))
 
 
-def _gains(names: list[str], trials: list[Trial], criterion: Criterion) -> list[Gain]:
-    """Return what side information gains."""
+def _gains(names: list[str], trials: list[HeldOutAnswers], criterion: Criterion) -> list[Gain]:
+    """Return the gains of "conditional" over "unconditional"."""
     if "conditional" not in names:
         return []
     pair = [names.index("unconditional"), names.index("conditional")]
@@ -199,28 +198,60 @@ def _gains(names: list[str], trials: list[Trial], criterion: Criterion) -> list[
     return out
 
 
-def _explained(tasks: TaskSet, feature_map: Any, found: list[Gain]) -> Advantage | None:
-    try:
-        return replace(advantage(tasks, feature_map=feature_map, shots=()), gains=found)
-    except DataError:  # a map that reads y, or fewer tasks than it takes: the gains remain
-        return None
-
-
 def _check_given(learners: Any, classes: bool) -> None:
-    """Say which of the user's own learners cannot be compared."""
+    """Raise if one of the user's own learners cannot be compared."""
     if not isinstance(learners, Mapping) or not learners:
         raise DataError("The 'learners' parameter must be a dict of name -> learner.")
     for name, learner in learners.items():
         if not hasattr(learner, "adapt") or not hasattr(learner, "get_params"):
             raise DataError(
-                f"The learner {name!r} cannot be compared: it needs fit, adapt and get_params, as "
-                f"ConditionalRidge() has. Got a {type(learner).__name__}."
+                f"The learner {name!r} cannot be compared: it needs fit, adapt and get_params, "
+                f"such as ConditionalRidge(). Got a {type(learner).__name__}."
             )
         if is_classifier(learner) != classes:
             kind = "classifiers" if classes else "regressors"
-            raise DataError(f"The target takes {kind}; {name!r} is a {type(learner).__name__}.")
+            raise DataError(f"This target needs {kind}; {name!r} is a {type(learner).__name__}.")
 
 
-def _signed(tasks: TaskSet) -> TaskSet:
-    """Return tasks whose labels are -1 and +1, as the log loss reads them."""
-    return tasks.with_target(np.where(tasks.y == tasks.y.max(), 1.0, -1.0))
+class TaskMean(RegressorMixin, BaseEstimator):
+    """Predict the mean of a task's targets, shrunk towards that of all tasks.
+
+    On the residuals of a shared model this is the simplest way to adapt it to a task.
+
+    With m points of mean r the prediction is mu + m (r - mu) / (m + sigma^2 / eta^2), where sigma^2
+    is the variance within tasks and eta^2 that between them, by moments.
+    """
+
+    def fit(self, tasks: TaskSet) -> Self:
+        """Learn the mean and the two variances."""
+        tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
+        sizes, means = tasks.sizes, _means(tasks)
+        left = tasks.y - np.repeat(means, sizes)
+        within = left @ left / max(len(left) - len(sizes), 1)
+        self.mean_ = float(means.mean())
+        between = means.var(ddof=1) - within * (1 / sizes).mean() if len(means) > 1 else 0.0
+        self.ratio_ = within / between if between > 0 else np.inf
+        return self
+
+    def adapt(self, support: TaskSet) -> "TaskMeans":
+        """Return the shrunken means of tasks."""
+        sizes = support.sizes
+        shrunk = sizes / (sizes + self.ratio_) * (_means(support) - self.mean_)
+        return TaskMeans(support.ids, self.mean_ + shrunk)
+
+
+class TaskMeans(NamedTuple):
+    """One number for each task."""
+
+    ids: np.ndarray
+    means: np.ndarray
+
+    def predict(self, X, *, task) -> np.ndarray:
+        """Return the number of each row's task (N,)."""
+        codes, ids = factorize(task)
+        return self.means[positions(self.ids, ids)][codes]
+
+
+def _means(tasks: TaskSet) -> np.ndarray:
+    task = np.repeat(np.arange(len(tasks)), tasks.sizes)
+    return np.bincount(task, tasks.y, len(tasks)) / np.maximum(tasks.sizes, 1)

@@ -1,6 +1,4 @@
-"""What a comparison found: errors of learners on new tasks, by the points these have shown."""
-
-from __future__ import annotations
+"""The result of a comparison: errors of learners on new tasks, by their number of points."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from condmeta.estimators.held_out import Trial, on_base
 from condmeta.evaluation.advantage import Advantage
 from condmeta.evaluation.gains import Gain, gains_in_words
+from condmeta.learners.held_out import HeldOutAnswers, on_base
 from condmeta.meta.stacking import Criterion
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import make_frame
-from condmeta.words import count
+from condmeta.text import pluralize
 
-CLOSE = 0.01  # a difference that does not matter
+CLOSE = 0.01  # a relative difference that does not matter
 AUTO = "auto"
-SETTINGS = {  # of the default learners, as they are made by hand
+SETTINGS = {  # arguments that make the default learners by hand
     AUTO: "",
     "conditional": "",
     "unconditional": "feature_map=None",
@@ -30,28 +28,28 @@ SETTINGS = {  # of the default learners, as they are made by hand
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Hold what `compare` found; printed it is a table and an advice.
+    """The result of `compare`; it prints as a table and advice.
 
     Attributes
     ----------
     names : list of str
         The learners.
     models : dict of name -> learner
-        Those that can be used, fitted to all tasks.
-    trials : list of Trial
-        What each said of held-out tasks at each number of points.
+        The learners that can be used, fitted to all tasks.
+    trials : list of HeldOutAnswers
+        Predictions of each learner for held-out tasks, for each number of points.
     criterion : Criterion
-        What was counted.
+        The error that was compared.
     advantage : Advantage or None
-        What side information explains; None without any, and for classes.
+        What side information explains; None without side information, and for classes.
     gains : list of Gain
         What side information gains at each number of points.
     tasks : TaskSet
-        The tasks that were compared on.
+        All tasks of the comparison.
     order : "random" or "first"
-        Which points the held-out tasks showed.
+        Which points of the held-out tasks the learners adapted to.
     positive : str or None
-        Of two classes the second, whose probability was told.
+        The second of two classes; predictions are its probabilities.
 
     Examples
     --------
@@ -66,7 +64,7 @@ class Comparison:
 
     names: list[str]
     models: dict[str, Any]
-    trials: list[Trial]
+    trials: list[HeldOutAnswers]
     criterion: Criterion
     advantage: Advantage | None
     gains: list[Gain]
@@ -76,7 +74,7 @@ class Comparison:
 
     @property
     def shots(self) -> list[int]:
-        """The numbers of points that were compared at."""
+        """The numbers of points at which learners were compared."""
         return [trial.shot for trial in self.trials]
 
     @property
@@ -87,7 +85,7 @@ class Comparison:
 
     @property
     def best(self) -> dict[int, str]:
-        """The learner of least error for each number of points."""
+        """The learner with the smallest error, for each number of points."""
         at = self.errors.argmin(axis=1)
         return {m: self.names[c] for m, c in zip(self.shots, at, strict=True)}
 
@@ -95,9 +93,9 @@ class Comparison:
     def frame(self):
         """A row for each number of points and learner.
 
-        Its columns: learner; shot, the number of points; error, and se, its standard error over
-        tasks; behind, how far it is behind the best of this shot, as a share of its error, and
-        behind_se, the standard error of the paired difference; n_tasks, n_rows.
+        Columns: learner; shot, the number of points; error, and se, its standard error over tasks;
+        behind, the difference to the best learner of this shot as a share of the best error, and
+        behind_se, the standard error of this paired difference; n_tasks, n_rows.
         """
         columns = {name: np.array([row[name] for row in self.rows]) for name in self.rows[0]}
         return make_frame(columns, self.tasks.backend)
@@ -107,69 +105,57 @@ class Comparison:
         """The rows of `frame`, each as a dict."""
         return [row for trial in self.trials for row in self._rows(trial)]
 
-    def _rows(self, trial: Trial) -> list[dict[str, Any]]:
+    def _rows(self, trial: HeldOutAnswers) -> list[dict[str, Any]]:
         losses = self.criterion.losses(trial.answers, trial.y)
         error = np.average(losses, axis=0, weights=trial.weight)
         best = int(error.argmin())
         spread = by_task(losses, trial.task, trial.weight)
         behind = by_task(losses - losses[:, [best]], trial.task, trial.weight) / error[best]
+        counts = {"n_tasks": len(trial.ids), "n_rows": len(trial.y)}
         return [
-            {
-                "learner": name,
-                "shot": trial.shot,
-                "error": error[c],
-                "se": spread[c],
-                "behind": error[c] / error[best] - 1,
-                "behind_se": behind[c],
-                "n_tasks": len(trial.ids),
-                "n_rows": len(trial.y),
-            }
+            {"learner": name, "shot": trial.shot, "error": error[c], "se": spread[c],
+             "behind": error[c] / error[best] - 1, "behind_se": behind[c], **counts}
             for c, name in enumerate(self.names)
-        ]
+        ]  # fmt: skip
 
     @property
     def model(self):
-        """The learner that the advice names, fitted to all tasks."""
+        """The advised learner, fitted to all tasks."""
         return self.models[self.advised]
 
     @property
     def call(self) -> str:
-        """How the learner that the advice names is made."""
+        """The call that makes the advised learner."""
         return f"{type(self.model).__name__}({SETTINGS.get(self.advised, '')})"
 
     @property
     def advised(self) -> str:
-        """The name of the learner least behind anywhere, of those that are nowhere clearly behind.
+        """The name of the advised learner: the one with the smallest worst `behind`.
 
-        One learner is preferred to the choice among all, and side information to none.
+        Learners that are clearly behind at some number of points come last. A single learner is
+        preferred to "auto", and at equal errors side information to none.
         """
-        rows = self.rows
-
-        def clearly_behind(name: str) -> bool:
-            mine = [row for row in rows if row["learner"] == name]
-            return any(row["behind"] > CLOSE + 2 * row["behind_se"] for row in mine)
-
         usable = [name for name in self.names if name in self.models]
-        near = [name for name in usable if not clearly_behind(name)]
-        worst = {
-            name: max(row["behind"] for row in rows if row["learner"] == name) for name in usable
-        }
+        rows = {name: self._rows_of(name) for name in usable}
+        worst = {name: max(row["behind"] for row in rows[name]) for name in usable}
+        near = [name for name in usable if not any(map(_is_clearly_behind, rows[name]))]
         if AUTO in near and any("conditional" in name for name in near):
             near = [name for name in near if "conditional" in name]
         return min(near or usable, key=lambda name: (worst[name], name.startswith("uncond")))
 
+    def _rows_of(self, name: str) -> list[dict[str, Any]]:
+        return [row for row in self.rows if row["learner"] == name]
+
     @property
     def advice(self) -> str:
-        """What to use, and why, in a sentence or two."""
+        """Which learner to use, and why."""
         name = self.advised
-        mine = [row for row in self.rows if row["learner"] == name]
-        behind = max(mine, key=lambda row: row["behind"])
+        worst = max(self._rows_of(name), key=lambda row: row["behind"])
         title = self.call if name in SETTINGS else f"{self.call} ({name})"
-        if behind["behind"] <= CLOSE + 2 * behind["behind_se"]:
-            why = "the best on held-out tasks, or within noise of it, at every number of points"
-        else:
-            points = count(behind["shot"], "point")
-            why = f"at most {100 * behind['behind']:.1f} % behind the best, at {points}"
+        why = "the best on held-out tasks, or within noise of it, at every number of points"
+        if _is_clearly_behind(worst):
+            points = pluralize(worst["shot"], "point")
+            why = f"at most {100 * worst['behind']:.1f} % behind the best, at {points}"
         return f"Use {title}: {why} ({', '.join(map(str, self.shots))})."
 
     @property
@@ -184,25 +170,21 @@ class Comparison:
         return f"{verdict}: {gains_in_words(self.gains)}."
 
     def to_html(
-        self,
-        path: Any = None,
-        *,
-        title: str | None = None,
-        command: str | None = None,
+        self, path: Any = None, *, title: str | None = None, command: str | None = None,
         following: str | None = None,
-    ):
-        """Return the report as one HTML page that needs nothing else, or write it to a file.
+    ):  # fmt: skip
+        """Return the report as one HTML page that opens offline, or write it to a file.
 
         Parameters
         ----------
         path : path, optional
-            Where to write it; then the path comes back.
+            The file to write; then the path is returned.
         title, command : str, optional
-            What the page is called, and the command that made it, to be shown.
+            The title of the page, and the command that made it, which the page shows.
         following : str, optional
-            What to run next; by default the lines of Python that fit and use what is advised.
+            What to run next; by default the lines of Python that fit and use the advised learner.
         """
-        from condmeta.report.comparison import render_comparison  # jinja2 and matplotlib
+        from condmeta.display.pages.comparison import render_comparison  # needs jinja2, matplotlib
 
         text = render_comparison(self, title=title, command=command, following=following)
         if path is None:
@@ -211,23 +193,27 @@ class Comparison:
         return Path(path)
 
     def __repr__(self) -> str:
-        head = [f"Mean {self.criterion.title} on new tasks, by the points they have shown:"]
         width = max(map(len, self.names))
-        lines = [" " * width + "".join(f"{m:>10}" for m in self.shots)]
-        for c, name in enumerate(self.names):
-            lines.append(name.ljust(width) + "".join(f"{e:>10.4g}" for e in self.errors[:, c]))
+        lines = [f"Mean {self.criterion.title} on new tasks, by number of points:"]
+        lines.append(" " * width + "".join(f"{m:>10}" for m in self.shots))
+        for name, errors in zip(self.names, self.errors.T, strict=True):
+            lines.append(name.ljust(width) + "".join(f"{e:>10.4g}" for e in errors))
         tasks = [len(trial.ids) for trial in self.trials]
-        if len(set(tasks)) > 1:  # those with more points than are shown
+        if len(set(tasks)) > 1:
             lines.append("(tasks)".ljust(width) + "".join(f"{n:>10,}" for n in tasks))
         if any(on_base(name) for name in self.names):
             lines.append("Base: boosted trees on features and side columns, one for all tasks.")
-        return "\n".join([*head, *lines, self.advice, self.side_sentence]).rstrip()
+        return "\n".join([*lines, self.advice, self.side_sentence]).rstrip()
+
+
+def _is_clearly_behind(row: dict[str, Any]) -> bool:
+    return row["behind"] > CLOSE + 2 * row["behind_se"]
 
 
 def by_task(losses: np.ndarray, task: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """Return the standard errors (C,) of mean losses (N, C) over rows that cluster in tasks.
+    """Return standard errors (C,) of mean losses (N, C), with rows clustered by task.
 
-    Rows count weight (N,) times, or once.
+    A row counts weight (N,) times, or once.
     """
     T = int(task.max()) + 1
     if T < 2:

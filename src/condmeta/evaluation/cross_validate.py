@@ -1,6 +1,4 @@
-"""Cross-validation over tasks: fit on some, adapt to the others, judge their remaining points."""
-
-from __future__ import annotations
+"""Cross-validation over tasks: fit to some, adapt to the others, judge their remaining points."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,26 +8,19 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from condmeta.losses import get_loss
-from condmeta.tasks import TaskSplit
+from condmeta.tasks import TaskSet, TaskSplit
+from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import make_frame
-from condmeta.tasks.held_out import as_tasks
 from condmeta.tasks.ids import id_columns
-from condmeta.tasks.task_split import as_split
+from condmeta.tasks.splits import as_split
 
 
 def cross_validate_tasks(
-    learner: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    task: Any = None,
-    side_info: Any = None,
-    side_key: Any = None,
-    split: Any = None,
-    error: str | Callable = "absolute",
+    learner: Any, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+    side_key: Any = None, split: Any = None, error: str | Callable = "absolute",
     n_jobs: int | None = None,
-):
-    """Judge a learner on held-out tasks, each adapted to on some of its points.
+):  # fmt: skip
+    """Judge a learner on held-out tasks, after it has adapted to some points of each.
 
     Parameters
     ----------
@@ -39,9 +30,9 @@ def cross_validate_tasks(
     split : TaskSplit or int, default TaskSplit(5, random_state=0)
         How tasks are held out, and their points cut into support and query.
     error : name of a loss, or callable of (prediction, y)
-        What is averaged over the query points of a task.
+        The error, averaged over the query points of a task.
     n_jobs : int, optional
-        Folds to run at once.
+        Number of folds to run at once.
 
     Returns
     -------
@@ -73,13 +64,13 @@ def cross_validate_tasks(
 def judge_fold(learner, fold, value: Callable) -> dict[str, Any]:
     """Return the errors of the held-out tasks of one fold."""
     train, support, query = fold
-    models = learner.fit(train).adapt(support)
+    total = summed_errors(learner.fit(train).adapt(support), query, value)
+    sizes = {"n_support": support.sizes, "n_query": query.sizes}
+    return {"task": query.ids.tolist(), **sizes, "error": total / query.sizes}
+
+
+def summed_errors(models: Any, query: TaskSet, value: Callable) -> np.ndarray:
+    """Return the sum over the query points of each task (T,) of value(prediction, y)."""
     task = np.repeat(np.arange(len(query)), query.sizes)
     predicted = models.predict(query.X, task=query.ids[task])
-    errors = np.bincount(task, value(predicted, query.y), len(query)) / query.sizes
-    return {
-        "task": query.ids.tolist(),
-        "n_support": support.sizes,
-        "n_query": query.sizes,
-        "error": errors,
-    }
+    return np.bincount(task, value(predicted, query.y), len(query))

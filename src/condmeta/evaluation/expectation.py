@@ -1,18 +1,16 @@
-"""Which errors a model expects on new points of its tasks, and how odd those found are.
+"""Expected errors of a model on new points of its tasks, and p-values of the observed errors.
 
-Four grounds, the first that there is:
+The expected errors come from one of four sources (`ground`), the first that is available:
 
 - "held-out tasks" (`Calibrated`, `AutoRegressor`): the log of a task's root mean squared score is
-  compared with that of tasks left out of the fit, with as many points behind them.
-- "the model" (`ConditionalRidge`): the joint distribution of a task's residuals, see
-  `inner.surprise`; `ConditionalLogistic`: the log loss of labels drawn from its own posterior.
-- "the probabilities" (other classifiers with logistic loss): labels drawn from these, the weights
-  taken for certain.
-- "the other tasks": the log of a task's error against the median of all tasks, in robust standard
-  deviations. This finds tasks that stand out, not a change that all tasks share.
+  compared with that of tasks held out of the fit, with the same number of points.
+- "the model": for `ConditionalRidge` the joint distribution of a task's residuals (see
+  `inner.posterior_check`), for `ConditionalLogistic` the log loss of labels drawn from its model.
+- "the probabilities" (other classifiers with logistic loss): labels are drawn from the predicted
+  probabilities, without uncertainty of the weights.
+- "the other tasks": the log of a task's error is compared with the median of all tasks, in robust
+  standard deviations. This finds single tasks, not a change common to all tasks.
 """
-
-from __future__ import annotations
 
 from typing import Any, NamedTuple
 
@@ -21,24 +19,26 @@ from scipy import stats as distributions
 from sklearn.base import is_classifier
 
 from condmeta.evaluation.calibrate import Calibrated
-from condmeta.evaluation.conformal import predict_scaled
-from condmeta.inner.log_errors import log_root_mean_square
+from condmeta.fitted.fitted import Fitted
+from condmeta.inner.log_rms import log_rms_moments
 from condmeta.inner.posterior import lower_root
+from condmeta.inner.posterior_check import check_posterior
 from condmeta.inner.squared import SquaredState
-from condmeta.inner.surprise import surprise
+from condmeta.learners.logistic import ConditionalLogistic
+from condmeta.learners.ridge import ConditionalRidge
+from condmeta.meta.conformal import predict_scaled
 from condmeta.tasks import TaskSet
 
-OTHERS = "the other tasks"  # the ground that knows no error to compare theirs with
-DRAWS = 400  # of the labels of a task
-TAIL = distributions.t(10)  # of logs of errors: a little heavier than normal
-ENOUGH = 8  # draws that exceed what was found; with fewer a gamma distribution has the tail
+OTHERS = "the other tasks"  # the source without an error from outside the check
+DRAWS = 400  # draws of the labels of a task
+TAIL = distributions.t(10)  # distribution of logs of errors: slightly heavier tails than normal
+ENOUGH = 8  # draws above the observed loss; with fewer, p comes from a fitted gamma distribution
 
 
 class Judged(NamedTuple):
-    """Errors of T tasks by name, which of them is judged, what was expected, p, and by what.
+    """Errors of T tasks by name; the name of the judged one; its expected values; p; the source.
 
-    `shared` is the variance of what is wrong with all z alike; a sum of them tells nothing if it is
-    infinite.
+    `shared` is the variance of an error common to all z; if it is infinite, their sum is no test.
     """
 
     errors: dict[str, np.ndarray]
@@ -49,16 +49,16 @@ class Judged(NamedTuple):
     shared: float = 0.0
 
     def excess(self, n: np.ndarray) -> float:
-        """Return by which part the error of all rows is above what was expected, tasks with n."""
+        """Return the relative excess of the error over all rows, where tasks have n (T,) rows."""
         power = 2 if self.judged == "rmse" else 1
-        found, told = ((n * e**power).sum() for e in (self.errors[self.judged], self.expected))
-        return float((found / max(told, 1e-300)) ** (1 / power) - 1)
+        found, expected = ((n * e**power).sum() for e in (self.errors[self.judged], self.expected))
+        return float((found / max(expected, 1e-300)) ** (1 / power) - 1)
 
 
 def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
-    """Judge the errors of a model on tasks, all of which have rows, in their order.
+    """Judge the errors of a model on tasks, all with rows.
 
-    `points` condition new tasks, where the map reads points.
+    `points` are conditioning points of new tasks, for maps of points.
     """
     given = {} if points is None else {"side_info": points}
     learner = model.model if isinstance(model, Calibrated) else model
@@ -71,69 +71,62 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
         shared = 1 / max(model.n_tasks_calibrated_.values())
         return Judged(errors, "rmse", *_by_held_out(model, tasks, given), "held-out tasks", shared)
     if getattr(learner, "task_errors_", None) is not None:
-        behind = learner.n_points(tasks)[tasks.offsets[:-1]]
-        at = np.maximum(np.searchsorted(learner.shots_, behind, side="right") - 1, 0)
+        known = learner.n_points(tasks)[tasks.offsets[:-1]]
+        at = np.maximum(np.searchsorted(learner.shots_, known, side="right") - 1, 0)
         mean, variance = learner.task_errors_[at].T
         p = _tail_of_logs(errors["rmse"], mean, variance, tasks)
         return Judged(errors, "rmse", np.exp(mean), p, "held-out tasks", 1 / learner.n_tasks_)
-    if hasattr(learner, "_behind"):
-        theta, before = learner._behind(tasks.ids)
+    if isinstance(learner, ConditionalRidge):
+        fitted = learner.fitted_
+        theta, before = fitted.statistics(tasks.ids)
         if before is not None:
-            rows = learner._head.preparation.rows(tasks.X)
+            rows = fitted.scales.rows(tasks.X)
             new = SquaredState.of(rows, residual, tasks.offsets)
-            p, expected = surprise(learner._inner, before, theta, new, _room(learner, before))
+            p, expected = check_posterior(fitted.inner, before, theta, new, _room(fitted, before))
             return Judged(errors, "rmse", np.sqrt(expected), p, "the model")
-    judged = _by_the_others(errors["rmse"], *log_root_mean_square(tasks.sizes))
-    return Judged(errors, "rmse", *judged, OTHERS, np.inf)
+    shift, noise = log_rms_moments(tasks.sizes)  # of the log of an error, due to few rows
+    logs = np.log(errors["rmse"] + 1e-300) - shift
+    middle = np.median(logs)
+    expected, p = np.full(len(tasks), np.exp(middle)), _tail_by_spread(logs - middle, noise)
+    return Judged(errors, "rmse", expected, p, OTHERS, np.inf)
 
 
 def _mean(values: np.ndarray, tasks: TaskSet) -> np.ndarray:
     return np.add.reduceat(values, tasks.offsets[:-1]) / tasks.sizes
 
 
-def _room(learner: Any, before: SquaredState) -> np.ndarray:
-    """Return how much larger variances may be than those learned, for each task.
+def _room(fitted: Fitted, before: SquaredState) -> np.ndarray:
+    """Return the factor by which the variances of each task may exceed the learned ones.
 
-    By one and a half standard errors of s2, which rests on nu residuals; by k / T, as k rows of the
-    map, learned from T tasks, make H look too small; and by as much again for a task without
+    It allows for one and a half standard errors of s2, learned from nu residuals; for k / T, as a
+    map of k rows learned from T tasks makes H too small; and for another k / T if a task has no
     points, as its tau is uncertain.
     """
-    store, (k, width) = learner._store, np.array(learner._weights.shape)
-    T, nu = learner.n_tasks_, learner.n_tasks_
+    store, (k, width) = fitted.tasks, fitted.tau.weights.shape
+    T, nu = fitted.n_tasks, fitted.n_tasks
     if store is not None:
         nu = max(nu, float(np.maximum(store.sizes - width, 0).sum()))
     return 1 + 1.5 * np.sqrt(2 / nu) + min(k / T, 1.0) * np.where(before.count == 0, 2.0, 1.0)
 
 
 def _by_held_out(model: Calibrated, tasks: TaskSet, given: dict) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is expected, and p."""
-    predicted, scale = predict_scaled(model.model, model._with_std, tasks, **given)
-    behind = model.model.n_points(tasks)[tasks.offsets[:-1]]
-    mean, variance = model._calibration.of_tasks(behind)
+    """Return the expected error, and p."""
+    predicted, scale = predict_scaled(model.model, model.with_std, tasks, **given)
+    mean, variance = model.calibration.of_tasks(model.model.n_points(tasks)[tasks.offsets[:-1]])
     found = np.sqrt(_mean(((tasks.y - predicted) / scale) ** 2, tasks))
     expected = np.exp(mean) * np.sqrt(_mean(scale**2, tasks))
     return expected, _tail_of_logs(found, mean, variance, tasks)
 
 
 def _tail_of_logs(error: np.ndarray, mean, variance, tasks: TaskSet) -> np.ndarray:
-    """Return p of root mean square errors (T,) whose logs have mean and variance over tasks."""
-    shift, noise = log_root_mean_square(tasks.sizes)
+    """Return p of root mean square errors (T,), given mean and variance of their logs."""
+    shift, noise = log_rms_moments(tasks.sizes)
     found = np.log(error + 1e-150)
     return TAIL.sf((found - shift - mean) / np.sqrt(variance + noise))
 
 
-def _by_the_others(error: np.ndarray, shift, noise) -> tuple[np.ndarray, np.ndarray]:
-    """Return the median error, and p of each by the spread of all.
-
-    `shift` and `noise` are what few rows add to mean and variance of the log of an error.
-    """
-    logs = np.log(error + 1e-300) - shift
-    middle = np.median(logs)
-    return np.full(len(error), np.exp(middle)), _tail_by_spread(logs - middle, noise)
-
-
 def _tail_by_spread(off: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Return p of what tasks are off the median, part of its variance being `noise`."""
+    """Return p of differences to the median; `noise` is a known part of their variance."""
     variance = (1.4826 * np.median(np.abs(off))) ** 2
     variance = np.maximum(variance - np.median(noise), 0.0) + noise
     return TAIL.sf(off / np.sqrt(np.maximum(variance, 1e-24)))
@@ -151,18 +144,18 @@ def _judge_classes(learner: Any, tasks: TaskSet, given: dict) -> Judged:
     losses = -np.log(np.where(tasks.y > 0, positive, 1 - positive))
     loss = _mean(losses, tasks)
     drawn, ground = None, "the probabilities"
-    if hasattr(learner, "_covariances"):
+    if isinstance(learner, ConditionalLogistic):
         drawn, ground = _score_drawer(learner, tasks, given), "the model"
     p, expected = _by_drawing(tasks, positive, loss, drawn)
     return Judged({"log_loss": loss}, "log_loss", expected, p, ground)
 
 
 def _score_drawer(learner: Any, tasks: TaskSet, given: dict):
-    """Return what draws the scores (n, DRAWS) of the rows of task t, weights being uncertain."""
-    covariance = learner._covariances(tasks.ids).covariance
-    sides = learner._base_sides(tasks.ids, tasks.side)
+    """Return a function that draws scores (n, DRAWS) of the rows of task t, weights uncertain."""
+    fitted = learner.fitted_
+    covariance = fitted.covariances(tasks.ids).covariance
     codes = np.repeat(np.arange(len(tasks)), tasks.sizes)
-    rows = learner._head.rows(tasks.X, codes, sides)
+    rows = fitted.predictor.rows(tasks.X, codes, fitted.shared_sides(tasks.ids, tasks.side))
     scores = learner.decision_function(tasks, **given)
 
     def draw(t: int, at: slice, rng) -> np.ndarray:
@@ -173,18 +166,17 @@ def _score_drawer(learner: Any, tasks: TaskSet, given: dict):
 
 
 def _by_drawing(tasks: TaskSet, positive, loss, draw_scores):
-    """Return p and the mean of the log loss of labels that the model draws for each task."""
+    """Return p and the mean of the log loss of labels drawn from the model, for each task."""
     rng = np.random.default_rng(0)
     p, expected = np.empty(len(tasks)), np.empty(len(tasks))
     for t in range(len(tasks)):
         at = slice(tasks.offsets[t], tasks.offsets[t + 1])
-        told = chance = positive[at, None]
+        predicted = chance = positive[at, None]
         if draw_scores is not None:
             chance = np.exp(-np.logaddexp(0.0, -draw_scores(t, at, rng)))
-        ones = rng.random((len(told), DRAWS)) < chance
-        losses = -np.log(np.where(ones, told, 1 - told)).mean(axis=0)
-        expected[t] = losses.mean()
-        p[t] = _tail(losses, loss[t])
+        ones = rng.random((len(predicted), DRAWS)) < chance
+        losses = -np.log(np.where(ones, predicted, 1 - predicted)).mean(axis=0)
+        expected[t], p[t] = losses.mean(), _tail(losses, loss[t])
     return p, expected
 
 

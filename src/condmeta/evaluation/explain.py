@@ -1,6 +1,4 @@
-"""Why a task starts where it starts."""
-
-from __future__ import annotations
+"""Explain the prior tau(s) of tasks: contributions of side columns, and similar known tasks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,43 +6,52 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.estimators.linear_map import LinearMap
-from condmeta.estimators.tables import coefficient_names, map_effects
-from condmeta.estimators.task_model import user_vector
 from condmeta.evaluation.calibrate import Calibrated
-from condmeta.evaluation.nearest import Nearest, Neighbourhood
-from condmeta.evaluation.outside import Sides, oddities, sides_of
+from condmeta.evaluation.extrapolation import (
+    Nearest,
+    Neighbourhood,
+    Sides,
+    sides_of,
+    unusual_sides,
+)  # fmt: skip
 from condmeta.feature_maps.raw_columns import raw_columns
+from condmeta.feature_maps.training_ranges import UnusualValue
+from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.tables import coefficient_names, map_effects
+from condmeta.fitted.tau import LinearTau
+from condmeta.learners.learner import Learner
+from condmeta.learners.side_inputs import read_sides
 from condmeta.tasks.frames import make_frame
-from condmeta.tasks.ids import id_columns, show_id
+from condmeta.tasks.ids import as_id_array, id_columns
+from condmeta.tasks.messages import show_id
 from condmeta.tasks.numbers import level_name
-from condmeta.tasks.seen import Odd
 
-SHOWN = 5  # tasks, and columns of each, in print
-NEW = "(new)"  # the id of a task given by its row alone
+SHOWN = 5  # tasks, and columns of each, that are printed
+NEW = "(new)"  # the id of a task given by its side row alone
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Hold why tasks start where they start; printed it is a text.
+    """The contributions of side columns to the priors of tasks; it prints as a text.
 
     Attributes
     ----------
     ids : (T,) array
     columns, features : list of str
-        Side columns, J, and coefficients, d (intercept last).
+        The J side columns and the d coefficients (intercept last).
     theta : (T, d) array
-        tau(s), where the tasks start, in the user's units.
+        tau(s), the prior coefficients of the tasks, in the user's units.
     theta_mean : (d,) array
-        Where a task starts whose Phi is the mean of the training tasks.
+        tau at the mean Phi of the training tasks.
     contributions : (T, J, d) array or None
         What each side column adds: theta = theta_mean + contributions.sum(axis=1). None for kernel
-        learners, whose map is no sum over columns.
+        learners: their map is not a sum over columns.
+    unusual : list of UnusualValue
+        Side information outside the training range.
     scale : (d,) array
-        The usual size of what each coefficient is multiplied by; the text tells the coefficients
-        that are largest with it.
+        The usual size of each feature; the text shows the coefficients that are largest times it.
     is_outside : (T,) bool array
-        Whether the side information lies outside what was seen.
+        Whether the side information of a task is outside the training range.
 
     Examples
     --------
@@ -63,36 +70,35 @@ class Explanation:
     contributions: np.ndarray | None
     values: np.ndarray
     neighbours: Nearest | None
-    odd: list[Odd]
+    unusual: list[UnusualValue]
     task_name: Any = None
     backend: str | None = None
     scale: np.ndarray | float = 1.0
 
     @property
     def is_outside(self) -> np.ndarray:
-        return np.isin(np.arange(len(self.ids)), [odd.row for odd in self.odd])
+        return np.isin(np.arange(len(self.ids)), [one.row for one in self.unusual])
 
     @property
     def frame(self):
         """A row for each task, coefficient and side column: its value and its contribution."""
         if self.contributions is None:
             raise DataError(
-                "A kernel learner has no contributions of side columns: its map is no sum over "
-                "them. nearest and outside tell what there is to tell."
+                "A kernel learner has no contributions of side columns: use nearest and outside."
             )
         T, J, d = self.contributions.shape
         columns = self._ids(np.repeat(np.arange(T), d * J))
-        columns["feature"] = np.tile(np.repeat(_texts(self.features), J), T)
-        columns["column"] = np.tile(_texts(self.columns), T * d)
+        columns["feature"] = np.tile(np.repeat(as_id_array(self.features), J), T)
+        columns["column"] = np.tile(as_id_array(self.columns), T * d)
         columns["value"] = np.repeat(self.values, d, axis=0).ravel()
         columns["contribution"] = np.swapaxes(self.contributions, 1, 2).ravel()
         return make_frame(columns, self.backend)
 
     @property
     def nearest(self):
-        """A row for each task and near known task: rank, distance and number of points.
+        """A row for each task and each of its nearest known tasks: rank, distance, points.
 
-        Distances are between Phi, each feature in its standard deviations over the known tasks.
+        Distances are Euclidean in Phi; features are in standard deviations over the known tasks.
         """
         if self.neighbours is None:
             raise DataError(
@@ -109,14 +115,12 @@ class Explanation:
 
     @property
     def outside(self):
-        """A row for each value unlike those of training: task, column, value, reason."""
-        columns = self._ids(np.array([odd.row for odd in self.odd], dtype=int))
-        columns["column"] = _texts([odd.column for odd in self.odd])
-        values = ["" if odd.value is None else level_name(odd.value) for odd in self.odd]
-        columns["value"] = _texts(values)
-        return make_frame(
-            columns | {"reason": _texts([odd.reason for odd in self.odd])}, self.backend
-        )
+        """A row for each unusual value of the side information: task, column, value, reason."""
+        columns = self._ids(np.array([one.row for one in self.unusual], dtype=int))
+        columns["column"] = as_id_array([one.column for one in self.unusual])
+        columns["value"] = as_id_array([_value(one) for one in self.unusual])
+        columns["reason"] = as_id_array([one.reason for one in self.unusual])
+        return make_frame(columns, self.backend)
 
     def _ids(self, at: np.ndarray) -> dict[str, np.ndarray]:
         ids = [NEW if task is None else task for task in self.ids[at].tolist()]
@@ -129,14 +133,13 @@ class Explanation:
 
     def _text(self, t: int) -> str:
         task = "The new task" if self.ids[t] is None else f"Task {show_id(self.ids[t])}"
-        lines = [f"{task} starts at " + self._terms(self.theta[t])]
-        lines.append("  a mean task starts at " + self._terms(self.theta_mean))
+        lines = [f"{task} starts at {self._terms(self.theta[t])}"]
+        lines.append(f"  a mean task starts at {self._terms(self.theta_mean)}")
         if self.contributions is not None:
-            # Columns by what they move, in units of what each coefficient is moved in all.
+            # The columns with the largest shares in the changes of the coefficients come first.
             total = np.abs(self.contributions[t]).sum(axis=0)
             weight = (np.abs(self.contributions[t]) / np.where(total > 0, total, 1.0)).sum(axis=1)
-            order = np.argsort(-weight, kind="stable")[:SHOWN]
-            for j in order.tolist():
+            for j in np.argsort(-weight, kind="stable")[:SHOWN].tolist():
                 value = f" = {self.values[t, j]}" if self.values[t, j] else ""
                 terms = self._terms(self.contributions[t, j], sign="+")
                 lines.append(f"  {self.columns[j]}{value} adds {terms}")
@@ -144,18 +147,17 @@ class Explanation:
                 lines.append(f"  ... and {len(self.columns) - SHOWN} more columns")
         if self.neighbours is not None:
             near = zip(self.neighbours.ids[t], self.neighbours.distance[t], strict=True)
-            lines.append(
-                "  like " + ", ".join(f"{show_id(one)} (distance {d:.2g})" for one, d in near)
-            )
-        for odd in self.odd:
-            if odd.row == t:
-                value = "" if odd.value is None else f" = {level_name(odd.value)}"
-                lines.append(f"  outside what was seen: {odd.column}{value}: {odd.reason}")
+            near = (f"{show_id(one)} (distance {distance:.2g})" for one, distance in near)
+            lines.append(f"  like {', '.join(near)}")
+        for one in self.unusual:
+            if one.row == t:
+                value = f" = {_value(one)}" if one.value is not None else ""
+                lines.append(f"  outside the training range: {one.column}{value}: {one.reason}")
         return "\n".join(lines)
 
     def _terms(self, values: np.ndarray, sign: str = "") -> str:
         shown = list(zip(self.features, values.tolist(), strict=True))
-        if len(shown) > SHOWN + 1:  # those that matter most for a feature of usual size
+        if len(shown) > SHOWN + 1:  # the largest for features of usual size
             by_size = np.argsort(-np.abs(values * self.scale), kind="stable")
             shown = [shown[j] for j in np.sort(by_size[:SHOWN]).tolist()]
         text = ", ".join(f"{name} {value:{sign}.3g}" for name, value in shown)
@@ -163,10 +165,10 @@ class Explanation:
 
 
 def explain(model: Any, side_info: Any = None, *, n_nearest: int = 3) -> Explanation:
-    r"""Tell why tasks start where they start: tau(s), column by column.
+    r"""Explain the prior coefficients tau(s) of tasks by the contributions of their side columns.
 
-    With nu the mean Phi of the training tasks, and J the groups of features that come from one side
-    column (the levels of a category, a number and its gap),
+    With nu the mean Phi of the training tasks, and Phi_j the features of side column j (the levels
+    of a category; a number and its indicator of gaps),
 
         tau(s) = tau at nu + sum_j M_j (Phi_j(s) - nu_j),
 
@@ -176,15 +178,11 @@ def explain(model: Any, side_info: Any = None, *, n_nearest: int = 3) -> Explana
     Parameters
     ----------
     model : fitted learner
-        One with a linear map; of a kernel learner only the nearest tasks, and what is outside.
+        A kernel learner has no contributions, only nearest tasks and unusual values.
     side_info : row or table
         As for `theta_for`: the row of one task, or a table keyed by task id.
     n_nearest : int
-        Known tasks to name for each.
-
-    Returns
-    -------
-    Explanation
+        Number of nearest known tasks to list for each task.
 
     Examples
     --------
@@ -203,40 +201,27 @@ def explain(model: Any, side_info: Any = None, *, n_nearest: int = 3) -> Explana
     """
     learner = model.model if isinstance(model, Calibrated) else model
     _refuse(learner, n_nearest)
-    learner._ready()
-    ids, table, points, _ = learner._read_sides(side_info)
-    sides = sides_of(learner, ids, table, points)
-    around = Neighbourhood.of(learner)
-    linear = isinstance(learner, LinearMap)
-    columns, contributions = _contributions(learner, sides.Phi) if linear else ([], None)
+    fitted = learner.fitted_
+    ids, table, points, _ = read_sides(learner, fitted, side_info)
+    sides = sides_of(fitted, ids, table, points)
+    around = Neighbourhood.of(fitted)
+    linear = isinstance(fitted.tau, LinearTau)
+    columns, contributions = _contributions(fitted, sides.Phi) if linear else ([], None)
     near = None if around is None else around.nearest(sides.Phi, n_nearest, ids)
+    theta = fitted.scales.user_vector(fitted.tau.theta(sides.Phi))
+    scale = np.append(fitted.scales.x_scale, np.ones(int(fitted.scales.fit_intercept)))
     return Explanation(
-        ids,
-        columns,
-        coefficient_names(learner),
-        user_vector(learner._head.preparation, learner._theta(sides.Phi)),
-        learner.theta_mean_,
-        contributions,
-        _values(sides, columns),
-        near,
-        oddities(learner, sides, around, near),
-        learner._task_name,
-        learner._backend,
-        _scale(learner),
-    )
+        ids, columns, coefficient_names(fitted), theta, learner.theta_mean_, contributions,
+        _values(sides, columns), near, unusual_sides(fitted, sides, around, near),
+        fitted.columns.task_name, fitted.columns.backend, scale,
+    )  # fmt: skip
 
 
-def _scale(learner: Any) -> np.ndarray:
-    """Return the usual size of what each coefficient is multiplied by, 1 for the intercept."""
-    preparation = learner._head.preparation
-    return np.append(preparation.x_scale, np.ones(int(preparation.fit_intercept)))
-
-
-def _contributions(learner: Any, Phi: np.ndarray) -> tuple[list[str], np.ndarray]:
+def _contributions(fitted: Fitted, Phi: np.ndarray) -> tuple[list[str], np.ndarray]:
     """Return the side columns (J,), and what each adds to each coefficient (T, J, d)."""
-    sources = raw_columns(learner._map)
+    sources = raw_columns(fitted.reader.map)
     columns = list(dict.fromkeys(sources))
-    off, effects = Phi - learner._phi_mean, map_effects(learner)
+    off, effects = Phi - fitted.tau.phi_mean, map_effects(fitted)
     contributions = np.empty((len(Phi), len(columns), effects.shape[1]))
     for j, name in enumerate(columns):
         at = [source == name for source in sources]
@@ -245,7 +230,7 @@ def _contributions(learner: Any, Phi: np.ndarray) -> tuple[list[str], np.ndarray
 
 
 def _values(sides: Sides, columns: list[str]) -> np.ndarray:
-    """Return the raw values behind the columns as text (T, J); nothing where there is none."""
+    """Return the raw values of the side columns as text (T, J), "" where there is none."""
     values = np.full((len(sides.ids), len(columns)), "", dtype=object)
     if sides.table is None:
         return values
@@ -263,21 +248,21 @@ def _text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else level_name(value)
 
 
-def _texts(values: Any) -> np.ndarray:
-    return np.array(list(values), dtype=object)
+def _value(unusual: UnusualValue) -> str:
+    return "" if unusual.value is None else level_name(unusual.value)
 
 
 def _refuse(learner: Any, n_nearest: Any) -> None:
     kind = type(learner).__name__
     if hasattr(learner, "schema_"):
         raise DataError("A TableModel reads tables itself: call its own explain(side_info).")
-    if hasattr(learner, "_learners"):
+    if hasattr(learner, "learners_"):
         raise DataError(
-            f"{kind} mixes several learners, each of which starts elsewhere: fit the one that its "
-            "report_ names, as ConditionalRidge, and explain that."
+            f"{kind} mixes several learners with different priors: fit the one that its report_ "
+            "names, such as ConditionalRidge, and explain that."
         )
-    if not hasattr(learner, "_read_sides"):
-        raise DataError(f"explain takes a fitted learner, as ConditionalRidge. Got a {kind}.")
+    if not isinstance(learner, Learner):
+        raise DataError(f"explain needs a fitted learner, such as ConditionalRidge. Got a {kind}.")
     if not (isinstance(n_nearest, int | np.integer) and n_nearest > 0):
         raise DataError(
             f"The 'n_nearest' parameter must be an int of at least 1. Got {n_nearest!r} instead."

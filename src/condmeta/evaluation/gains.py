@@ -1,15 +1,15 @@
-"""What side information gains on tasks that the learner has not seen, by their number of points."""
-
-from __future__ import annotations
+"""How much side information lowers the error on held-out tasks, by number of points."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
+from condmeta.evaluation.cross_validate import summed_errors
+from condmeta.losses import Absolute
 from condmeta.tasks import TaskSet
-from condmeta.tasks.held_out import folds_of_tasks
-from condmeta.words import count
+from condmeta.tasks.splits import folds_of_tasks
+from condmeta.text import pluralize
 
 
 class Gain(NamedTuple):
@@ -19,9 +19,9 @@ class Gain(NamedTuple):
     ----------
     n_support, n_tasks : int
     without, with_side : float
-        Errors of the two learners, each row weighing the same.
+        Errors of the two learners; all rows have the same weight.
     gain, gain_error : float
-        1 - with_side / without, and its standard error over the tasks, which are paired.
+        1 - with_side / without, and its standard error over tasks, paired.
     """
 
     n_support: int
@@ -43,22 +43,20 @@ class Gain(NamedTuple):
 
 
 def gains_in_words(gains: list[Gain]) -> str:
-    """Say by how much the error falls at each number of points; nothing where none is known."""
-    clear = [one for one in gains if one.is_clear]
-    losses = [one for one in gains if one.is_loss]
+    """Return how much the error falls at each number of points; "" without gains."""
     unclear = [one for one in gains if not (one.is_clear or one.is_loss)]
-    parts = [f"cuts the error by {_by_points(clear)}"] if clear else []
-    parts += [f"raises the error by {_by_points(losses, -1)}"] if losses else []
-    parts += [f"makes no clear difference ({_by_points(unclear)})"] if unclear else []
+    groups = {
+        "cuts the error by {}": [one for one in gains if one.is_clear],
+        "raises the error by {}": [one._replace(gain=-one.gain) for one in gains if one.is_loss],
+        "makes no clear difference ({})": unclear,
+    }
+    parts = [text.format(", ".join(map(_at_points, few))) for text, few in groups.items() if few]
     return f"on new tasks it {', and '.join(parts)}" if parts else ""
 
 
-def _by_points(gains: list[Gain], sign: int = 1) -> str:
-    return ", ".join(
-        f"{round(100 * sign * one.gain)} % +- {100 * one.gain_error:.0f} at "
-        f"{count(one.n_support, 'point')}"
-        for one in gains
-    )
+def _at_points(one: Gain) -> str:
+    points = pluralize(one.n_support, "point")
+    return f"{round(100 * one.gain)} % +- {100 * one.gain_error:.0f} at {points}"
 
 
 def gains(
@@ -69,22 +67,16 @@ def gains(
     for train, parts in folds_of_tasks(tasks, n_splits, shots, order, random_state):
         fitted = [clone(learner).fit(train) for learner in learners]
         for m, support, query in parts:
-            lost = [_errors(one, support, query) for one in fitted]
+            lost = [summed_errors(one.adapt(support), query, Absolute().value) for one in fitted]
             errors[m].append(np.array([*lost, query.sizes]))
     return [gain_of(m, *np.hstack(parts)) for m, parts in errors.items() if parts]
-
-
-def _errors(learner, support: TaskSet, query: TaskSet) -> np.ndarray:
-    task = np.repeat(np.arange(len(query)), query.sizes)
-    predicted = learner.adapt(support).predict(query.X, task=query.ids[task])
-    return np.bincount(task, np.abs(predicted - query.y), len(query))
 
 
 def gain_of(m: int, without: np.ndarray, with_side: np.ndarray, rows: np.ndarray) -> Gain:
     """Return the gain at m points from the summed errors of tasks, and their rows, all (T,)."""
     T, total = len(rows), max(without.sum(), 1e-300)
     ratio = with_side.sum() / total
-    # of a ratio of means, to first order
+    # standard error of a ratio of means, to first order
     spread = (with_side - ratio * without).std(ddof=1) if T > 1 else np.inf
     means = without.sum() / rows.sum(), with_side.sum() / rows.sum()
     return Gain(m, T, *map(float, (*means, 1 - ratio, spread * np.sqrt(T) / total)))

@@ -1,7 +1,7 @@
-"""Feature maps Phi: what is known about a task, as k numbers.
+"""Feature maps Phi: they describe a task by k numbers.
 
-Maps of the side table have `fit` and `transform`, as scikit-learn's transformers, which may stand
-in their place; they work for a task without any points. Maps of points have ``reads_points =
+Maps of the side table have `fit` and `transform`, like scikit-learn's transformers, which can be
+used in their place; they work for a task without points. Maps of points have ``reads_points =
 True`` and ``transform_tasks(X, y, offsets)``; they need at least one point.
 """
 

@@ -1,38 +1,39 @@
-"""Resolve the `feature_map` parameter: "auto", one map, or several side by side."""
-
-from __future__ import annotations
+"""The `feature_map` parameter: "auto", one map, or several maps with their features joined."""
 
 import copy
-from typing import Any
+import inspect
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.feature_maps.point_arrays import arrays_of, one_task, read_by
-from condmeta.tasks.encode import TableEncoder
+from condmeta.feature_maps.table_encoder import TableEncoder
+from condmeta.feature_maps.training_ranges import TrainingRanges
+from condmeta.persistence import register
 from condmeta.tasks.frames import is_frame, numeric_matrix
-from condmeta.tasks.ids import name_task
-from condmeta.tasks.seen import SeenColumns
+from condmeta.tasks.messages import bad_parameter, name_task
 from condmeta.tasks.task_table import TaskTable
 
 
+@register
 class ComposedMap:
-    """Turn side tables and points into features Phi (T, k), whatever the parts.
+    """Compute features Phi (T, k) from side tables and points, with one map or several.
 
     Parameters
     ----------
     feature_map : None, "auto", map, scikit-learn transformer, or list of them
-        None gives no features (k = 0), and so does "auto" without a side table. The parts are
+        None makes no features (k = 0), and so does "auto" without a side table. The maps are
         copied before they are fitted.
 
     Attributes
     ----------
     parts_ : list of fitted maps
-    widths_ : list of int, the number of features of each part
-    input_kinds_ : list of what each part reads: "table", "numbers", "points", or the kind of
+    widths_ : list of int, the number of features of each map
+    input_kinds_ : list of what each map reads: "table", "numbers", "points", or the kind of
         table or array that a foreign transformer was fitted on
-    columns_ : tuple of str or None, the side columns seen in fit
-    seen_ : SeenColumns or None, what they held
+    columns_ : tuple of str or None, the side columns in fit
+    seen_ : TrainingRanges or None, the ranges and levels of these columns in fit
     names_out_ : tuple of str
     n_features_out : int, k
 
@@ -49,7 +50,7 @@ class ComposedMap:
         self.feature_map = feature_map
 
     def _parts(self) -> list[Any]:
-        """Return the parts as given, checked."""
+        """Return the maps as the user gave them, checked."""
         given = self.feature_map
         if given is None:
             return []
@@ -58,27 +59,25 @@ class ComposedMap:
             table_map = hasattr(part, "fit") and hasattr(part, "transform")
             usable = part == "auto" if isinstance(part, str) else table_map or _is_point_map(part)
             if not usable or isinstance(part, type):
-                raise DataError(
-                    "The 'feature_map' parameter must be 'auto', None, a map, a scikit-learn "
-                    f"transformer or a list of them. Got {part!r} instead."
-                )
+                valid = "'auto', None, a map, a scikit-learn transformer or a list of them"
+                raise bad_parameter("feature_map", valid, part)
         return parts
 
     @property
     def reads_table(self) -> bool:
-        """Whether some part reads the side table; once fitted, "auto" without one does not."""
+        """Whether some map reads the side table; a fitted "auto" without a table does not."""
         if hasattr(self, "input_kinds_"):
             return any(kind != "points" for kind in self.input_kinds_)
         return any(not _is_point_map(part) for part in self._parts())
 
     @property
     def reads_points(self) -> bool:
-        """Whether some part reads the points of the tasks."""
+        """Whether some map reads the points of the tasks."""
         return any(_is_point_map(part) for part in self._parts())
 
     @property
     def needs_y(self) -> bool:
-        """Whether some part reads the targets of the points."""
+        """Whether some map reads the targets of the points."""
         return any(_is_point_map(p) and getattr(p, "needs_y", False) for p in self._parts())
 
     @property
@@ -86,56 +85,47 @@ class ComposedMap:
         """Number of features k."""
         return sum(self.widths_)
 
-    def fit(self, table: TaskTable | None = None, points: Any = None) -> ComposedMap:
-        """Fit the parts on the tasks that have a side row, and on the tasks' points.
+    def fit(self, table: TaskTable | None = None, points: Any = None) -> Self:
+        """Fit the maps to the side rows of the tasks that have one, and to the tasks' points.
 
-        `points` has attributes X, y, offsets and weight (a `TaskSet`), or is a tuple of them; the
-        weight may be None, or left out.
+        `points` is a `TaskSet`, or a tuple (X, y, offsets) or (X, y, offsets, weight).
         """
         self.columns_ = None if table is None else table.columns
-        self.seen_ = None if table is None else SeenColumns.of(table)
+        self.seen_ = None if table is None else TrainingRanges.of(table)
         self.parts_: list[Any] = []
         self.input_kinds_: list[str] = []
         self.widths_: list[int] = []
         names: list[str] = []
         for given in self._parts():
-            if isinstance(given, str):
-                if table is None:
-                    continue  # "auto" without side information: the unconditional case
-                part: Any = TableEncoder()
-            else:
-                part = copy.deepcopy(given)
+            if isinstance(given, str) and table is None:
+                continue  # "auto" without side information: the unconditional case
+            part = TableEncoder() if isinstance(given, str) else copy.deepcopy(given)
             kind = _input_kind(part, table, points)
             if kind == "points":
                 if hasattr(part, "fit_tasks"):
-                    part.fit_tasks(*read_by(_label(part), part.fit_tasks, points))
+                    part.fit_tasks(*_arguments(_label(part), part.fit_tasks, points))
             else:
                 self._run(part.fit, kind, table)
             self.parts_.append(part)
             self.input_kinds_.append(kind)
-            block = self._block(part, kind, table, one_task(points))
+            block = self._block(part, kind, table, _one_task(points))
             self.widths_.append(block.shape[1])
             names += _names(part, kind, block.shape[1], table, points)
         self.names_out_ = tuple(names)
         return self
 
-    def having_seen(self, table: TaskTable | None) -> ComposedMap:
-        """Return the same map with a further side table counted among what was seen."""
+    def with_ranges_of(self, table: TaskTable | None) -> Self:
+        """Return the same map with training ranges that include a further side table."""
         if table is None or self.seen_ is None:
             return self
         later = copy.copy(self)
-        later.seen_ = self.seen_.join(SeenColumns.of(table.align(self.columns_)))
+        later.seen_ = self.seen_.join(TrainingRanges.of(table.align(self.columns_)))
         return later
 
     def transform(
-        self,
-        n_tasks: int,
-        *,
-        table: TaskTable | None = None,
-        rows: Any = None,
-        points: Any = None,
-        fill: np.ndarray | None = None,
-    ) -> np.ndarray:
+        self, n_tasks: int, *, table: TaskTable | None = None, rows: Any = None,
+        points: Any = None, fill: np.ndarray | None = None,
+    ) -> np.ndarray:  # fmt: skip
         """Return Phi (n_tasks, k).
 
         Parameters
@@ -144,11 +134,11 @@ class ComposedMap:
         table : TaskTable, optional
             The side rows of the tasks that have one.
         rows : (table.n_tasks,) int array, optional
-            Positions of the table's rows among the tasks; by default 0, 1, 2, ...
+            The task of each row of the table; by default 0, 1, 2, ...
         points : TaskSet or (X, y, offsets) or (X, y, offsets, weight), optional
             The points of all tasks, some of which may have none.
         fill : (k,) array, optional
-            What a task takes where it has no side row, or no points; without it such a task is a
+            Features of a task without a side row, or without points. If None, such a task is a
             DataError.
         """
         if table is not None and self.columns_ is not None and self.reads_table:
@@ -161,34 +151,30 @@ class ComposedMap:
         for part, kind, width in zip(self.parts_, self.input_kinds_, self.widths_, strict=True):
             block = slice(start, start + width)
             if kind == "points":
-                offsets = np.zeros(n_tasks + 1, int) if points is None else arrays_of(points)[2]
+                offsets = np.zeros(n_tasks + 1, int) if points is None else _arrays(points)[2]
                 at = np.flatnonzero(np.diff(offsets))
             else:
                 at = np.asarray(rows, dtype=np.int64)
             if at.size < n_tasks:
                 if fill is None:
                     lacking = "points" if kind == "points" else "side information"
-                    raise DataError(
-                        f"{n_tasks - at.size} of {n_tasks} tasks have no {lacking}, which the "
-                        f"feature map {_label(part)} reads."
-                    )
+                    some = f"{n_tasks - at.size} of {n_tasks} tasks have no {lacking}"
+                    raise DataError(f"{some}, which the feature map {_label(part)} reads.")
                 Phi[:, block] = np.asarray(fill)[block]
             if at.size:
                 values = self._block(part, kind, table, points)
                 if values.shape[1] != width:
-                    raise DataError(
-                        f"The feature map {_label(part)} gave {values.shape[1]} features, "
-                        f"expected {width}."
-                    )
+                    gave = f"The feature map {_label(part)} gave {values.shape[1]} features"
+                    raise DataError(f"{gave}, expected {width}.")
                 Phi[at, block] = values[at] if kind == "points" else values
             start += width
         return Phi
 
     def _block(self, part: Any, kind: str, table: Any, points: Any) -> np.ndarray:
-        """Return the checked features of one part."""
+        """Return the features of one map, checked."""
         if kind == "points":
-            out = part.transform_tasks(*read_by(_label(part), part.transform_tasks, points))
-            n_rows, ids = len(arrays_of(points)[2]) - 1, None
+            out = part.transform_tasks(*_arguments(_label(part), part.transform_tasks, points))
+            n_rows, ids = len(_arrays(points)[2]) - 1, None
         else:
             out = self._run(part.transform, kind, table)
             n_rows, ids = table.n_tasks, table.ids
@@ -202,7 +188,7 @@ class ComposedMap:
             )
         out = out.astype(np.float64, copy=False)
         if not np.isfinite(out).all():
-            _refuse_gaps(table if kind != "points" else None)
+            _raise_if_gaps(table if kind != "points" else None)
             t = int(np.argmax(~np.isfinite(out).all(axis=1)))
             who = f"Task number {t}" if ids is None else name_task(ids[t])
             raise DataError(f"{who} got NaN or infinity from the feature map {_label(part)}.")
@@ -219,7 +205,7 @@ class ComposedMap:
             return method(table.native(kind))
         except (ValueError, TypeError) as error:
             if not isinstance(error, DataError):
-                _refuse_gaps(table, error)
+                _raise_if_gaps(table, error)
             raise
 
 
@@ -232,7 +218,7 @@ def _label(part: Any) -> str:
 
 
 def _input_kind(part: Any, table: TaskTable | None, points: Any) -> str:
-    """Name what a part reads; a foreign transformer reads the kind of table that fit was given."""
+    """Return what a map reads; a foreign transformer reads the kind of table that fit was given."""
     if _is_point_map(part):
         if points is None:
             raise DataError(f"The feature map {_label(part)} reads the points of the tasks.")
@@ -247,16 +233,14 @@ def _input_kind(part: Any, table: TaskTable | None, points: Any) -> str:
 
 
 def _names(part: Any, kind: str, width: int, table: Any, points: Any) -> list[str]:
-    """Name the features of a fitted part."""
+    """Return the names of the features of a fitted map."""
     if isinstance(part, TableEncoder):
         return list(part.names_out_)
     if hasattr(part, "names_out"):
         if kind != "points":
             return list(part.names_out(table.columns))
         given = getattr(points, "feature_names", None)
-        return list(
-            part.names_out(given or [f"x{j}" for j in range(arrays_of(points)[0].shape[1])])
-        )
+        return list(part.names_out(given or [f"x{j}" for j in range(_arrays(points)[0].shape[1])]))
     try:
         names = [str(name) for name in part.get_feature_names_out()]
     except (AttributeError, ValueError, TypeError):
@@ -264,11 +248,41 @@ def _names(part: Any, kind: str, width: int, table: Any, points: Any) -> list[st
     return names if len(names) == width else [f"{_label(part).lower()}{j}" for j in range(width)]
 
 
-def _refuse_gaps(table: TaskTable | None, error: Exception | None = None) -> None:
-    """Blame a gap in the side table, if there is one, for what a map could not do."""
+def _raise_if_gaps(table: TaskTable | None, error: Exception | None = None) -> None:
+    """Raise a DataError for the first gap in the side table, if there is one."""
     if table is not None and table.gaps().any():
         t, j = np.argwhere(table.gaps())[0]
         raise DataError(
             f"{name_task(table.ids[t])} has NaN (no value) in side column {table.columns[j]!r}: "
             'feature_map="auto" handles gaps.'
         ) from error
+
+
+def _arrays(points: Any) -> Sequence[Any]:
+    """Return X, y, offsets and weight; weight may be None."""
+    if isinstance(points, tuple):
+        return *points, *[None] * (4 - len(points))
+    return points.X, points.y, points.offsets, getattr(points, "weight", None)
+
+
+def _arguments(label: str, method: Any, points: Any) -> Sequence[Any]:
+    """Return the arguments of a method of a map of points; weights only if there are any."""
+    *arrays, weight = _arrays(points)
+    if weight is None:
+        return arrays
+    if len(inspect.signature(method).parameters) < 4:
+        raise DataError(
+            f"The feature map {label} cannot use weights. Give its method {method.__name__} a "
+            "fourth argument, weight, or leave sample_weight out."
+        )
+    return *arrays, weight
+
+
+def _one_task(points: Any) -> Any:
+    """Return the points of the first task that has any: enough to find the width of a map."""
+    if points is None:
+        return None
+    X, y, offsets, weight = _arrays(points)
+    end = next((int(end) for end in offsets if end > 0), 0)
+    first = [None if array is None else array[:end] for array in (y, weight)]
+    return X[:end], first[0], np.array([0, end]), first[1]

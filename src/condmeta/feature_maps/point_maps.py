@@ -1,36 +1,33 @@
-"""Maps of a task's own points: they need at least one."""
-
-from __future__ import annotations
+"""Maps of a task's own points; they need at least one point."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.feature_maps.fourier import Fourier
-from condmeta.feature_maps.params import FeatureMap
+from condmeta.feature_maps.params import FeatureMap, Fourier
+from condmeta.persistence import register
 from condmeta.tasks.weights import task_sums
 
-_BLOCK_VALUES = 1 << 20  # at most this many features of points are held at a time (8 MB)
+_BLOCK_VALUES = 1 << 20  # features of points held in memory at a time (8 MB)
 
 
 class PointMap(FeatureMap):
-    """Map the points of each task to (T, k); the row of a task without points is zero.
+    """Map the points of each task to (T, k); a task without points has a row of zeros.
 
-    Means are weighted if the points have weights (N,).
+    If the points have weights (N,), means are weighted.
     """
 
     reads_points = True
     needs_y = False
 
-    def fit_tasks(
-        self, X: np.ndarray, y: np.ndarray | None, offsets: np.ndarray, weight: Any = None
-    ) -> PointMap:
-        """Do nothing: this map has nothing to learn."""
+    def fit_tasks(self, X: np.ndarray, y: Any, offsets: np.ndarray, weight: Any = None) -> Self:
+        """Return self: this map has nothing to learn."""
         return self
 
 
+@register
 class MeanInput(PointMap):
     """Describe a task by the mean of its inputs: Phi(Z) = mean of x.
 
@@ -41,9 +38,7 @@ class MeanInput(PointMap):
            [0.]])
     """
 
-    def transform_tasks(
-        self, X: np.ndarray, y: Any, offsets: np.ndarray, weight: Any = None
-    ) -> np.ndarray:
+    def transform_tasks(self, X, y, offsets, weight=None) -> np.ndarray:
         """Return (T, d)."""
         return _task_means(lambda rows: X[rows], offsets, X.shape[1], weight)
 
@@ -52,6 +47,7 @@ class MeanInput(PointMap):
         return [f"mean({name})" for name in input_names]
 
 
+@register
 class MeanInputOutput(PointMap):
     """Describe a task by the mean of vec(x (y, 1)^T): Phi(Z) = (mean of y x, mean of x).
 
@@ -63,9 +59,7 @@ class MeanInputOutput(PointMap):
 
     needs_y = True
 
-    def transform_tasks(
-        self, X: np.ndarray, y: np.ndarray, offsets: np.ndarray, weight: Any = None
-    ) -> np.ndarray:
+    def transform_tasks(self, X, y, offsets, weight=None) -> np.ndarray:
         """Return (T, 2 d)."""
         if y is None:
             raise DataError("MeanInputOutput reads y: give the points of each task their targets.")
@@ -80,11 +74,12 @@ class MeanInputOutput(PointMap):
         return [f"mean(y*{n})" for n in input_names] + [f"mean({n})" for n in input_names]
 
 
+@register
 class MeanFourier(Fourier, PointMap):
     """Describe a task by the mean over its inputs of random Fourier features.
 
-    Phi(Z) = mean of phi(x), phi as in `RandomFourier`: the mean embedding of the inputs, for
-    tasks of any size and whatever the order of their points.
+    Phi(Z) = mean of phi(x), phi as in `RandomFourier`: the mean embedding of the inputs. Tasks may
+    have any number of points; their order does not matter.
 
     Parameters
     ----------
@@ -98,16 +93,12 @@ class MeanFourier(Fourier, PointMap):
     (2, 4)
     """
 
-    def fit_tasks(
-        self, X: np.ndarray, y: Any, offsets: np.ndarray, weight: Any = None
-    ) -> MeanFourier:
+    def fit_tasks(self, X: np.ndarray, y: Any, offsets: np.ndarray, weight: Any = None) -> Self:
         """Draw frequencies `U_` (k, d) and phases `v_` (k,)."""
         self._draw(X.shape[1])
         return self
 
-    def transform_tasks(
-        self, X: np.ndarray, y: Any, offsets: np.ndarray, weight: Any = None
-    ) -> np.ndarray:
+    def transform_tasks(self, X, y, offsets, weight=None) -> np.ndarray:
         """Return (T, k)."""
         return _task_means(lambda rows: self._phi(X[rows]), offsets, self.v_.size, weight)
 
@@ -121,13 +112,13 @@ def _task_means(features: Any, offsets: np.ndarray, width: int, weight: Any) -> 
     offsets = np.asarray(offsets)
     sizes = np.diff(offsets)
     out = np.zeros((sizes.size, width))
-    filled = np.flatnonzero(sizes)  # reduceat would read a neighbour's row for an empty task
+    filled = np.flatnonzero(sizes)  # reduceat would read a row of the next task for an empty task
     starts = offsets[filled]
     for rows in _blocks(offsets[np.append(filled, sizes.size)], _BLOCK_VALUES // max(1, width)):
         inside = slice(*np.searchsorted(starts, [rows.start, rows.stop]))
         first = starts[inside] - rows.start
         at = filled[inside]
-        if not first.size or first[0] > 0:  # the rest of a task larger than a block
+        if not first.size or first[0] > 0:  # the rest of a task that is larger than a block
             at = np.append(filled[inside.start - 1], at)
             first = np.append(0, first)
         values = features(rows)
@@ -139,9 +130,9 @@ def _task_means(features: Any, offsets: np.ndarray, width: int, weight: Any) -> 
 
 
 def _blocks(edges: np.ndarray, most: int) -> Iterator[slice]:
-    """Cut rows into blocks that end with a task, unless one task is larger than a block.
+    """Yield blocks of rows that end with a task, unless one task is larger than a block.
 
-    So the sums of a task do not depend on the tasks around it.
+    The sums of a task then do not depend on the tasks around it.
     """
     start, stop = int(edges[0]), int(edges[-1])
     while start < stop:

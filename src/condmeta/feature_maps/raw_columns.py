@@ -1,18 +1,16 @@
-"""Which raw column of the side table a feature comes from."""
-
-from __future__ import annotations
+"""The raw column of the side table that a feature comes from."""
 
 from condmeta.feature_maps.composed import ComposedMap
 from condmeta.feature_maps.point_maps import MeanInput
+from condmeta.feature_maps.table_encoder import TableEncoder
 from condmeta.feature_maps.table_maps import Identity
-from condmeta.tasks.encode import TableEncoder
 
 
 def raw_columns(fmap: ComposedMap) -> list[str]:
-    """Return the source of each of the k features of a fitted map.
+    """Return the source column of each of the k features of a fitted map.
 
-    "auto", `Identity` and `MeanInput` know the column of each feature; all features of any other
-    map count as one source, named like the only side column or else like the map.
+    "auto", `Identity` and `MeanInput` know the column of each feature. All features of any other
+    map have one source: the side column if there is only one, else the name of the map.
 
     Examples
     --------

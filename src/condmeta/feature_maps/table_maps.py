@@ -1,15 +1,13 @@
-"""Maps of the side table: they work for a task without any points."""
-
-from __future__ import annotations
+"""Maps of the side table; they work for a task without points."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.feature_maps.fourier import Fourier
-from condmeta.feature_maps.params import FeatureMap
+from condmeta.feature_maps.params import FeatureMap, Fourier
+from condmeta.persistence import register
 
 
 class TableMap(FeatureMap):
@@ -17,8 +15,8 @@ class TableMap(FeatureMap):
 
     reads_numbers = True
 
-    def fit(self, X: np.ndarray, y: Any = None) -> Any:
-        """Do nothing: this map has nothing to learn."""
+    def fit(self, X: np.ndarray, y: Any = None) -> Self:
+        """Return self: this map has nothing to learn."""
         return self
 
     def fit_transform(self, X: np.ndarray, y: Any = None) -> np.ndarray:
@@ -26,8 +24,9 @@ class TableMap(FeatureMap):
         return self.fit(X).transform(X)
 
 
+@register
 class Identity(TableMap):
-    """Take the side table as it is: Phi(s) = s.
+    """Use the side table unchanged: Phi(s) = s.
 
     Examples
     --------
@@ -44,6 +43,7 @@ class Identity(TableMap):
         return list(input_names)
 
 
+@register
 class CircleMap(TableMap):
     """Place a number on the unit circle: Phi(s) = (cos 2 pi s, sin 2 pi s).
 
@@ -53,7 +53,7 @@ class CircleMap(TableMap):
     array([[0., 1.]])
     """
 
-    def fit(self, X: np.ndarray, y: Any = None) -> CircleMap:
+    def fit(self, X: np.ndarray, y: Any = None) -> Self:
         """Check that there is one column."""
         if np.shape(X)[1:] != (1,):
             raise DataError(
@@ -72,10 +72,11 @@ class CircleMap(TableMap):
         return [f"cos(2 pi {input_names[0]})", f"sin(2 pi {input_names[0]})"]
 
 
+@register
 class RandomFourier(Fourier, TableMap):
     """Map side information to random Fourier features of a Gaussian kernel.
 
-    phi(x) = sqrt(2/k) cos(U x + v), rows of U ~ N(0, std^2 I), v ~ U[0, 2 pi]^k, so that
+    phi(x) = sqrt(2/k) cos(U x + v), rows of U ~ N(0, std^2 I), v ~ U[0, 2 pi]^k. Hence
     E <phi(x), phi(x')> = exp(-std^2 ||x - x'||^2 / 2).
 
     Parameters
@@ -85,7 +86,7 @@ class RandomFourier(Fourier, TableMap):
     std : float in (0, inf)
         Standard deviation of the frequencies, one over the lengthscale of the kernel.
     random_state : int, Generator, RandomState or None
-        Seed; None draws anew at each fit.
+        Seed; None draws new features at each fit.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class RandomFourier(Fourier, TableMap):
     (2, 3)
     """
 
-    def fit(self, X: np.ndarray, y: Any = None) -> RandomFourier:
+    def fit(self, X: np.ndarray, y: Any = None) -> Self:
         """Draw frequencies `U_` (k, p) and phases `v_` (k,)."""
         self._draw(np.shape(X)[1])
         return self

@@ -1,4 +1,4 @@
-"""Inner algorithms A(theta, Z): from where a task starts to the task's weight vector."""
+"""Inner algorithms A(theta, Z): the weight vector of a task, from its start theta and points Z."""
 
 from condmeta.inner.batch import batch
 from condmeta.inner.online import online

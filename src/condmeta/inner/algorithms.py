@@ -1,15 +1,12 @@
-"""The inner algorithms as objects, with the one interface that learners use.
+"""The inner algorithms as objects, and the one interface through which learners use them.
 
-An inner algorithm has `solve(theta, X, y) -> (w, gradient, gap)`: the weight vector of a task, an
-(eps-)subgradient of its meta-loss at theta, and the gap that bounds eps (nan where unknown). That
-is all an algorithm of one's own needs. The built-in ones also solve many tasks at once, and where
-their state allows it go on exactly when a task gets further points.
+`InnerAlgorithm` lists everything that an algorithm may provide; `solve` alone is required. The
+built-in ones also solve many tasks at once. If their state allows it, they continue exactly when a
+task gets further points.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,12 +15,14 @@ from condmeta.inner.batch import batch_tasks, mean_loss_at, require_conjugate
 from condmeta.inner.online import OnlineState, online_tasks
 from condmeta.inner.squared import SquaredState
 from condmeta.losses import get_loss
+from condmeta.persistence.registry import construct, register
 
 
 class Solved(NamedTuple):
-    """Many tasks solved: coef (T, d), gap (T,) or None, the state that further points need or None.
+    """The solutions of T tasks.
 
-    `unsolved` lists the tasks whose gap stayed above the tolerance.
+    coef (T, d); gap (T,) or None if unknown; state, what further points or predictions need, or
+    None; unsolved, positions of the tasks with a gap above the tolerance.
     """
 
     coef: np.ndarray
@@ -32,6 +31,61 @@ class Solved(NamedTuple):
     unsolved: np.ndarray | None = None
 
 
+class InnerAlgorithm(Protocol):
+    """What an inner algorithm A(theta, Z) may provide. Only `solve` is required.
+
+    An algorithm need not inherit from this class. Learners ask for the optional members with
+    `hasattr` and `getattr`, so an algorithm must not define one that it does not support. To add a
+    likelihood with weights w ~ N(theta, H), of counts say, provide `solve_tasks`; for predictions
+    that average over the posterior also a state with covariances: `condmeta.inner.bernoulli` is
+    the example. `NoAdaptation` has no `solve`: its map is never learned by gradient steps.
+
+    Attributes
+    ----------
+    loss : loss object, optional
+        The loss that the learner reports; named "logistic", it gives class probabilities.
+    resumable : bool, default False
+        Whether `solve_tasks(..., state=)` continues exactly from the state that it returned.
+        `update` needs it.
+
+    Notes
+    -----
+    A state is a NamedTuple of arrays, each with one row for every task, so that learners can take
+    and join rows. Model files hold a state and an algorithm if their classes are registered, with
+    `register_tuple` and `register` of `condmeta.persistence.registry`. If predictions need the
+    state, it has the class attribute `predicts = True`, so that model files always hold it.
+    """
+
+    def solve(self, theta, X, y) -> tuple[np.ndarray, np.ndarray, float]:
+        """Solve one task: theta (d,), X (n, d), y (n,). Required.
+
+        Returns w (d,); an (eps-)subgradient (d,) of the task's meta-loss at theta; and a bound on
+        eps, nan if unknown.
+        """
+
+    def solve_tasks(
+        self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True, weight=None
+    ) -> Solved:
+        """Solve T tasks: theta (T, d), offsets (T+1,). Optional: else `solve` is called T times.
+
+        `state` is that of the tasks' earlier points; it must not be changed. `weight` (N,) is
+        passed only if there are weights: an algorithm that cannot use them has no such argument.
+        """
+
+    def spread(self, state, theta, rows, codes) -> np.ndarray:
+        """Return the standard deviation (N,) of a new label at rows (N, d). Optional.
+
+        `codes` (N,) are the positions of the rows' tasks. `predict(..., return_std=True)` needs it.
+        """
+
+    def variances(self, state, rows, codes) -> np.ndarray:
+        """Return the variance (N,) of <x, w> at rows (N, d) over the posterior. Optional.
+
+        With it the class probabilities average over the posterior.
+        """
+
+
+@register(restore=construct)
 class Online:
     """Fine-tuning, one pass (`condmeta.inner.online`)."""
 
@@ -43,21 +97,19 @@ class Online:
     def solve(self, theta, X, y):
         """Return the mean iterate, the meta-gradient and nan (the pass computes no gap)."""
         solved = self.solve_tasks(theta[None], X, y, np.array([0, len(y)]))
-        gradient = solved.state.slope_sum[0] / max(len(y), 1)
-        return solved.coef[0], gradient, np.nan
+        return solved.coef[0], solved.state.slope_sum[0] / max(len(y), 1), np.nan
 
     def solve_tasks(self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True) -> Solved:
-        """Run each task's pass from its theta, or go on from `state` (left untouched)."""
-        if state is None:
-            state = OnlineState.start(*theta.shape)
-        else:
-            state = OnlineState(*(array.copy() for array in state))
+        """Run each task's pass from its theta, or continue from `state` (left untouched)."""
+        before = OnlineState.start(*theta.shape) if state is None else state
+        state = OnlineState(*(array.copy() for array in before))
         bad = online_tasks(theta, X, y, offsets, self.lam, self.loss, *state, n_jobs)
         if bad >= 0:
             raise diverged(bad, self.lam)
         return Solved(state.coef(theta, self.lam), state=state if keep_state else None)
 
 
+@register(restore=construct)
 class Batch:
     """Biased regularisation, the exact minimiser (`condmeta.inner.batch`)."""
 
@@ -66,19 +118,13 @@ class Batch:
 
     @property
     def resumable(self) -> bool:
-        """Whether further points can be added exactly: for the squared loss alone."""
+        """Whether further points can be added exactly: only with the squared loss."""
         return getattr(self.loss, "name", None) == "squared"
-
-    def coef(self, state: SquaredState, theta) -> np.ndarray:
-        """Return the minimisers (T, d) of tasks from their statistics."""
-        return state.coef(theta, self.lam)
 
     def solve(self, theta, X, y):
         """Return the minimiser, the meta-gradient and the duality gap."""
-        offsets = np.array([0, len(y)])
-        coef, gradient, gap, _ = batch_tasks(
-            theta[None], X, y, offsets, self.lam, self.loss, self.tol, 1
-        )
+        task = X, y, np.array([0, len(y)])
+        coef, gradient, gap, _ = batch_tasks(theta[None], *task, self.lam, self.loss, self.tol, 1)
         return coef[0], gradient[0], float(gap[0])
 
     def solve_tasks(
@@ -87,7 +133,7 @@ class Batch:
         """Solve each task around its theta; with `state`, on its earlier points as well."""
         if state is not None:
             state = state.extend(X, y, offsets, weight)
-            return Solved(self.coef(state, theta), np.zeros(len(theta)), state)
+            return Solved(state.coef(theta, self.lam), np.zeros(len(theta)), state)
         coef, _, gap, _ = batch_tasks(
             theta, X, y, offsets, self.lam, self.loss, self.tol, n_jobs, weight
         )
@@ -116,9 +162,9 @@ def get_inner(inner, lam: float, loss, tol: float):
 
 
 def solve_tasks(inner, theta, X, y, offsets, n_jobs=1, keep_state=True, weight=None) -> Solved:
-    """Solve T tasks by any inner algorithm, built-in or of the user's.
+    """Solve T tasks by any inner algorithm, built-in or the user's own.
 
-    Only algorithms that have a weight read one.
+    `weight` (N,) is passed on only if there are weights.
     """
     if hasattr(inner, "solve_tasks"):
         options = {"n_jobs": n_jobs, "keep_state": keep_state} | weighted(weight)
@@ -131,12 +177,12 @@ def solve_tasks(inner, theta, X, y, offsets, n_jobs=1, keep_state=True, weight=N
 
 
 def weighted(weight) -> dict:
-    """Return the argument `weight` where there is one: online algorithms have no such argument."""
+    """Return the argument `weight` if there are weights: online algorithms do not have it."""
     return {} if weight is None else {"weight": weight}
 
 
 def diverged(position: int, lam: float) -> DivergenceError:
-    """Return the error for a task, by position, whose online pass diverges."""
+    """Return the error for the task at this position: its online pass diverges."""
     error = DivergenceError(
         f"The online pass diverges at lam={lam:g}. Use inner='batch', a larger lam, a loss with "
         "bounded slopes, or scale='standard'."

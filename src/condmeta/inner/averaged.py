@@ -1,14 +1,12 @@
-r"""The logistic loss averaged over a normal, where f is uncertain: f ~ N(m, v).
+r"""The logistic loss averaged over a normal distribution of f: f ~ N(m, v).
 
     s(f) = 1 / (1 + exp(-f)) = sum_k a_k Phi(b_k f) + an error below 3e-9,
     E[s(f)] = sum_k a_k Phi(m / c_k),   c_k^2 = 1 / b_k^2 + v,
 
 with the eight terms of Monahan and Stefanski (1992). E[log(1 + exp(f))] and E[s'(f)] are its
-integral and derivative by m, with errors below 2e-8. This holds for every v, where a quadrature in
-f would need the more nodes the larger v is.
+integral and derivative by m, with errors below 2e-8. This holds for every v; a quadrature in f
+would need more nodes for larger v.
 """
-
-from __future__ import annotations
 
 import numpy as np
 from scipy.special import ndtr
@@ -35,9 +33,9 @@ def averaged_loss(mean, variance) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def averaged_logistic(mean, variance) -> np.ndarray:
-    """Return E[s(f)] of f ~ N(mean, variance), arrays of one shape; never 0 before s(mean) is."""
-    size = -np.abs(mean)  # the smaller of the two probabilities, so that it is not rounded away
+    """Return E[s(f)] of f ~ N(mean, variance), arrays of one shape; 0 only where s(mean) is 0."""
+    size = -np.abs(mean)  # compute the smaller of the two probabilities: it is not rounded away
     less = averaged_loss(size, variance)[1]
-    # Averaging draws a probability towards 1/2. Far out s(mean) is above what the terms can say.
+    # Averaging moves a probability towards 1/2. Far out the terms give less than s(mean).
     less = np.maximum(less, np.exp(-np.logaddexp(0.0, -size)))
     return np.where(mean > 0, 1 - less, less)

@@ -8,16 +8,14 @@ Everything is read off the dual point a (one slope a_i of the loss for each poin
     A = theta - g / lam,
     gap = (1/n) sum_i [l(z_i) + l*(a_i) - a_i z_i],  z = X A      (= primal - dual >= eps >= 0).
 
-A point that counts m_i times has m_i a_i in place of a_i in g, m_i times its term in sums, and n is
-the sum of all m_i: the solvers then look for m a, whose box is m times wider and whose curvature is
-m times less.
+A point that counts m_i times has m_i a_i in place of a_i in g and m_i times its term in sums, and n
+is the sum of all m_i. The solvers then look for m a, which has a box m times wider and a curvature
+m times smaller.
 
-How a is found depends on the loss only: closed form (squared), Newton (logistic), a box-constrained
-quadratic program (the piecewise ones: `condmeta.inner.box_qp`), or coordinate ascent that needs
-nothing but the slope (losses of the user's).
+The loss alone decides how a is found: in closed form (squared), by Newton steps (logistic), as a
+box-constrained quadratic program (the piecewise ones: `condmeta.inner.box_qp`), or by coordinate
+ascent, which needs nothing but the slope (the user's own losses).
 """
-
-from __future__ import annotations
 
 from itertools import pairwise
 
@@ -86,7 +84,7 @@ def batch_tasks(theta, X, y, offsets, lam, loss, tol, n_jobs, weight=None):
 
 
 def solve_dual(theta, X, y, m, lam, loss, tol) -> np.ndarray:
-    """Return the dual point a of one task, whose points count m (n,) times."""
+    """Return the dual point a of one task; its points count m (n,) times."""
     if isinstance(loss, LogisticLoss):
         return _newton(theta, X, y, m, lam, loss)
     if not isinstance(loss, Loss):
@@ -120,7 +118,7 @@ def certified_gap(a, theta, X, y, m, lam, loss) -> float:
 
 
 def mean_loss_at(theta, X, y, offsets, loss, weight=None) -> np.ndarray:
-    """Return the mean loss of each task at its theta (T,), the unit of `tol`; 0 if no points."""
+    """Return the mean loss of each task at its theta (T,), the unit of `tol`; 0 without points."""
     sizes = np.diff(offsets)
     z = np.einsum("ij,ij->i", X, np.repeat(theta, sizes, axis=0))
     lost, count = loss.value(z, y), np.maximum(sizes, 1)
@@ -130,7 +128,7 @@ def mean_loss_at(theta, X, y, offsets, loss, weight=None) -> np.ndarray:
 
 
 def require_conjugate(loss):
-    """Return the loss, or say that the batch inner algorithm cannot use it."""
+    """Return the loss, or raise if the batch inner algorithm cannot use it."""
     if hasattr(loss, "conjugate"):
         return loss
     raise DataError(
@@ -160,7 +158,7 @@ def _newton(theta, X, y, m, lam, loss) -> np.ndarray:
         length = 1.0
         while True:
             trial = objective(theta + v - length * step, theta, X, y, lam, loss, m)
-            if trial <= value + 1e-13 * value or length < 1e-10:  # rounding must not decide
+            if trial <= value + 1e-13 * value or length < 1e-10:  # not above, up to rounding
                 break
             length /= 2
         v = v - length * step

@@ -3,12 +3,10 @@ r"""The dual of a piecewise loss: a quadratic program in a box.
     min over low <= a <= high of   1/2 ||X^T a||^2 / c + 1/2 sum_i q_i a_i^2 + <r, a>
 
 with X (n, d), r = y - X theta, c = lam n, and q_i the curvature of the loss. An interior-point
-method (Mehrotra's predictor and corrector; a d x d or n x n Cholesky factor, whichever is smaller)
-finds which slopes stand at a bound; the free ones then solve a linear system, so that the answer is
-exact to rounding and does not depend on where the iteration stopped.
+method (Mehrotra's predictor and corrector; a d x d or n x n linear system, whichever is smaller)
+finds which slopes are at a bound. The free ones then solve a linear system: the answer is exact to
+rounding and does not depend on where the iteration stopped.
 """
-
-from __future__ import annotations
 
 import numpy as np
 
@@ -19,7 +17,7 @@ MAX_SWAPS = 30
 def solve_box_qp(X, r, c, q, low, high, target, count) -> np.ndarray:
     """Return the minimiser a (n,); `target` bounds the complementarity sum, n times the gap.
 
-    `count` is how many points there are, by how often each counts.
+    `count` is the number of points, each as often as it counts.
     """
     reached = None
     for tighter in (1.0, 1e-3, 1e-6):  # a wrong guess of the bounds: go further along the path
@@ -84,17 +82,16 @@ def _longest(*pairs) -> float:
     length = 1.0
     for value, change in pairs:
         shrinking = change < 0
-        if shrinking.any():
-            length = min(length, (-value[shrinking] / change[shrinking]).min())
+        length = min(length, (-value[shrinking] / change[shrinking]).min(initial=1.0))
     return length
 
 
 def _finish(X, r, c, q, low, high, a, lower, upper, count):
     """Solve for the free slopes with the others at their bounds; None if the sets do not settle.
 
-    A free slope that leaves the box goes to its bound; a bound slope whose gradient points inside
-    becomes free. The free ones take the smallest correction that makes their gradient vanish, so
-    that rows that depend on each other (duplicates, more free points than features) do no harm.
+    A free slope that leaves the box is set to its bound; a slope at its bound becomes free if its
+    gradient points inside. The free ones take the smallest correction that makes their gradient
+    vanish; rows may therefore be dependent (duplicates, more free points than features).
     """
 
     def gradient(a):

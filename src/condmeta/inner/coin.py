@@ -1,22 +1,20 @@
 r"""Betting: one pass over a task's points without a step size (Krichevsky-Trofimov).
 
-A gambler with wealth A_1 = stake bets on every point; what the bets win decides how far w moves:
+A gambler with wealth A_1 = stake bets on every point; the wealth decides how far w moves:
 
     w_i = theta - A_i g_{i-1} / (R i),                 g_i = sum_{j <= i} s_j x_j,
     A_{i+1} = A_i - s_i <x_i, w_i - theta> / R,        s_i = sign(<x_i, w_i> - y_i).
 
 R >= ||x_i|| keeps the wealth positive; a longer row enters the bet (g and A, not s) with its norm
-cut to R. The predictor is the mean of w_1..w_n, so one point alone returns theta, and g_n / n is
-the meta-gradient. Doubling x halves w, doubling y doubles it, if R and the stake follow.
+clipped to R. The predictor is the mean of w_1..w_n: one point alone returns theta. g_n / n is the
+meta-gradient. Doubling x halves w, doubling y doubles it, if R and the stake scale with them.
 
 Ties: a residual r_i counts as zero, and s_i as 0, when |r_i| <= 1e-10 (|y_i| + ||x_i|| (||theta||
-+ A_i)), so that rounding cannot decide a sign that exact arithmetic would not.
++ A_i)). Otherwise rounding would decide a sign that is zero in exact arithmetic.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -24,10 +22,12 @@ from condmeta.engine import twin
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.online import TIE
 from condmeta.losses import Absolute
+from condmeta.persistence.registry import construct, register, register_tuple
 
 
+@register_tuple
 class CoinTasks(NamedTuple):
-    """Where the bets of each of T tasks stand: all that further points need.
+    """The state of the bets of each of T tasks: all that further points need.
 
     Attributes
     ----------
@@ -43,17 +43,17 @@ class CoinTasks(NamedTuple):
     count: np.ndarray
 
     @classmethod
-    def start(cls, n_tasks: int, n_features: int, stake: float) -> CoinTasks:
+    def start(cls, n_tasks: int, n_features: int, stake: float) -> Self:
         """Return the state of tasks that have seen no point."""
-        shape = (n_tasks, n_features)
-        count = np.zeros(n_tasks, np.int64)
-        return cls(np.zeros(shape), np.zeros(shape), np.full(n_tasks, stake), count)
+        slope_sum, path_sum = np.zeros((2, n_tasks, n_features))
+        return cls(slope_sum, path_sum, np.full(n_tasks, stake), np.zeros(n_tasks, np.int64))
 
     def coef(self, theta: np.ndarray) -> np.ndarray:
         """Return the mean iterate of each task, theta itself where there are no points."""
         return theta - self.path_sum / np.maximum(self.count, 1)[:, None]
 
 
+@register(restore=construct)
 class Coin:
     """Betting as the inner algorithm of a learner.
 
@@ -62,7 +62,7 @@ class Coin:
     radius : float
         R, the longest row of the training tasks.
     stake : float
-        The wealth that every task starts with: how far its w may be expected to go from theta.
+        The wealth of every task before its first point: about how far w will move from theta.
     """
 
     resumable = True
@@ -77,21 +77,18 @@ class Coin:
         return solved.coef[0], solved.state.slope_sum[0] / max(len(y), 1), np.nan
 
     def solve_tasks(self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True) -> Solved:
-        """Run each task's bets from its theta, or go on from `state` (left untouched)."""
-        if state is None:
-            state = CoinTasks.start(*theta.shape, self.stake)
-        else:
-            state = CoinTasks(*(array.copy() for array in state))
+        """Run each task's bets from its theta, or continue from `state` (left untouched)."""
+        before = CoinTasks.start(*theta.shape, self.stake) if state is None else state
+        state = CoinTasks(*(array.copy() for array in before))
         coin_tasks(theta, X, y, offsets, self.radius, *state, n_jobs)
         return Solved(state.coef(theta), state=state if keep_state else None)
 
 
 @twin
 def coin_tasks(theta, X, y, offsets, radius, slope_sum, path_sum, wealth, count, n_jobs) -> None:
-    """Bet on the points of T tasks, going on from their states, in place.
+    """Bet on the points of T tasks, from their states and in place.
 
     theta, slope_sum, path_sum (T, d); X (N, d); y (N,); offsets (T+1,); wealth, count (T,).
-    Tasks are independent: the compiled twin runs them on `n_jobs` threads.
     """
     for t, (lo, hi) in enumerate(pairwise(offsets)):
         wealth[t] = run_bets(
@@ -109,7 +106,7 @@ def run_bets(theta, X, y, radius, g, path, wealth, count) -> float:
     """Bet on the points of one task, in place on g and path; return the wealth."""
     norms = row_norms(X)
     cut = np.divide(radius, norms, out=np.ones_like(norms), where=norms > radius)
-    by_radius = 1.0 / radius if radius > 0 else 0.0  # rows of zeros alone move nothing
+    by_radius = 1.0 / radius if radius > 0 else 0.0  # all rows are zero: nothing moves
     size = np.sqrt(theta @ theta)
     start = X @ theta
     for j, (x, label) in enumerate(zip(X, y, strict=True)):

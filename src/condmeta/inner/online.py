@@ -6,32 +6,32 @@ has the closed form
 
     w_{i+1} = theta - u_i / (lam i),   u_i = sum_{j <= i} s_j x_j,
 
-which costs O(d) a step and cancels no digits. The predictor is the mean of w_1..w_n (w_1 = theta is
-in it, w_{n+1} is not, so one point alone returns theta), and the meta-gradient comes from the
-last iterate w_{n+1}: g = -lam (w_{n+1} - theta) = u_n / n.
+which costs O(d) a step and cancels no digits. The predictor is the mean of w_1..w_n. It includes
+w_1 = theta and not w_{n+1}: one point alone returns theta. The meta-gradient comes from the last
+iterate w_{n+1}: g = -lam (w_{n+1} - theta) = u_n / n.
 
 Ties: a residual r_i of a piecewise linear loss counts as zero, and its slope as 0, when
-|r_i| <= 1e-10 (|y_i| + ||x_i|| (||theta|| + n max_j ||x_j|| / (lam max(i-1, 1)))), so that rounding
-cannot decide a sign that exact arithmetic would not.
+|r_i| <= 1e-10 (|y_i| + ||x_i|| (||theta|| + n max_j ||x_j|| / (lam max(i-1, 1)))). Otherwise
+rounding would decide a sign that is zero in exact arithmetic.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from condmeta.engine import twin
 from condmeta.inner.solution import Solution, check_inputs, dual_value, objective
 from condmeta.losses import get_loss
+from condmeta.persistence.registry import register_tuple
 
 TIE = 1e-10
 HUGE = 1e6  # a residual this many times the task's scale means that the pass diverges
 
 
+@register_tuple
 class OnlineState(NamedTuple):
-    """Where the online pass of each of T tasks stands: all that further points need.
+    """The state of the online pass of each of T tasks: all that further points need.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class OnlineState(NamedTuple):
     count: np.ndarray
 
     @classmethod
-    def start(cls, n_tasks: int, n_features: int) -> OnlineState:
+    def start(cls, n_tasks: int, n_features: int) -> Self:
         """Return the state of tasks that have seen no point."""
         shape = (n_tasks, n_features)
         return cls(np.zeros(shape), np.zeros(shape), np.zeros(n_tasks), np.zeros(n_tasks, np.int64))
@@ -92,20 +92,20 @@ def online(theta, X, y, lam: float, loss="absolute") -> Solution:
     if hasattr(loss, "conjugate"):
         dual = dual_value(slopes, theta, X, y, lam, loss)
     else:  # Fenchel's equality at the points where the slopes were taken
-        z = X @ theta - _past(X, slopes) / lam
+        steps = slopes[:, None] * X
+        u_before = np.cumsum(steps, axis=0) - steps
+        moved = np.einsum("ij,ij->i", X, u_before) / np.maximum(np.arange(len(X)), 1)
+        z = X @ theta - moved / lam
         dual = gradient @ theta - gradient @ gradient / (2 * lam)
         dual += float(np.mean(loss.value(z, y) - slopes * z))
     return Solution(coef, theta - gradient / lam, gradient, slopes, primal, dual, primal - dual)
 
 
 @twin
-def online_tasks(
-    theta, X, y, offsets, lam, loss, slope_sum, path_sum, radius, count, n_jobs
-) -> int:
-    """Run the online inner algorithm on T tasks, going on from their states, in place.
+def online_tasks(theta, X, y, offsets, lam, loss, slope_sum, path_sum, radius, count, n_jobs):
+    """Run the online inner algorithm on T tasks, from their states and in place.
 
     theta, slope_sum, path_sum (T, d); X (N, d); y (N,); offsets (T+1,); radius, count (T,).
-    Tasks are independent: the compiled twin runs them on `n_jobs` threads.
     Returns -1, or the position of the first task whose pass diverges.
     """
     for t, (lo, hi) in enumerate(pairwise(offsets)):
@@ -134,11 +134,8 @@ def run_points(theta, X, y, lam, loss, u, path, radius, count, slopes=None) -> t
         before = max(count + j, 1)  # i - 1, or 1 at the first point, where u = 0
         z = start[j] - x @ u / (lam * before)
         path += u / before
-        if ties:
-            tie = TIE * (abs(label) + norms[j] * (size + n * radius / (lam * before)))
-            s = loss.slope(z, label, tie)
-        else:
-            s = loss.slope(z, label)
+        tie = TIE * (abs(label) + norms[j] * (size + n * radius / (lam * before)))
+        s = loss.slope(z, label, tie) if ties else loss.slope(z, label)
         if not abs(s) <= limit:
             return radius, False
         u += s * x
@@ -148,11 +145,5 @@ def run_points(theta, X, y, lam, loss, u, path, radius, count, slopes=None) -> t
 
 
 def loss_is_unbounded(loss) -> bool:
-    """Tell whether slopes can grow without bound, so that a pass can diverge."""
+    """Return whether slopes can grow without bound, so that a pass can diverge."""
     return not np.isfinite(getattr(loss, "lipschitz", np.inf))
-
-
-def _past(X, slopes) -> np.ndarray:
-    """Return <x_i, u_{i-1}> / (i-1) for each i: how far point i's prediction has moved."""
-    u = np.cumsum(slopes[:, None] * X, axis=0) - slopes[:, None] * X
-    return np.einsum("ij,ij->i", X, u) / np.maximum(np.arange(len(X)), 1)

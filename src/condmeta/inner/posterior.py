@@ -9,8 +9,6 @@ are the covariance and the mean of w given the points; H is never inverted, and 
 Algorithm 1's regulariser lam/2 ||w - theta||^2 is the case H = s2/(n lam) I.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +16,10 @@ import numpy as np
 from condmeta.engine import twin
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.squared import SquaredState
+from condmeta.persistence.registry import construct, register
 
-PRIOR_POINTS = 4.0  # a task's own noise counts as many residuals as if it had these more points
-ROUNDS = 10  # of weights and own noise in turn
+PRIOR_POINTS = 4.0  # the weight of the shared s2, in points, in a task's own noise
+ROUNDS = 10  # in which weights and own noise are updated in turn
 BLOCK = 1 << 21  # numbers in the largest temporary of the NumPy engine
 
 
@@ -29,15 +28,14 @@ def posterior_pass(
     gram, moment, square, count, theta, factor, s2, n_jobs, correlated=True, rounds=0,
     prior_points=0.0,
 ):  # fmt: skip
-    """Return what points say of T tasks: g (T, d), R (d, d), rss (T,), loglik (T,), s2 (T,).
+    """Return the posteriors of T tasks: g (T, d), R (d, d), rss (T,), loglik (T,), s2 (T,).
 
     gram, moment, square, count: see `SquaredState`; theta (T, d); factor L (d, d), lower
     triangular; s2 (T,). g = X^T (y - X m) / s2 is the gradient of loglik by theta, so that
     m = theta + H g; loglik is the log density of y, rss the expected ||y - X w||^2 given y.
-    R = sum_t (I - A_t^-1), or its diagonal alone if not `correlated`; for an L that can be
-    inverted S_t L A_t^-1 / s2_t = L^-T (I - A_t^-1). As many `rounds` follow in which each task's
-    noise becomes (rss + c s2) / (n + c), c = `prior_points`: the s2 that is returned. Tasks are
-    independent: the compiled twin runs chunks of them on `n_jobs` threads.
+    R = sum_t (I - A_t^-1), or its diagonal alone if not `correlated`; for an invertible L,
+    S_t L A_t^-1 / s2_t = L^-T (I - A_t^-1). Each of `rounds` further rounds sets a task's noise to
+    (rss + c s2) / (n + c), c = `prior_points`; the returned s2 is the last one.
     """
     T, d = theta.shape
     g, R = np.empty((T, d)), np.zeros((d, d))
@@ -64,13 +62,15 @@ def posterior_pass(
         g[part] = (e - moved) / noise[:, None]
         R += len(S) * np.eye(d) - inverse.sum(axis=0)
         logdet = 2 * np.log(np.einsum("tii->ti", np.linalg.cholesky(A))).sum(axis=1)
-        surprise = (residual - np.einsum("ti,ti->t", e, move)) / noise
-        loglik[part] = -0.5 * (n * np.log(2 * np.pi * noise) + logdet + surprise)
+        distance = (residual - np.einsum("ti,ti->t", e, move)) / noise  # squared Mahalanobis
+        loglik[part] = -0.5 * (n * np.log(2 * np.pi * noise) + logdet + distance)
     return g, R if correlated else np.diag(np.diag(R)), rss, loglik, own
 
 
-def pass_of(state: SquaredState, theta, factor, s2: float, n_jobs=1, correlated=True, rounds=0):
-    """Return `posterior_pass` of tasks by their statistics, from one noise for all."""
+def posterior_of_statistics(
+    state: SquaredState, theta, factor, s2: float, n_jobs=1, correlated=True, rounds=0
+):
+    """Return `posterior_pass` of tasks from their statistics, with one noise s2 for all."""
     count, noise = state.count.astype(float), np.full(len(theta), s2)
     return posterior_pass(
         *state[:3], count, theta, factor, noise, n_jobs, correlated, rounds, PRIOR_POINTS
@@ -95,14 +95,15 @@ def lower_root(H) -> np.ndarray:
 
 
 class Posterior(NamedTuple):
-    """Posteriors of T tasks: mean (T, d), and the noise s2 (T,) that they were found with."""
+    """Posteriors of T tasks: mean (T, d), and the noise s2 (T,) that they assume."""
 
     mean: np.ndarray
     s2: np.ndarray
 
 
+@register(restore=construct)
 class Gaussian:
-    """The inner algorithm A(theta, Z) = m, for a metric and a noise that were learned.
+    """The inner algorithm A(theta, Z) = m, with a learned metric and noise.
 
     Parameters
     ----------
@@ -111,8 +112,8 @@ class Gaussian:
     s2 : float
         The variance of the noise.
     own_noise : bool
-        Whether each task has a noise of its own, s2_t = (rss_t + 4 s2) / (n_t + 4), in turn with
-        its weights.
+        Whether each task has a noise of its own, s2_t = (rss_t + 4 s2) / (n_t + 4), updated in
+        turn with its weights.
     """
 
     resumable = True
@@ -121,7 +122,7 @@ class Gaussian:
         self.factor, self.s2, self.own_noise = factor, float(s2), bool(own_noise)
 
     def solve(self, theta, X, y):
-        """Return m, the gradient of the mean squared loss there, X^T (X m - y) / n, and no gap."""
+        """Return m, the gradient X^T (X m - y) / n of the mean squared loss there, and gap 0."""
         m = self.solve_tasks(theta[None], X, y, np.array([0, len(y)])).coef[0]
         return m, X.T @ (X @ m - y) / len(y), 0.0
 
@@ -134,15 +135,11 @@ class Gaussian:
         mean = self.posterior(state, theta, n_jobs).mean
         return Solved(mean, np.zeros(len(mean)), state if keep_state else None)
 
-    def coef(self, state: SquaredState, theta) -> np.ndarray:
-        """Return the posterior means (T, d) of tasks from their statistics."""
-        return self.posterior(state, theta).mean
-
     def posterior(self, state: SquaredState, theta, n_jobs=1) -> Posterior:
         """Return the posterior means and the noise of tasks."""
-        rounds = ROUNDS if self.own_noise else 0
-        g, _, _, _, s2 = pass_of(state, theta, self.factor, self.s2, n_jobs, False, rounds)
-        return Posterior(theta + g @ self.factor @ self.factor.T, s2)
+        L, rounds = self.factor, ROUNDS if self.own_noise else 0
+        g, *_, s2 = posterior_of_statistics(state, theta, L, self.s2, n_jobs, False, rounds)
+        return Posterior(theta + g @ L @ L.T, s2)
 
     def spread(self, state: SquaredState, theta, rows, codes) -> np.ndarray:
         """Return the standard deviation of a new label at rows (N, d): root of x^T P x + s2.

@@ -1,22 +1,23 @@
-"""Statistics of each task around its own means: the same bits whatever else is in the data."""
+"""Statistics of each task around its own means: the same bits whatever the other tasks are."""
 
-from __future__ import annotations
-
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from condmeta.inner.squared import SquaredState
+from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.weights import task_sums
 
 BLOCK = 1 << 17  # numbers in a temporary
 
 
+@register_tuple
 class Scatter(NamedTuple):
     """Statistics of the points (x, y) of each of T tasks.
 
     count (T,); mean (T, d+1); scatter (T, d+1, d+1), the sum of (z - mean)(z - mean)^T, z = (x, y).
-    Points that have weights count so often in all three. Nothing is lost when x or y lie far off.
+    A point with a weight counts that many times in all three. No digits are lost if x or y have
+    large means.
     """
 
     count: np.ndarray
@@ -24,7 +25,7 @@ class Scatter(NamedTuple):
     scatter: np.ndarray
 
     @classmethod
-    def of(cls, X, y, offsets, weight=None) -> Scatter:
+    def of(cls, X, y, offsets, weight=None) -> Self:
         """Return the statistics of tasks with points X (N, d), y (N,), offsets (T+1,).
 
         A point counts weight (N,) times, more than 0.
@@ -32,7 +33,7 @@ class Scatter(NamedTuple):
         sizes, p = np.diff(offsets), X.shape[1] + 1
         count = sizes if weight is None else task_sums(weight, offsets)
         mean, scatter = np.zeros((len(sizes), p)), np.zeros((len(sizes), p, p))
-        # Tasks of one size are one stack, so that the loop runs over sizes, not over tasks.
+        # Tasks of equal size form one stack: the loop runs over sizes, not over tasks.
         for n in np.unique(sizes[sizes > 0]):
             average = np.full((1, n), 1.0 / n)
             for tasks in _blocks(np.flatnonzero(sizes == n), n * p):
@@ -49,23 +50,22 @@ class Scatter(NamedTuple):
                 scatter[tasks] = np.swapaxes(points, 1, 2) @ points
         return cls(count, mean, scatter)
 
-    def take(self, at) -> Scatter:
+    def take(self, at) -> Self:
         """Return the statistics of the tasks at positions `at`."""
-        return Scatter(*(array[at] for array in self))
+        return type(self)(*(array[at] for array in self))
 
-    def join(self, other: Scatter) -> Scatter:
-        """Return the statistics of further tasks behind these."""
-        return Scatter(*map(np.concatenate, zip(self, other, strict=True)))
+    def join(self, other: Self) -> Self:
+        """Return the statistics of these tasks, then of further ones."""
+        return type(self)(*map(np.concatenate, zip(self, other, strict=True)))
 
-    def extend(self, other: Scatter) -> Scatter:
+    def extend(self, other: Self) -> Self:
         """Return the statistics with further points of the same tasks added."""
         count = self.count + other.count
         share = other.count / np.where(count > 0, count, 1)
         gap = other.mean - self.mean
         spread = (self.count * share)[:, None, None] * gap[:, :, None] * gap[:, None, :]
-        return Scatter(
-            count, self.mean + share[:, None] * gap, self.scatter + other.scatter + spread
-        )
+        scatter = self.scatter + other.scatter + spread
+        return type(self)(count, self.mean + share[:, None] * gap, scatter)
 
     def overall(self, at=slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation (d+1,) of all points of the tasks at `at`."""
@@ -79,11 +79,11 @@ class Scatter(NamedTuple):
     def statistics(self, mean, scale, intercept: bool, at=None) -> SquaredState:
         """Return the statistics of rows (x - mean) / scale and labels y - mean, of tasks at `at`.
 
-        mean (d+1,), of x and y; scale (d,). The rows end with a one if there is an intercept.
+        mean (d+1,), of x and y; scale (d,). With an intercept the rows end with a one.
         """
         at = np.arange(len(self.mean)) if at is None else at
         T, p = len(at), self.mean.shape[1]
-        last = p - 1  # where y stands, and then the intercept
+        last = p - 1  # the column of y, and then of the intercept
         by = 1 / np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
         gram, moment, square = np.empty((T, p, p)), np.empty((T, p)), np.empty(T)
         for here in _blocks(np.arange(T), p * p):
@@ -94,7 +94,7 @@ class Scatter(NamedTuple):
             whole *= by
             whole += (n * center)[:, :, None] * center[:, None, :]
             moment[part], square[part] = whole[:, last], whole[:, last, last]
-            # The column of y makes room for that of ones.
+            # The column of ones replaces that of y.
             whole[:, last, :-1] = whole[:, :-1, last] = n * center[:, :-1]
             whole[:, last, last], moment[part, last] = n[:, 0], n[:, 0] * center[:, -1]
         if not intercept:

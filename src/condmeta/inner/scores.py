@@ -1,7 +1,5 @@
 """Predictions of many rows, each by the weights of its task."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from condmeta.engine import twin
@@ -13,8 +11,7 @@ BLOCK = 1 << 14  # rows whose weights are gathered at once
 def row_scores(X, weights, codes, n_jobs):
     """Return <x_i, weights[codes_i]> for each row i, (N,).
 
-    X (N, d); weights (T, d); codes (N,), positions of rows of `weights`. Rows are independent: the
-    compiled twin runs chunks of them on `n_jobs` threads.
+    X (N, d); weights (T, d); codes (N,), positions of rows of `weights`.
     """
     if len(codes) and not 0 <= codes.min() <= codes.max() < len(weights):
         raise ValueError("'codes' must be positions of rows of 'weights'.")

@@ -1,6 +1,4 @@
-"""What an inner algorithm returns, and the objective and dual value that certify it."""
-
-from __future__ import annotations
+"""The result of one inner run, and the objective and dual value that certify it."""
 
 from typing import NamedTuple
 
@@ -49,7 +47,7 @@ def dual_value(a, theta, X, y, lam, loss) -> float:
 
 
 def check_inputs(theta, X, y, lam) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arrays of one inner run as float64, or say what does not fit."""
+    """Return the arrays of one inner run as float64, or raise if their shapes do not fit."""
     X = np.ascontiguousarray(X, dtype=np.float64)
     y = np.ascontiguousarray(y, dtype=np.float64)
     if X.ndim != 2 or y.shape != (len(X),) or len(y) == 0:

@@ -1,19 +1,19 @@
-"""Sufficient statistics of the squared loss, which let a task take further points exactly."""
+"""Sufficient statistics of the squared loss: further points of a task can be added exactly."""
 
-from __future__ import annotations
-
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.weights import task_sums
 
 
+@register_tuple
 class SquaredState(NamedTuple):
     """Statistics of each of T tasks.
 
     gram (T, d, d) = X^T X, moment (T, d) = X^T y, square (T,) = y^T y, count (T,) = n. If points
-    have weights, X and y are those times their roots, and n is the sum of weights.
+    have weights, rows of X and y are multiplied by their square roots, and n is their sum.
     """
 
     gram: np.ndarray
@@ -21,31 +21,25 @@ class SquaredState(NamedTuple):
     square: np.ndarray
     count: np.ndarray
 
-    any_start = True  # statistics do not depend on where a task starts
+    @classmethod
+    def start(cls, n_tasks: int, d: int) -> Self:
+        """Return the statistics of tasks without points."""
+        gram, moment = np.zeros((n_tasks, d, d)), np.zeros((n_tasks, d))
+        return cls(gram, moment, np.zeros(n_tasks), np.zeros(n_tasks, np.int64))
 
     @classmethod
-    def start(cls, n_tasks: int, n_features: int) -> SquaredState:
-        """Return the statistics of tasks that have no point."""
-        d = n_features
-        return cls(
-            np.zeros((n_tasks, d, d)), np.zeros((n_tasks, d)), np.zeros(n_tasks),
-            np.zeros(n_tasks, np.int64),
-        )  # fmt: skip
-
-    @classmethod
-    def of(cls, X, y, offsets, weight=None) -> SquaredState:
+    def of(cls, X, y, offsets, weight=None) -> Self:
         """Return the statistics of tasks with points X (N, d), y (N,), offsets (T+1,)."""
         return cls.start(len(offsets) - 1, X.shape[1]).extend(X, y, offsets, weight)
 
-    def extend(self, X, y, offsets, weight=None) -> SquaredState:
+    def extend(self, X, y, offsets, weight=None) -> Self:
         """Return the statistics with further points added, each weight (N,) times."""
-        count = self.count + np.diff(offsets)
+        sizes = count = np.diff(offsets)
         if weight is not None:
             root = np.sqrt(weight)
-            X, y, count = X * root[:, None], y * root, self.count + task_sums(weight, offsets)
+            X, y, count = X * root[:, None], y * root, task_sums(weight, offsets)
         gram, moment, square = self.gram.copy(), self.moment.copy(), self.square.copy()
-        sizes = np.diff(offsets)
-        # Tasks of one size are one stack, so that the loop runs over sizes, not over tasks.
+        # Tasks of equal size form one stack: the loop runs over sizes, not over tasks.
         for n in np.unique(sizes[sizes > 0]):
             tasks = np.flatnonzero(sizes == n)
             rows = offsets[tasks][:, None] + np.arange(n)
@@ -53,11 +47,11 @@ class SquaredState(NamedTuple):
             gram[tasks] += np.swapaxes(points, 1, 2) @ points
             moment[tasks] += np.einsum("tni,tn->ti", points, target)
             square[tasks] += np.einsum("tn,tn->t", target, target)
-        return SquaredState(gram, moment, square, count)
+        return type(self)(gram, moment, square, self.count + count)
 
-    def take(self, at) -> SquaredState:
+    def take(self, at) -> Self:
         """Return the statistics of the tasks at positions `at`."""
-        return SquaredState(*(array[at] for array in self))
+        return type(self)(*(array[at] for array in self))
 
     def coef(self, theta: np.ndarray, lam: float) -> np.ndarray:
         """Return theta + (S + n lam I)^-1 (X^T y - S theta), S = X^T X, for each task (T, d)."""
@@ -70,4 +64,4 @@ class SquaredState(NamedTuple):
         """Return ||y - X w_t||^2 of each task (T,), w (T, d)."""
         fitted = np.einsum("tij,tj->ti", self.gram, w)
         errors = self.square + np.einsum("ti,ti->t", w, fitted - 2 * self.moment)
-        return np.maximum(errors, 0.0)  # a perfect fit may round to less than nothing
+        return np.maximum(errors, 0.0)  # of a perfect fit rounding may leave less than zero

@@ -11,20 +11,18 @@ At the maximum, with r_i = y_i E[s(-y_i f_i)], D = diag(E[s'(f_i)]) and g = X^T 
 
     S^-1 = A = I + L^T X^T D X L,   z = L^T g,
 
-so that the posterior is that of a Gaussian model with a weight D_i for each point. l is bounded by
-log P(y), which keeps H finite where every task is separable; H may be singular. Since l is at its
-maximum over z and S, only what stands in it explicitly counts for the derivatives
+the posterior of a Gaussian model with a weight D_i for each point. l is bounded by log P(y), which
+keeps H finite even if every task is separable; H may be singular. Since l is at its maximum over z
+and S, their derivatives vanish, and only the explicit dependence on theta and L remains:
 
     dl/dtheta = g,   dl/dL = g z^T - X^T D X L A^-1.
 
-Steps: (weight, push) of each point go to (D, D <L^T x, z> + r), as far as l does not fall: natural
-gradient ascent. In these terms A = I + L^T X^T diag(weight) X L and A z = L^T X^T push. A point
-that counts several times does so in the sum of l, in r and in D.
+Steps: (weight, push) of each point move towards (D, D <L^T x, z> + r), as far as l does not fall:
+natural gradient ascent. In these terms A = I + L^T X^T diag(weight) X L and A z = L^T X^T push. A
+point that counts several times does so in the sum of l, in r and in D.
 """
 
-from __future__ import annotations
-
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -32,12 +30,12 @@ from condmeta.engine import twin
 from condmeta.inner.averaged import averaged_loss
 
 BLOCK = 1 << 20  # numbers in the largest temporary of the NumPy engine
-STEPS = 200  # the most; about ten are enough
+STEPS = 200  # at most; about ten are enough
 SHORTEST = 1e-6  # share of a step
 
 
 class Variational(NamedTuple):
-    """What `variational_pass` says of T tasks with N points.
+    """The result of `variational_pass` for T tasks with N points.
 
     z, g (T, d); bound l (T,); Q (d, d), the lower triangle of the sum of X^T D X L A^-1;
     weight, push (N,).
@@ -53,19 +51,18 @@ class Variational(NamedTuple):
 
 @twin
 def variational_pass(X, y, offsets, theta, factor, weight, push, tol, n_jobs, times=None):
-    """Return the arrays of `Variational` for T tasks, from weight and push (N,) on.
+    """Return the arrays of `Variational` for T tasks, started at weight and push (N,).
 
     X (N, d), y (N,), offsets (T+1,), theta (T, d), factor L (d, d), lower triangular; times (N,),
     how often each point counts. A task is done when a step would change weight and push by at most
-    tol for each time. Tasks are independent: the compiled twin runs chunks of them on `n_jobs`
-    threads.
+    tol, divided by times.
     """
     T, d = theta.shape
     z, g, bound, Q = np.zeros((T, d)), np.zeros((T, d)), np.zeros(T), np.zeros((d, d))
     weight, push = weight.copy(), push.copy()
     for tasks, rows, real in _blocks(offsets, d):
         counts = real if times is None else real * times[rows]
-        points = X[rows] * real[:, :, None]  # of a point that is not there a row of zeros
+        points = X[rows] * real[:, :, None]  # padding becomes rows of zeros
         bias = np.einsum("tnd,td->tn", points, theta[tasks])
         block = _Block(points @ factor, y[rows] * real, bias, counts)
         lam, beta = _ascend(block, weight[rows] * real, push[rows] * real, tol)
@@ -77,7 +74,7 @@ def variational_pass(X, y, offsets, theta, factor, weight, push, tol, n_jobs, ti
 
 
 def _blocks(offsets, d):
-    """Yield tasks of about one size (b,), the rows of their points (b, n), and which are real."""
+    """Yield tasks of similar size (b,), the rows of their points (b, n), and which are real."""
     sizes = np.diff(offsets)
     order = np.argsort(sizes, kind="stable")
     order = order[sizes[order] > 0]
@@ -108,8 +105,8 @@ class _Block(NamedTuple):
     bias: np.ndarray
     counts: np.ndarray
 
-    def take(self, at) -> _Block:
-        return _Block(*(array[at] for array in self))
+    def take(self, at) -> Self:
+        return type(self)(*(array[at] for array in self))
 
     def at(self, lam, beta) -> _At:
         """Return the state of the tasks for weights and pushes (b, n)."""
@@ -128,9 +125,9 @@ class _Block(NamedTuple):
 
 
 def invert(A) -> tuple[np.ndarray, np.ndarray]:
-    """Return A^-1 and logdet A of matrices that are at least I, however long the rows are."""
+    """Return A^-1 and logdet A of matrices A >= I, which may be very ill-conditioned."""
     values, vectors = np.linalg.eigh(A)
-    values = np.maximum(values, 1.0)  # a one beside 1e16 is rounded away
+    values = np.maximum(values, 1.0)  # rounding may lose the I beside entries of 1e16
     inverse = (vectors / values[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     return inverse, np.log(values).sum(axis=1)
 
@@ -149,7 +146,7 @@ def _ascend(block: _Block, lam, beta, tol):
         while True:
             new_lam, new_beta = lam[live] + length * to_lam, beta[live] + length * to_beta
             here = part.at(new_lam, new_beta)
-            # Not decided by rounding.
+            # A fall within rounding errors does not count.
             low = here.value < value - 1e-10 * (1 + np.abs(value))
             low &= length[:, 0] > SHORTEST
             if not low.any():

@@ -1,8 +1,8 @@
-"""Kernels: what two tasks have in common, in place of a feature map.
+"""Kernels: they measure how similar two tasks are, in place of a feature map.
 
-A kernel has `gram(A, B)`, the values k(a, b) of two lists of tasks as (len(A), len(B)). Kernels on
-coordinates read arrays (T, p); kernels on sets have ``reads_points = True`` and read `PointSets`,
-sets of points of any sizes.
+A kernel has `gram(A, B)`, which returns the values k(a, b) of two lists of tasks, (len(A), len(B)).
+Kernels on coordinates read arrays (T, p). Kernels on sets have ``reads_points = True`` and read
+`PointSets`: sets of points, of any size.
 """
 
 from condmeta.kernels.choose import check_kernel, get_kernel

@@ -1,6 +1,4 @@
-"""Resolve the `kernel` parameter, and check kernels that users bring."""
-
-from __future__ import annotations
+"""The `kernel` parameter, and a check of the user's own kernels."""
 
 from typing import Any
 
@@ -9,14 +7,14 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.kernels.own import FunctionKernel, PrecomputedKernel
 from condmeta.kernels.set_kernels import BASES
-from condmeta.tasks.ids import show_id
+from condmeta.tasks.messages import bad_parameter, show_id
 
-TOLERANCE = 1e-6  # of the largest value, or eigenvalue: room for tables written with six digits
-SAMPLE = 50  # tasks whose pairs are looked at
+TOLERANCE = 1e-6  # of the largest value or eigenvalue: kernel values may be rounded to six digits
+SAMPLE = 50  # tasks in the check; all their pairs are evaluated
 
 
 def get_kernel(kernel: Any) -> Any:
-    """Return the kernel of a name, a kernel itself, or a function of two rows as a kernel.
+    """Return the kernel for a name, a kernel object or a function of two rows.
 
     Examples
     --------
@@ -31,24 +29,23 @@ def get_kernel(kernel: Any) -> Any:
         return kernel
     if callable(kernel) and not isinstance(kernel, type):
         return FunctionKernel(kernel)
-    raise DataError(
-        "The 'kernel' parameter must be 'linear', 'gaussian', 'laplace', 'precomputed', a kernel "
-        f"of condmeta.kernels or a function of two rows. Got {kernel!r} instead."
-    )
+    valid = "'linear', 'gaussian', 'laplace', 'precomputed', a kernel of condmeta.kernels or a"
+    raise bad_parameter("kernel", f"{valid} function of two rows", kernel)
 
 
 def check_kernel(kernel: Any, sides: Any, ids: Any = None) -> None:
-    """Say so when a kernel is not finite, symmetric and positive semi-definite on given tasks.
+    """Raise a DataError unless a kernel is finite, symmetric and positive semi-definite.
 
-    Up to 50 tasks, evenly spread, are looked at. Symmetric: differences of at most 1e-6 of the
-    largest value. Positive semi-definite: no eigenvalue below -1e-6 of the largest.
+    Up to 50 of the given tasks, evenly spread, are checked. Symmetric: k(a, b) and k(b, a) differ
+    by at most 1e-6 of the largest value. Positive semi-definite: no eigenvalue is below -1e-6 times
+    the largest.
 
     Parameters
     ----------
     kernel : name, kernel or function of two rows
     sides : (T, p) array, `PointSets` or `GramRows`
     ids : (T,) array, optional
-        What errors call the tasks; by default their positions.
+        Names of the tasks in errors; by default their positions.
 
     Examples
     --------
@@ -67,15 +64,12 @@ def check_kernel(kernel: Any, sides: Any, ids: Any = None) -> None:
     sample = sides[spread]
     K = np.asarray(kernel.gram(sample, sample), dtype=float)
     if K.shape != (len(spread), len(spread)):
-        raise DataError(
-            f"The kernel gave values of shape {K.shape} for {len(spread)} tasks, expected "
-            f"({len(spread)}, {len(spread)})."
-        )
+        gave = f"The kernel gave values of shape {K.shape} for {len(spread)} tasks"
+        raise DataError(f"{gave}, expected ({len(spread)}, {len(spread)}).")
     if not np.isfinite(K).all():
         i, j = np.argwhere(~np.isfinite(K))[0]
-        raise DataError(
-            f"The kernel gave {K[i, j]} for the tasks {name(spread[i])} and {name(spread[j])}."
-        )
+        pair = f"{name(spread[i])} and {name(spread[j])}"
+        raise DataError(f"The kernel gave {K[i, j]} for the tasks {pair}.")
     skew = np.abs(K - K.T)
     if skew.max(initial=0.0) > TOLERANCE * np.abs(K).max(initial=0.0):
         i, j = np.unravel_index(np.argmax(skew), skew.shape)

@@ -1,13 +1,13 @@
-"""Kernels that users bring: a function of two rows, or the values themselves."""
-
-from __future__ import annotations
+"""The user's own kernels: a function of two rows, or precomputed values."""
 
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.kernels.table_kernels import Kernel
+from condmeta.persistence import register
 
 
 class FunctionKernel(Kernel):
@@ -24,39 +24,36 @@ class FunctionKernel(Kernel):
         self.function = function
 
     def gram(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return the values of all pairs; one that is no finite number is an error."""
+        """Return the values of all pairs; a value that is not a finite number is a DataError."""
+        name = getattr(self.function, "__name__", type(self.function).__name__)
         values = [self.function(a, b) for a in A for b in B]
         try:
             out = np.array(values, dtype=float)
         except (TypeError, ValueError):
             out = np.empty((0, 0))
         if out.ndim > 1:
-            raise DataError(
-                f"The kernel {self._name()} must return one number for two rows. "
-                f"Got {values[0]!r} instead."
-            )
+            rule = f"The kernel {name} must return one number for two rows"
+            raise DataError(f"{rule}. Got {values[0]!r} instead.")
         out = out.reshape(len(A), len(B))
         if not np.isfinite(out).all():
             i, j = np.argwhere(~np.isfinite(out))[0]
             raise DataError(
-                f"The kernel {self._name()} gave {out[i, j]} for the rows "
+                f"The kernel {name} gave {out[i, j]} for the rows "
                 f"{np.asarray(A[i]).tolist()} and {np.asarray(B[j]).tolist()}."
             )
         return out
 
-    def _name(self) -> str:
-        return getattr(self.function, "__name__", type(self.function).__name__)
 
-
+@register
 class GramRows:
-    """Rows of a matrix of kernel values, with the column that stands for each row's own task.
+    """Rows of a matrix of kernel values, and the column of each row's own task.
 
     Parameters
     ----------
     values : (T, m) array
-        Kernel values with m known tasks; NaN in the rows of tasks that have none.
+        Kernel values with m known tasks; NaN in the rows of tasks without values.
     own : (T,) int array
-        Columns of the tasks themselves, -1 for tasks that are not among the columns.
+        The column of the row's own task, -1 for a task without a column.
 
     Examples
     --------
@@ -71,23 +68,23 @@ class GramRows:
     def __len__(self) -> int:
         return len(self.own)
 
-    def __getitem__(self, at) -> GramRows:
-        return GramRows(self.values[at], self.own[at])
+    def __getitem__(self, at) -> Self:
+        return type(self)(self.values[at], self.own[at])
 
     @property
     def present(self) -> np.ndarray:
         """Which tasks have values (T,)."""
         return ~np.isnan(self.values).any(axis=1)
 
-    def concat(self, other: GramRows) -> GramRows:
-        """Return these rows and then others."""
-        return GramRows(
-            np.concatenate([self.values, other.values]), np.concatenate([self.own, other.own])
-        )
+    def concat(self, other: Self) -> Self:
+        """Return these rows, then the rows of `other`."""
+        values = np.concatenate([self.values, other.values])
+        return type(self)(values, np.concatenate([self.own, other.own]))
 
 
+@register
 class PrecomputedKernel(Kernel):
-    """Read kernel values off `GramRows`: what ``kernel="precomputed"`` stands for.
+    """Look kernel values up in `GramRows`: the kernel of ``kernel="precomputed"``.
 
     Examples
     --------

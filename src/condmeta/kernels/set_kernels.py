@@ -1,19 +1,21 @@
 """Kernels on sets of points."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.kernels.table_kernels import GaussianKernel, Kernel, LaplaceKernel, LinearKernel
+from condmeta.persistence import register
+from condmeta.tasks.messages import bad_parameter
+from condmeta.tasks.splits import task_rows
 
 BASES = {"linear": LinearKernel, "gaussian": GaussianKernel, "laplace": LaplaceKernel}
-_BLOCK_VALUES = 1 << 20  # at most this many values of pairs of points are held at a time (8 MB)
+_BLOCK_VALUES = 1 << 20  # kernel values of pairs of points held in memory at a time (8 MB)
 
 
+@register
 class PointSets:
     """Sets of points, one after another.
 
@@ -35,7 +37,7 @@ class PointSets:
         self.offsets = np.asarray(offsets, dtype=np.int64)
 
     @classmethod
-    def of(cls, sets: Any) -> PointSets:
+    def of(cls, sets: Any) -> Self:
         """Return a sequence of (n, p) arrays as sets."""
         parts = [np.atleast_2d(np.asarray(part, dtype=float)) for part in sets]
         return cls(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
@@ -43,13 +45,10 @@ class PointSets:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, at: Any) -> PointSets:
+    def __getitem__(self, at: Any) -> Self:
         """Return the sets of a slice, of positions or of a mask."""
-        chosen = np.arange(len(self))[at]
-        sizes = self.sizes[chosen]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], sizes)
-        return PointSets(self.X[rows], offsets)
+        rows, offsets = task_rows(self.offsets, np.atleast_1d(np.arange(len(self))[at]))
+        return type(self)(self.X[rows], offsets)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -61,10 +60,10 @@ class PointSets:
         """Which sets have points (T,)."""
         return self.sizes > 0
 
-    def concat(self, other: PointSets) -> PointSets:
-        """Return these sets and then others."""
+    def concat(self, other: Self) -> Self:
+        """Return these sets, then the sets of `other`."""
         X = np.concatenate([self.X, other.X])
-        return PointSets(X, np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]))
+        return type(self)(X, np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]))
 
 
 class SetKernel(Kernel):
@@ -83,11 +82,12 @@ class SetKernel(Kernel):
                 raise DataError(f"{type(self).__name__}: set number {empty} has no points.")
 
 
+@register
 class MeanEmbedding(SetKernel):
     """Compare sets by their mean features: k(X, X') = mean over i, j of k0(x_i, x_j').
 
-    For sets of any size, whatever the order of their points. With the linear kernel it is the inner
-    product of the means of the points.
+    Sets may have any size; the order of their points does not matter. With the linear kernel, k is
+    the inner product of the two means of points.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class MeanEmbedding(SetKernel):
         for t, (lo, hi) in enumerate(pairwise(A.offsets)):
             edges = B.offsets
             step = max(1, _BLOCK_VALUES // (hi - lo) // max(1, int(B.sizes.max(initial=1))))
-            for u in range(0, len(B), step):  # sums of a pair of sets are taken in one piece
+            for u in range(0, len(B), step):  # each pair of sets is summed in one piece
                 v = min(u + step, len(B))
                 values = k0.gram(A.X[lo:hi], B.X[edges[u] : edges[v]])
                 out[t, u:v] = np.add.reduceat(values, edges[u:v] - edges[u], axis=1).sum(axis=0)
@@ -122,18 +122,17 @@ class MeanEmbedding(SetKernel):
             return BASES[self.base]()
         if hasattr(self.base, "gram") and not getattr(self.base, "reads_points", False):
             return self.base
-        raise DataError(
-            "The 'base' parameter of MeanEmbedding must be 'linear', 'gaussian', 'laplace' or a "
-            f"kernel on coordinates. Got {self.base!r} instead."
-        )
+        valid = "'linear', 'gaussian', 'laplace' or a kernel on coordinates"
+        raise bad_parameter("base of MeanEmbedding", valid, self.base)
 
 
+@register
 class AbelKernel(SetKernel):
     """Compare sets point by point, in their order: k(X, X') = exp(-sum_j ||x_j - x_j'|| / sigma).
 
-    As printed in the paper. It is a kernel for sets of one size only, and depends on the order of
-    their points; sums over n points ask for sigma of the order of n. `MeanEmbedding` has neither
-    limit.
+    The kernel printed in the paper. It compares only sets of equal size, and depends on the order
+    of their points. Because it sums over n points, choose sigma of the order of n. `MeanEmbedding`
+    has none of these limits.
 
     Parameters
     ----------

@@ -1,21 +1,20 @@
 """Kernels on the coordinates of a side table."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from condmeta.errors import DataError
 from condmeta.feature_maps.params import FeatureMap
+from condmeta.persistence import register
+from condmeta.tasks.messages import bad_parameter
 
 
 class Kernel(FeatureMap, ABC):
-    """A feature map given by its inner products: parameters, and values of pairs.
+    """A feature map given by its inner products k(a, b) = <Phi(a), Phi(b)>.
 
-    `native` tells the compiled core which kernel this is; None if it does not know it.
+    `native` is the kernel's kind and scale in the compiled core, or None if it is not compiled.
     """
 
     native: tuple[int, float] | None = None
@@ -30,18 +29,16 @@ class Kernel(FeatureMap, ABC):
         """Return the values k(a, b) of all pairs, (len(A), len(B))."""
 
     def _positive(self, name: str) -> float:
-        """Return a parameter, or say that it is no positive number."""
+        """Return a parameter; raise a DataError unless it is a positive number."""
         value = getattr(self, name)
         if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < np.inf:
-            raise DataError(
-                f"The '{name}' parameter of {type(self).__name__} must be a float in (0, inf). "
-                f"Got {value!r} instead."
-            )
+            raise bad_parameter(f"{name} of {type(self).__name__}", "a float in (0, inf)", value)
         return float(value)
 
 
+@register
 class LinearKernel(Kernel):
-    """Take coordinates as features: k(a, b) = <a, b>.
+    """Use coordinates as features: k(a, b) = <a, b>.
 
     Examples
     --------
@@ -57,14 +54,31 @@ class LinearKernel(Kernel):
         return np.einsum("ik,jk->ij", A, B)
 
 
-class GaussianKernel(Kernel):
+class DistanceKernel(Kernel):
+    """A kernel exp(-scale distance(a, b)); the scale depends on the lengthscale."""
+
+    metric = "euclidean"
+
+    def __init__(self, lengthscale: float = 1.0):
+        self.lengthscale = lengthscale
+
+    def gram(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return the kernel of rows (T, p) and (U, p), as (T, U)."""
+        from scipy.spatial.distance import cdist  # slow to import
+
+        # Distances from differences: norms and inner products would lose digits.
+        return np.exp(-self.native[1] * cdist(A, B, self.metric))
+
+
+@register
+class GaussianKernel(DistanceKernel):
     """Compare tasks by distance: k(a, b) = exp(-||a - b||^2 / (2 lengthscale^2)).
 
     Parameters
     ----------
     lengthscale : float in (0, inf)
         Distance at which tasks begin to differ. The features of `feature_map="auto"` have unit
-        variance, so that p of them lie sqrt(2 p) apart on average.
+        variance: two tasks with p features are about sqrt(2 p) apart.
 
     Examples
     --------
@@ -72,20 +86,16 @@ class GaussianKernel(Kernel):
     0.6065
     """
 
-    def __init__(self, lengthscale: float = 1.0):
-        self.lengthscale = lengthscale
+    metric = "sqeuclidean"
 
     @property
     def native(self) -> tuple[int, float]:
         """Kind and scale, for the compiled core."""
         return 1, 0.5 / self._positive("lengthscale") ** 2
 
-    def gram(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return the kernel of rows (T, p) and (U, p), as (T, U)."""
-        return np.exp(-self.native[1] * _distances(A, B, "sqeuclidean"))
 
-
-class LaplaceKernel(Kernel):
+@register
+class LaplaceKernel(DistanceKernel):
     """Compare tasks by distance, with a kink at zero: k(a, b) = exp(-||a - b|| / lengthscale).
 
     Parameters
@@ -98,21 +108,7 @@ class LaplaceKernel(Kernel):
     0.006738
     """
 
-    def __init__(self, lengthscale: float = 1.0):
-        self.lengthscale = lengthscale
-
     @property
     def native(self) -> tuple[int, float]:
         """Kind and scale, for the compiled core."""
         return 2, 1.0 / self._positive("lengthscale")
-
-    def gram(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return the kernel of rows (T, p) and (U, p), as (T, U)."""
-        return np.exp(-self.native[1] * _distances(A, B, "euclidean"))
-
-
-def _distances(A: np.ndarray, B: np.ndarray, metric: str) -> np.ndarray:
-    """Return distances (T, U) summed from differences: norms and products would lose digits."""
-    from scipy.spatial.distance import cdist  # slow to import
-
-    return cdist(A, B, metric)

@@ -1,17 +1,15 @@
-r"""Quasi-Newton ascent in a box, for objectives that take less time than a general optimiser does.
+r"""Quasi-Newton ascent in a box, with little overhead for objectives that are cheap to evaluate.
 
-The inverse of minus the Hessian is remembered by the last steps s_i and the falls of the gradient
-y_i = g_i - g_{i+1} in the compact form of limited-memory BFGS (Byrd, Nocedal and Schnabel 1994):
-with the rows of S and Y, R the upper triangle of S Y^T, D its diagonal and c = s^T y / y^T y of the
-last pair,
+The inverse of minus the Hessian is approximated from the last steps s_i and the changes of the
+gradient y_i = g_i - g_{i+1}, in the compact form of limited-memory BFGS (Byrd, Nocedal and Schnabel
+1994). With rows s_i of S and y_i of Y, R the upper triangle of S Y^T, D its diagonal and
+c = s^T y / y^T y of the last pair,
 
     direction = c g + S^T v - c Y^T u,   u = R^-1 S g,   v = R^-T ((D + c Y Y^T) u - c Y g).
 
-Coordinates that are at an end of the box and would leave it stand still; a step is cut at the box.
-The first step is the gradient, which is right where a unit is about a standard error.
+Coordinates at a bound of the box that would leave it stay there; a step is clipped to the box. The
+first step is the gradient: it has about the right length if a unit is about a standard error.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,37 +17,37 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-MEMORY = 20  # steps that are remembered
-KEPT = 1e-4  # of the rise that the gradient promised, what a step must bring
-SHORTEST = 1e-12  # step tried
-STEEP = 0.9  # of the slope at its start: a step that ends as steep as that is tried longer
-LONGER = 4.0
-CURVED = 1e-10  # the least s^T y / y^T y that is remembered
+MEMORY = 20  # pairs (s, y) that are stored
+SUFFICIENT_RISE = 1e-4  # share of the rise predicted by the gradient that a step must reach
+MIN_STEP = 1e-12  # the shortest step tried
+STEEP = 0.9  # if a step ends with a slope above this share of the first, a longer one is tried,
+LONGER = 4.0  # by this factor
+MIN_CURVATURE = 1e-10  # pairs with a smaller s^T y / y^T y are not stored
 
 
 class Ascent(NamedTuple):
-    """Where an ascent ended, the values at its start and after every step, and its evaluations."""
+    """The end x (p,) of an ascent, values at the start and after every step, and evaluations."""
 
     x: np.ndarray
     values: np.ndarray
     passes: int
 
 
-class End(NamedTuple):
-    """When an ascent ends: no coordinate can move by more than tol along the gradient.
+class Stopping(NamedTuple):
+    """When an ascent stops: no coordinate can move by more than tol along the gradient.
 
-    `most` are the most evaluations.
+    It also stops after `max_evaluations` of the function.
     """
 
     tol: float = 1e-2
-    most: int = 300
+    max_evaluations: int = 300
 
 
-TIGHT = End()
+DEFAULT_STOPPING = Stopping()
 
 
-def ascend(slope: Callable, x, lowest, highest, end: End) -> Ascent:
-    """Maximise a function from x (p,) within lowest (p,) <= x <= highest (p,); it never falls.
+def ascend(slope: Callable, x, lowest, highest, stopping: Stopping) -> Ascent:
+    """Maximise a function from x (p,), with lowest <= x <= highest (p,). No step decreases it.
 
     Parameters
     ----------
@@ -58,15 +56,14 @@ def ascend(slope: Callable, x, lowest, highest, end: End) -> Ascent:
     """
     value, gradient = slope(x)
     memory, values, passes = Memory(len(x)), [value], 1
-    while passes < end.most:
-        room = _within(x + gradient, lowest, highest) - x
-        if np.abs(room).max() <= end.tol:
+    while passes < stopping.max_evaluations:
+        room = np.clip(x + gradient, lowest, highest) - x
+        if np.abs(room).max() <= stopping.tol:
             break
         direction = memory.direction(np.where(room, gradient, 0.0))
         direction[room == 0.0] = 0.0
-        found, tried = _search(
-            slope, x, values[-1], gradient, direction, lowest, highest, end.most - passes
-        )
+        left = stopping.max_evaluations - passes
+        found, tried = _search(slope, x, values[-1], gradient, direction, lowest, highest, left)
         passes += tried
         if found is None:
             break
@@ -76,19 +73,15 @@ def ascend(slope: Callable, x, lowest, highest, end: End) -> Ascent:
     return Ascent(x, np.array(values), passes)
 
 
-def _within(x, lowest, highest) -> np.ndarray:
-    return np.minimum(np.maximum(x, lowest), highest)
-
-
 def _search(slope, x, value, gradient, direction, lowest, highest, most):
-    """Return a point uphill with its value and gradient, or None, and the evaluations."""
+    """Return (a higher point, its value, its gradient) or None, and the number of evaluations."""
     found, step, along, tried = None, 1.0, float(gradient @ direction), 0
-    while tried < most and step >= SHORTEST:
-        there = _within(x + step * direction, lowest, highest)
+    while tried < most and step >= MIN_STEP:
+        there = np.clip(x + step * direction, lowest, highest)
         reached, new_gradient = slope(there)
         tried += 1
         rise, promised = reached - value, float(gradient @ (there - x))
-        if rise >= KEPT * max(promised, 0.0):  # False for nan as well
+        if rise >= SUFFICIENT_RISE * max(promised, 0.0):  # False for nan as well
             higher = found is None or reached > found[1]
             found = (there, reached, new_gradient) if higher else found
             if step < 1 or not higher or float(new_gradient @ direction) < STEEP * along:
@@ -97,14 +90,14 @@ def _search(slope, x, value, gradient, direction, lowest, highest, most):
         elif found is not None:
             break
         else:
-            # The top of the parabola through both values and the slope at the first.
+            # The maximum of the parabola through both values, with the slope at the first.
             top = along * step / (2 * (along * step - rise)) if np.isfinite(rise) else 0.0
             step *= min(max(top, 0.1), 0.5)
     return found, tried
 
 
 class Memory:
-    """The last pairs (s, y), p numbers each, and their products."""
+    """The last pairs (s, y), each of p numbers, and their inner products."""
 
     def __init__(self, p: int):
         self.S, self.Y = np.empty((MEMORY, p)), np.empty((MEMORY, p))
@@ -112,9 +105,9 @@ class Memory:
         self.size, self.scale = 0, 1.0
 
     def add(self, s, y) -> None:
-        """Remember a pair, and forget the oldest; one without curvature is left out."""
+        """Store a pair in place of the oldest; a pair without curvature is left out."""
         curvature, square = float(s @ y), float(y @ y)
-        if curvature <= CURVED * square:
+        if curvature <= MIN_CURVATURE * square:
             return
         if self.size == MEMORY:
             self.S[:-1], self.Y[:-1] = self.S[1:], self.Y[1:]
@@ -127,7 +120,7 @@ class Memory:
         self.scale = curvature / square
 
     def direction(self, gradient) -> np.ndarray:
-        """Return the step to the top of the remembered parabola."""
+        """Return the step to the maximum of the quadratic approximation."""
         m, c = self.size, self.scale
         if m == 0:
             return gradient.copy()

@@ -7,8 +7,8 @@ tasks t = 1, 2, ... with phi1 = (Phi(s_t), 1),
     q = phi1 g_t^T,         L = max(L, |q|),   G = G + |q|,   C = C - q,   Q = max(Q - q W_t, 0),
     W_{t+1} = tanh(C / (G + L)) (eps + Q / L),
 
-all entry by entry, from L = floor and G, C, Q, W_1 = 0. The map is sum t W_t / sum t. What is left
-to choose comes from the scales of the first tasks:
+all entry by entry, from L = floor and G, C, Q, W_1 = 0. The map is sum t W_t / sum t. The scales of
+the first tasks give the remaining constants:
 
     R = max ||x||_2,  S = mean |y|,  X1 = max ||x||_1,  P1 = max ||phi1||_1,
     eps = S / (X1 P1)       the unit of an entry: the first bets predict about S / 2 at most
@@ -17,28 +17,28 @@ to choose comes from the scales of the first tasks:
                             (r its sum), S / R for the first task.
 
 Hence x -> a x, y -> b y takes W to (b / a) W. All-zero x or y gives W = 0. The regret bound of
-COCOB assumes that L is known beforehand; with the running maximum there is none.
+COCOB assumes that L is known beforehand; it does not hold with the running maximum.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from condmeta.engine import twin
 from condmeta.inner.coin import row_norms, run_bets
+from condmeta.persistence.registry import register_tuple
 
 
+@register_tuple
 class CoinState(NamedTuple):
-    """Where the meta-learner stands after T tasks: all that further tasks need.
+    """The state of the meta-learner after T tasks: all that further tasks need.
 
     Attributes
     ----------
     most, size, drift, reward : (k+1, d)    L, G, C, Q
     W, weighted_sum : (k+1, d)              W_{T+1}, and sum of t W_t
-    phi_sum : (k+1,)                        sum of phi1, whose last entry is T
+    phi_sum : (k+1,)                        sum of phi1; its last entry is T
     residual : (1,)                         r, sum over tasks of mean |<x, theta> - y|
     scales : (4,)                           R, S, X1, P1
     """
@@ -54,7 +54,7 @@ class CoinState(NamedTuple):
     scales: np.ndarray
 
     @classmethod
-    def start(cls, X, y, Phi) -> CoinState:
+    def start(cls, X, y, Phi) -> Self:
         """Return the state before the first task, with the scales of X (N, d) and Phi (T, k)."""
         R = row_norms(X).max(initial=0.0)
         X1, P1 = np.abs(X).sum(axis=1).max(initial=0.0), 1 + np.abs(Phi).sum(axis=1).max(initial=0)
@@ -64,9 +64,9 @@ class CoinState(NamedTuple):
         most = np.full(shape, 1e-12 * R * P1 or 1.0)
         return cls(most, *maps, np.zeros(shape[0]), np.zeros(1), scales)
 
-    def copy(self) -> CoinState:
+    def copy(self) -> Self:
         """Return a state that can be advanced without touching this one."""
-        return CoinState(*(array.copy() for array in self))
+        return type(self)(*(array.copy() for array in self))
 
     @property
     def n_tasks(self) -> int:
@@ -80,16 +80,16 @@ class CoinState(NamedTuple):
 
     @property
     def radius(self) -> float:
-        """R, beyond which rows are cut inside the bets."""
+        """R: longer rows are clipped inside the bets."""
         return float(self.scales[0])
 
     @property
     def stake(self) -> float:
-        """The wealth that the next task starts with."""
+        """The wealth of the next task before its first point."""
         return _stake(self.n_tasks, self.residual[0], self.scales)
 
     def count_longer(self, X) -> int:
-        """Return how many rows are longer than R, rounding left aside."""
+        """Return how many rows are longer than R, up to rounding."""
         return int((row_norms(X) > (1 + 1e-12) * self.radius).sum())
 
     def map(self) -> np.ndarray:
@@ -105,7 +105,7 @@ def coin_pass(
     """Learn the map from T tasks by betting, in place on the state.
 
     most, ..., weighted_sum (k+1, d); phi_sum (k+1,); residual (1,); scales (4,): see `CoinState`.
-    X (N, d); y (N,); offsets (T+1,); Phi (T, k). Tasks without points are passed over.
+    X (N, d); y (N,); offsets (T+1,); Phi (T, k). Tasks without points are skipped.
     """
     R, S, X1, P1 = scales
     eps = S / (X1 * P1) if X1 > 0 else 0.0

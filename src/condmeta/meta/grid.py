@@ -11,22 +11,30 @@ make a grid cheap:
    follows all maps along the training tasks by rank-one steps kk(t, v) g_t, kk = <Phi, Phi> + 1,
    and several steps can be judged at once, as further lanes.
 
-Ties have the rule of `condmeta.inner.online`. A lane whose pass diverges gets an infinite error.
+Ties follow the rule of `condmeta.inner.online`. A lane that diverges gets an infinite error.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from condmeta.engine import twin
 from condmeta.inner.online import HUGE, TIE, loss_is_unbounded
-from condmeta.meta.points import Points
 
 BLOCK = 1 << 19  # numbers in the largest temporary of the NumPy engine
 STEPS = 8  # steps of a curve that it judges at once
+
+
+class GridPoints(NamedTuple):
+    """Points of tasks as the functions of this module take them: without weights.
+
+    X (N, d), y (N,), offsets (T+1,).
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    offsets: np.ndarray
 
 
 @twin
@@ -38,8 +46,8 @@ def grid_train(
 
     grad_sum, weighted_sum (k+1, d, L); phi_sum (k+1,); X (N, d); y (N,); offsets (T+1,), every task
     with points; Phi (T, k); lam, meta_step (L,); linear, at_average: bool, see `meta.sgd`.
-    `gradients` (T, d, L) receives g_t, and may have no rows if they are not wanted. A lane that
-    diverges is nan from there on. The compiled twin runs blocks of lanes on `n_jobs` threads.
+    `gradients` (T, d, L) receives g_t; without rows it receives nothing. A lane that diverges is
+    nan from there on.
     """
     phi1 = np.ones(len(phi_sum))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -71,7 +79,7 @@ def grid_score(theta, X, y, offsets, Xq, yq, offsets_q, lam, loss, n_jobs):
     by. lam (L,). A task without points predicts by theta; infinity where a pass diverges.
     """
     errors = np.empty((len(theta), len(lam)))
-    support, query = Points(X, y, offsets), Points(Xq, yq, offsets_q)
+    support, query = GridPoints(X, y, offsets), GridPoints(Xq, yq, offsets_q)
     for tasks in _blocks(support, query, len(lam)):
         padded, start = Padded.of(support, query, tasks), theta[tasks]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -93,7 +101,7 @@ def grid_curves(
     """
     T, d, L = gradients.shape
     curves = np.zeros((n_groups, T, L))
-    support, query = Points(X, y, offsets), Points(Xq, yq, offsets_q)
+    support, query = GridPoints(X, y, offsets), GridPoints(Xq, yq, offsets_q)
     with np.errstate(over="ignore", invalid="ignore"):
         moves = -meta_step * gradients
     dead = np.logical_or.accumulate(~np.isfinite(moves).all(axis=1), axis=0)
@@ -103,7 +111,8 @@ def grid_curves(
     known, after = flat.reshape(2, 2 + STEPS, d, L)
     for tasks in _blocks(support, query, STEPS * L):
         padded, sums = Padded.of(support, query, tasks), np.zeros((len(tasks), 2, d, L))
-        rooms = padded.rooms(STEPS * L)
+        shapes = padded.X.shape[:2], tasks.shape, padded.support.y.shape
+        rooms = [np.empty((*shape, STEPS * L)) for shape in shapes]  # of z, ||theta||, the slopes
         for lo in range(0, T, STEPS):
             n = min(STEPS, T - lo)
             known[2 : 2 + n] = moves[lo : lo + n]
@@ -146,10 +155,10 @@ def _norms(theta) -> np.ndarray:
 
 
 class Support(NamedTuple):
-    """Points that V tasks learn from, and what all lanes share of their passes.
+    """Points that V tasks learn from, and the parts of their passes that all lanes share.
 
     X (V, n, d) and y (V, n), zero beyond count (V,); past (V, n, n) = K_ij / max(i-1, 1);
-    ties (V, n, 3): what 1, ||theta|| and 1 / lam add to the residual that counts as zero.
+    ties (V, n, 3): coefficients of 1, ||theta|| and 1 / lam in the residual that counts as zero.
     """
 
     X: np.ndarray
@@ -159,8 +168,8 @@ class Support(NamedTuple):
     ties: np.ndarray
 
     @classmethod
-    def of(cls, X, y, count) -> Support:
-        """Take padded points."""
+    def of(cls, X, y, count) -> Self:
+        """Return the parts of padded points."""
         gram = X @ np.swapaxes(X, 1, 2)
         before = np.maximum(np.arange(X.shape[1]), 1)
         norms = np.sqrt(np.einsum("vii->vi", gram))
@@ -171,23 +180,19 @@ class Support(NamedTuple):
     def slopes(self, z, size, lam, loss, out=None) -> np.ndarray:
         """Return the slopes s (V, n, L) of the online passes from theta: z = X theta (V, n, L).
 
-        size (V, L) = ||theta||. nan from where a pass diverges on.
+        size (V, L) = ||theta||. Slopes are nan from the point at which a pass diverges.
         """
         y, by_lam, padding = self.y[:, :, None], 1 / lam, self.count.min() < self.X.shape[1]
-        limit = None
-        if loss_is_unbounded(loss):
-            limit = HUGE * (np.abs(y) + np.abs(z)).max(axis=1, initial=0.0)
-        has_ties = hasattr(loss, "native")
+        has_ties, has_limit = hasattr(loss, "native"), loss_is_unbounded(loss)
+        limit = HUGE * (np.abs(y) + np.abs(z)).max(axis=1, initial=0.0) if has_limit else None
         scales = np.stack([np.ones_like(size), size, np.broadcast_to(by_lam, size.shape)], axis=1)
         slopes = np.empty(z.shape) if out is None else out
         for i in range(self.X.shape[1]):
             moved = np.matmul(self.past[:, i : i + 1, :i], slopes[:, :i])[:, 0]
             moved *= by_lam
             at = np.subtract(z[:, i], moved, out=moved), y[:, i]
-            if has_ties:
-                s = loss.slope(*at, np.matmul(self.ties[:, i : i + 1], scales)[:, 0])
-            else:
-                s = loss.slope(*at)
+            tie = np.matmul(self.ties[:, i : i + 1], scales)[:, 0]
+            s = loss.slope(*at, tie) if has_ties else loss.slope(*at)
             if limit is not None:
                 s[~(np.abs(s) <= limit)] = np.nan
             if padding:
@@ -197,7 +202,7 @@ class Support(NamedTuple):
 
 
 class Padded(NamedTuple):
-    """Some tasks padded with zero rows to one size, which leaves every result as it is.
+    """Some tasks padded with zero rows to one size, which does not change any result.
 
     X (V, n+m, d): points, then query points; yq (V, m); gram_q (V, m, n) = Xq X^T C with the
     weights c_j of the mean iterate; weight (V, m) sums to one over the query points of a task.
@@ -210,7 +215,7 @@ class Padded(NamedTuple):
     weight: np.ndarray
 
     @classmethod
-    def of(cls, support: Points, query: Points, tasks) -> Padded:
+    def of(cls, support: GridPoints, query: GridPoints, tasks) -> Self:
         """Pad the tasks at positions `tasks`."""
         X, y, count = _pad(support, tasks)
         Xq, yq, count_q = _pad(query, tasks)
@@ -225,11 +230,6 @@ class Padded(NamedTuple):
         both = np.concatenate([X, Xq], axis=1)
         return cls(Support.of(X, y, count), both, yq, gram_q, weight)
 
-    def rooms(self, lanes: int) -> tuple[np.ndarray, ...]:
-        """Return arrays for z, ||theta|| and the slopes, to be used again and again."""
-        (V, n), m = self.support.y.shape, self.yq.shape[1]
-        return np.empty((V, n + m, lanes)), np.empty((V, lanes)), np.empty((V, n, lanes))
-
     def losses(self, z, size, lam, loss, slopes=None) -> np.ndarray:
         """Return the mean query loss (V, L) of passes from theta: z = X theta, size = ||theta||."""
         n = self.support.y.shape[1]
@@ -243,7 +243,7 @@ class Padded(NamedTuple):
         return np.where(np.isfinite(mean), mean, np.inf)
 
 
-def _pad(points: Points, tasks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _pad(points: GridPoints, tasks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     X, y, offsets = points
     count = np.diff(offsets)[tasks]
     index = np.arange(count.max(initial=0))
@@ -254,18 +254,14 @@ def _pad(points: Points, tasks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.where(inside[..., None], X[rows], 0.0), np.where(inside, y[rows], 0.0), count
 
 
-def _blocks(support: Points, query: Points, lanes: int):
-    """Cut the tasks, in order, into blocks of similar size whose temporaries stay bounded."""
+def _blocks(support: GridPoints, query: GridPoints, lanes: int):
+    """Yield blocks of tasks of similar size, small enough for bounded temporaries."""
     size = np.diff(support.offsets) + np.diff(query.offsets) + 1
-    order = np.argsort(size, kind="stable")
-    start = 0
-    while start < len(order):
-        stop = start + 1
-        while (
-            stop < len(order)
-            and size[order[stop]] <= 1.5 * size[order[start]] + 2
-            and (stop - start) * size[order[stop]] * lanes <= BLOCK
-        ):
-            stop += 1
-        yield order[start:stop]
-        start = stop
+    order, start = np.argsort(size, kind="stable"), 0
+    for stop, next_size in enumerate(size[order[1:]], start=1):
+        similar = next_size <= 1.5 * size[order[start]] + 2
+        if not similar or (stop - start) * next_size * lanes > BLOCK:
+            yield order[start:stop]
+            start = stop
+    if len(order):
+        yield order[start:]

@@ -1,7 +1,7 @@
 r"""Algorithm 1 of the paper by kernel evaluations only: no feature map, no matrix M.
 
-With kk(a, b) = k(a, b) + 1, whose 1 is the part of b, all that is kept of a task is its side
-information s_j and its meta-gradient g_j:
+With kk(a, b) = k(a, b) + 1, in which the 1 is the part of b, only the side information s_j of a
+task and its meta-gradient g_j are stored:
 
     theta_{t+1} = -meta_step sum_{j<=t} kk(s_j, s_{t+1}) g_j
     tau(s)      = sum_j c_j kk(s_j, s) g_j,    c_j = -meta_step (1 - j/T)               "uniform"
@@ -13,8 +13,6 @@ information s_j and its meta-gradient g_j:
 T(T-1)/2 evaluations in all, a block of rows at a time: memory stays O(T (d + |s|)).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -25,13 +23,6 @@ from condmeta.engine import twin
 from condmeta.meta.sgd import inner_gradient
 
 ROWS = 32  # rows of kernel values held at a time
-
-
-class KernelState(NamedTuple):
-    """All that further tasks need of T tasks: side information, and meta-gradients (T, d)."""
-
-    sides: Any
-    gradients: np.ndarray
 
 
 class KernelMap(NamedTuple):
@@ -51,21 +42,20 @@ def task_weights(n_tasks: int, meta_step: float, averaging: str = "uniform") -> 
 
 
 @twin
-def kernel_pass(
-    sides, gradients, start, X, y, offsets, kernel, lam, loss, meta_step, batch, tol
-) -> int:
+def kernel_pass(sides, gradients, start, X, y, offsets, kernel, lam, loss, meta_step, batch, tol):
     """Run Algorithm 1 over T tasks after `start` earlier ones, with a built-in inner algorithm.
 
-    sides: side information of all tasks, the earlier ones first; gradients (start + T, d), whose
-    rows from `start` on are the result; X (N, d), y (N,), offsets (T+1,) of the T tasks, each with
-    at least one point. Returns -1, or the position of the first task whose inner pass diverges.
+    sides: side information of all tasks, the earlier ones first; gradients (start + T, d), of which
+    the rows from `start` on are the result; X (N, d), y (N,), offsets (T+1,) of the T tasks, each
+    with at least one point. Returns -1, or the position of the first task with an inner pass that
+    diverges.
     """
     gradient = inner_gradient(lam, loss, batch, tol)
     return kernel_steps(sides, gradients, start, X, y, offsets, kernel, gradient, meta_step)
 
 
 def kernel_steps(sides, gradients, start, X, y, offsets, kernel, gradient, meta_step) -> int:
-    """Run Algorithm 1 for any inner algorithm: `gradient(theta, X, y)` gives g, or None."""
+    """Run Algorithm 1 with any inner algorithm: `gradient(theta, X, y)` returns g, or None."""
     kk = np.empty((0, 0))
     for t, (lo, hi) in enumerate(pairwise(offsets)):
         at, row = start + t, t % ROWS

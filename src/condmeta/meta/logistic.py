@@ -8,67 +8,62 @@ and a ridge on the map, the fit maximises
 
     J = sum_t l_t - (kappa/2) tr(M^T H^-1 M),
 
-l_t <= log P(y_t) being the variational bound of `condmeta.inner.variational`, with its exact
-gradient. Steps and coordinates are those of `meta.prior`: J never falls, and the end is a
-stationary point of J, which is not concave in H. J is below the log likelihood, the tighter the
-more a task's points say; with very few points a task, H comes out somewhat too small.
+where l_t <= log P(y_t) is the variational bound of `condmeta.inner.variational`, with its exact
+gradient. Steps and coordinates are those of `meta.prior`: no step decreases J, and the fit ends at
+a stationary point of J, which is not concave in H. J is below the log likelihood; the bound is
+tighter if a task has more points. With very few points in each task, H is somewhat too small.
 
-The two simpler approximations fail for tasks of few points, which are what this is for. In
-Laplace's, the curvature of a separable task vanishes as H grows, so that H has no end. EM on
-normal approximations held fixed in each round makes H several times too small.
+The two simpler approximations fail for tasks with few points, which this learner is made for. In
+Laplace's approximation the curvature of a separable task vanishes as H grows, and H diverges. EM
+with normal approximations that are fixed in each round makes H several times too small.
 """
-
-from __future__ import annotations
 
 import numpy as np
 
 from condmeta.inner.bernoulli import find_posteriors
 from condmeta.inner.variational import Variational, variational_pass
-from condmeta.meta.ascent import TIGHT
-from condmeta.meta.points import WeightedPoints
-from condmeta.meta.prior import SMALLEST, Learned, Prior, PriorModel, maximise
+from condmeta.meta.ascent import DEFAULT_STOPPING
+from condmeta.meta.prior import SMALLEST, LearnedPrior, Prior, PriorModel, maximise
+from condmeta.tasks.points import Points
 
 WIDE = 10.0  # standard deviation of f under the prior of the pooled start
 
 
 def learn_prior(
-    points: WeightedPoints, Phi, metric: str, kappa: float, start: Prior | None = None, *,
-    end=TIGHT, accuracy=1e-6, n_jobs=1, trace=None,
-) -> Learned:  # fmt: skip
+    points: Points, Phi, metric: str, kappa: float, start: Prior | None = None, *,
+    stopping=DEFAULT_STOPPING, accuracy=1e-6, n_jobs=1, trace=None,
+) -> LearnedPrior:  # fmt: skip
     """Fit the prior to the tasks; the parameters are those of `meta.ridge.learn_prior`.
 
-    `accuracy` is that of the tasks' posteriors. The `s2` of the prior is 1 and means nothing.
+    `accuracy` is that of the tasks' posteriors. The `s2` of the prior is 1 and has no meaning.
     """
-    model = Model(points, Phi, kappa, n_jobs, accuracy)
-    return maximise(model, metric, start, end, trace)
+    model = LogisticModel(points, Phi, kappa, n_jobs, accuracy)
+    return maximise(model, metric, start, stopping, trace)
 
 
-class Model(PriorModel):
+class LogisticModel(PriorModel):
     """J of labels of two classes, from points."""
 
-    def __init__(self, points: WeightedPoints, Phi, kappa: float, n_jobs: int = 1, accuracy=1e-6):
+    def __init__(self, points: Points, Phi, kappa: float, n_jobs: int = 1, accuracy=1e-6):
         super().__init__(Phi, kappa, points.count, points.X.shape[1], n_jobs)
         self.points, self.accuracy = points, accuracy
         self.last: Variational | None = None  # the next posteriors are near these
 
-    def likelihood(
-        self, prior: Prior, inverse, correlated: bool
-    ) -> tuple[float, np.ndarray, np.ndarray, float]:
-        """Return its bound; the derivative by log s2 is none."""
+    def likelihood(self, prior: Prior, inverse, correlated: bool):
+        """Return the bound and its derivatives; that with respect to log s2 is 0."""
         theta, (X, y, offsets, times) = self.Phi1 @ prior.W, self.points
+        how = self.accuracy, self.n_jobs, times
         if self.last is None:
-            self.last = find_posteriors(
-                X, y, offsets, theta, prior.L, self.accuracy, self.n_jobs, times
-            )
+            self.last = find_posteriors(X, y, offsets, theta, prior.L, *how)
         else:
-            start = self.last.weight, self.last.push, self.accuracy
-            found = variational_pass(X, y, offsets, theta, prior.L, *start, self.n_jobs, times)
+            start = self.last.weight, self.last.push
+            found = variational_pass(X, y, offsets, theta, prior.L, *start, *how)
             self.last = Variational(*found)
         z, g, bound, Q, *_ = self.last
         return float(bound.sum()), g, g.T @ z - Q, 0.0
 
     def start(self) -> Prior:
-        """Return one model of all points as b, M = 0, and an L by which f has variance 1."""
+        """Return a pooled model of all points as b, M = 0, and an L that gives f variance 1."""
         X, y, _, times = self.points
         d = X.shape[1]
         square = np.average(np.einsum("ij,ij->i", X, X), weights=times)

@@ -1,13 +1,12 @@
 r"""The choice of metric and ridge for `meta.logistic`: on held-out tasks, or by the evidence.
 
-Held-out tasks: every fold of tasks is left out in turn. The prior of the others is adapted to one
-half of a left-out task's points and judged by the other half, by the log loss of the probabilities
-that average over what the first half leaves open. Evidence, where there are too few tasks: that of
-`meta.ridge_choice`, with this J and the weights of the points.
+Held-out tasks: every fold of tasks is held out in turn, and the prior is learned from the others.
+It is adapted to the support half of a held-out task's points and judged by the query half: by the
+log loss of probabilities that average over the posterior of the task's weights. Evidence, if there
+are too few tasks to hold out: that of `meta.ridge_choice`, with this J and the points' weights D.
 """
 
-from __future__ import annotations
-
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,84 +15,81 @@ from condmeta.inner.averaged import averaged_logistic
 from condmeta.inner.bernoulli import Bernoulli, find_posteriors, weighted_statistics
 from condmeta.inner.scores import row_scores
 from condmeta.meta.logistic import learn_prior
-from condmeta.meta.points import WeightedPoints
-from condmeta.meta.prior import Learned, Prior
-from condmeta.meta.ridge_choice import FEWEST, LOOSE, evidence, path
+from condmeta.meta.prior import Prior
+from condmeta.meta.ridge_choice import MIN_TASKS, ROUGH, evidence, path
+from condmeta.meta.selection import EVIDENCE, HELD_OUT, Selection, drop_behind, select, task_rounds
+from condmeta.tasks.points import Points
 
-MARGIN = 1.02  # what is further behind the best after a fold is dropped
+MARGIN = 1.02  # a candidate with a log loss above this many times the least drops out
 
 
-class Candidate(NamedTuple):
+class LogisticSetting(NamedTuple):
     """One setting of the learner."""
 
     metric: str
     kappa: float
 
 
-class Choice(NamedTuple):
-    """What was chosen and how, the scores (less is better), and a prior to go on from."""
-
-    chosen: Candidate
-    method: str
-    scores: dict[Candidate, float]
-    start: Prior | None
-
-
-class Halves(NamedTuple):
+class SplitPoints(NamedTuple):
     """Tasks: all their points, and the two halves apart."""
 
-    whole: WeightedPoints
-    support: WeightedPoints
-    query: WeightedPoints
+    whole: Points
+    support: Points
+    query: Points
 
 
-def choose(halves: Halves, Phi, Phi_held, fold, metrics, kappas, n_jobs=1) -> Choice:
+def choose(halves: SplitPoints, Phi, Phi_held, fold, metrics, kappas, n_jobs=1) -> Selection:
     """Choose kappa with the first, simplest metric, then the metric with that kappa.
 
-    The parameters are those of `meta.ridge_choice.choose`. A fit costs much more than there, which
-    is why not all pairs are compared.
+    The parameters are those of `meta.ridge_choice.choose`; `Phi_held` (T, k) are the features of
+    held-out tasks. A fit takes much longer than there, so that not all pairs are compared.
     """
     kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
     if len(metrics) == len(kappas) == 1:
-        return Choice(Candidate(metrics[0], kappas[0]), "given", {}, None)
-    by_tasks = (halves.query.count > 0).sum() >= FEWEST
-    scores, priors = {}, {}
+        return Selection.given(LogisticSetting(metrics[0], kappas[0]))
+    judged, priors = halves.query.count > 0, {}
+    rough_fit = partial(learn_prior, accuracy=1e-4, n_jobs=n_jobs, stopping=ROUGH)
 
-    def compare(candidates) -> Candidate:
-        if by_tasks:
-            scores.update(_held_out(halves, Phi, Phi_held, fold, candidates, n_jobs))
-        elif candidates:
-            _by_evidence(halves.whole, Phi, candidates, n_jobs, scores, priors)
-        return min(scores, key=scores.__getitem__)
-
-    best = compare([Candidate(metrics[0], kappa) for kappa in kappas])
-    best = compare([Candidate(metric, best.kappa) for metric in metrics[1:]])
-    method = "held-out tasks" if by_tasks else "evidence"
-    return Choice(best, method, scores, priors.get(best))
-
-
-def _held_out(halves: Halves, Phi, Phi_held, fold, candidates, n_jobs) -> dict[Candidate, float]:
-    """Return the log loss of the candidates that stayed in the race to the last fold."""
-    total, points = dict.fromkeys(candidates, 0.0), 0
-    for f in np.unique(fold):
-        train = halves.whole.take(np.flatnonzero(fold != f))
-        held = np.flatnonzero((fold == f) & (halves.query.count > 0))
-        if not len(held) or not len(train.y):
-            continue
+    def log_losses(train, held, left):
         support, query = halves.support.take(held), halves.query.take(held)
-        points += query.count.sum()
-        learn = _learner(train, Phi[fold != f], n_jobs)
-        for pair, learned in path(list(total), learn):
-            theta = learned.prior.theta(Phi_held[held])
-            total[Candidate(*pair)] += log_loss(learned.prior.L, theta, support, query, n_jobs)
-        limit = MARGIN * min(total.values(), default=0.0)
-        total = {candidate: error for candidate, error in total.items() if error <= limit}
-    return {candidate: error / points for candidate, error in total.items()}
+        for pair, learned in path(left, partial(rough_fit, halves.whole.take(train), Phi[train])):
+            lost = log_loss(learned.prior, Phi_held[held], support, query, n_jobs)
+            yield LogisticSetting(*pair), lost
+
+    def minus_evidence(left):
+        X, y, offsets, times = halves.whole
+        for pair, learned in path(left, partial(rough_fit, halves.whole, Phi)):
+            prior = priors[LogisticSetting(*pair)] = learned.prior
+            found = find_posteriors(X, y, offsets, prior.theta(Phi), prior.L, times=times)
+            stats = weighted_statistics(X, offsets, found.weight)
+            yield LogisticSetting(*pair), -evidence(stats, Phi, *pair, learned)
+
+    if judged.sum() >= MIN_TASKS:
+        method, drop = HELD_OUT, partial(drop_behind, margin=MARGIN)
+        folds = list(task_rounds(fold, judged))
+        points = sum(halves.query.count[held].sum() for _, held in folds)
+        rounds = [partial(log_losses, *parts) for parts in folds]
+    else:
+        method, drop, points, rounds = EVIDENCE, None, 1, [minus_evidence]
+
+    def compare(candidates) -> dict[LogisticSetting, float]:
+        return select(candidates, rounds, _best, score=lambda lost: lost / points, drop=drop).scores
+
+    scores = compare([LogisticSetting(metrics[0], kappa) for kappa in kappas])
+    kappa = _best(None, scores).kappa
+    if metrics[1:]:
+        scores |= compare([LogisticSetting(metric, kappa) for metric in metrics[1:]])
+    chosen = _best(None, scores)
+    return Selection(chosen, method, scores, priors.get(chosen))
 
 
-def log_loss(factor, theta, support: WeightedPoints, query: WeightedPoints, n_jobs=1) -> float:
+def _best(_, scores: dict[LogisticSetting, float]) -> LogisticSetting:
+    return min(scores, key=scores.__getitem__)
+
+
+def log_loss(prior: Prior, Phi, support: Points, query: Points, n_jobs=1) -> float:
     """Return the sum of -log P(y) over the query points of tasks adapted to their support."""
-    inner = Bernoulli(factor)
+    inner, theta = Bernoulli(prior.L), prior.theta(Phi)
     X, y, offsets, weight = support
     solved = inner.solve_tasks(theta, X, y, offsets, n_jobs=n_jobs, weight=weight)
     codes = np.repeat(np.arange(len(theta)), query.sizes)
@@ -101,27 +97,3 @@ def log_loss(factor, theta, support: WeightedPoints, query: WeightedPoints, n_jo
     variance = inner.variances(solved.state, query.X, codes)
     lost = -np.log(averaged_logistic(query.y * scores, variance))
     return float(np.sum(lost if query.weight is None else query.weight * lost))
-
-
-def _by_evidence(points: WeightedPoints, Phi, candidates, n_jobs, scores, priors) -> None:
-    """Add minus the log evidence of the candidates to `scores`, and their fits to `priors`."""
-    for pair, learned in path(candidates, _learner(points, Phi, n_jobs)):
-        scores[Candidate(*pair)] = -bound_evidence(points, Phi, *pair, learned)
-        priors[Candidate(*pair)] = learned.prior
-
-
-def bound_evidence(
-    points: WeightedPoints, Phi, metric: str, kappa: float, learned: Learned
-) -> float:
-    """Return the log evidence of a fit, up to a constant that all settings share."""
-    prior = learned.prior
-    X, y, offsets, times = points
-    weight = find_posteriors(X, y, offsets, prior.theta(Phi), prior.L, times=times).weight
-    stats = weighted_statistics(X, offsets, weight)
-    return evidence(stats, Phi, metric, kappa, learned)
-
-
-def _learner(points: WeightedPoints, Phi, n_jobs):
-    return lambda metric, kappa, start: learn_prior(
-        points, Phi, metric, kappa, start, accuracy=1e-4, n_jobs=n_jobs, end=LOOSE
-    )

@@ -1,13 +1,13 @@
-r"""A learned prior over the weights of tasks: what its likelihoods share.
+r"""A learned prior over the weights of tasks: the parts that all likelihoods share.
 
 With phi_t = (Phi(s_t), 1), W = (M, b) and H = L L^T, tasks have w_t ~ N(W phi_t, H), and the fit
 maximises
 
     J = log likelihood - (kappa/2) tr(M^T H^-1 M).
 
-Quasi-Newton steps follow, in coordinates in which a complete observation of all w_t would have
-the identity as its information. In L, unlike in the logarithm of H, a variance of zero is no
-further away than any other. J never falls. The code holds W^T (k+1, d), as the learners do.
+Quasi-Newton steps are taken in coordinates in which the information matrix would be the identity if
+all w_t were observed. We step in L, not log H, so that a zero variance can be reached. No step
+decreases J. The code stores W^T (k+1, d), as the learners do.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from condmeta.meta.ascent import Ascent, End, ascend
+from condmeta.meta.ascent import Ascent, Stopping, ascend
 
 METRICS = {
     "identity": lambda H: np.trace(H) / len(H) * np.eye(len(H)),
     "diagonal": lambda H: np.diag(np.diag(H)),
     "full": lambda H: H,
 }
-SMALLEST = 1e-300  # of a variance: its logarithm stays finite
-RISE = 100.0  # of a standard deviation in one frame
-REFRESH = 60  # evaluations after which the coordinates are laid around the place reached
+SMALLEST = 1e-300  # the least variance: its logarithm stays finite
+MAX_GROWTH = 100.0  # of a standard deviation in one frame
+REFRESH = 60  # evaluations after which a new frame is laid around the prior reached
 
 
 class Prior(NamedTuple):
@@ -48,66 +48,69 @@ class Prior(NamedTuple):
         return Phi @ self.W[:-1] + self.W[-1]
 
 
-class Learned(NamedTuple):
-    """A prior, J there, and the evaluations that it took."""
+class LearnedPrior(NamedTuple):
+    """A fitted prior, J there, and the number of evaluations of J."""
 
     prior: Prior
     objective: float
     passes: int
 
 
-def maximise(model: PriorModel, metric: str, start: Prior | None, end: End, trace=None) -> Learned:
+def maximise(
+    model: PriorModel, metric: str, start: Prior | None, stopping: Stopping, trace=None
+) -> LearnedPrior:
     """Fit the prior of a model (see `condmeta.meta.ridge.learn_prior`)."""
     prior = model.start() if start is None else model.adopt(start, metric)
     passes = 0
     while True:
         frame = Frame.around(model, prior, metric)
-        budget = min(end.most - passes, REFRESH)
-        found = model.climb(frame, end._replace(most=budget))
+        budget = min(stopping.max_evaluations - passes, REFRESH)
+        found = model.climb(frame, stopping._replace(max_evaluations=budget))
         prior, passes = frame.prior(found.x), passes + found.passes
         steps = found.values[1:].tolist()
         if trace is not None:
             trace += steps
-        # A short fit is a rough one: it makes do with units that still hold.
-        enough = not steps or (end.most <= REFRESH and frame.holds(prior))
-        if enough or passes >= end.most:
-            return Learned(model.widen(prior), float(found.values[-1]), passes)
+        # A short fit is a rough one: it keeps units that are still about right.
+        enough = not steps or (stopping.max_evaluations <= REFRESH and frame.holds(prior))
+        if enough or passes >= stopping.max_evaluations:
+            # W gets a row for every column of Phi.
+            W = np.pad(prior.W, ((model.width + 1 - len(prior.W), 0), (0, 0)))
+            return LearnedPrior(prior._replace(W=W), float(found.values[-1]), passes)
 
 
 class PriorModel(ABC):
-    """J and its gradient, for one kappa; a likelihood adds `likelihood` and `start`."""
+    """J and its gradient, for one kappa. A subclass adds `likelihood` and `start`."""
 
     def __init__(self, Phi, kappa: float, count, n_features: int, n_jobs: int):
-        self.n_jobs, self.count = n_jobs, count.astype(float)
+        self.n_jobs, self.shape, self.count = n_jobs, (len(Phi), n_features), count.astype(float)
         self.n_points = float(self.count.sum())
-        self.shape = len(Phi), n_features
-        self.width = Phi.shape[1]  # of Phi as it was given
+        self.width = Phi.shape[1]  # columns of the given Phi
         Phi, self.kappa = (Phi[:, :0], 0.0) if np.isinf(kappa) else (Phi, kappa)
         self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
 
     @cached_property
     def root(self) -> np.ndarray:
-        """C (k+1, k+1) of `Frame`: a root of (sum phi phi^T + kappa diag(1, .., 1, 0))^-1."""
+        """C (k+1, k+1) of `Frame`, with C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1."""
         system = self.Phi1.T @ self.Phi1
         k = len(system) - 1
         system[np.arange(k), np.arange(k)] += self.kappa
         system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
         return np.linalg.inv(np.linalg.cholesky(system)).T.copy()
 
-    def climb(self, frame: Frame, end: End) -> Ascent:
+    def climb(self, frame: Frame, stopping: Stopping) -> Ascent:
         """Maximise J in one frame."""
-        box = frame.bounds(self.quietest())
-        return ascend(partial(self.slope, frame), np.zeros(frame.size), *box, end)
+        box = frame.bounds(self.min_noise())
+        return ascend(partial(self.slope, frame), np.zeros(frame.size), *box, stopping)
 
     def slope(self, frame: Frame, x) -> tuple[float, np.ndarray]:
-        """Return J at coordinates x (p,), and its gradient by them."""
+        """Return J at coordinates x (p,), and its gradient with respect to them."""
         value, gradient = self.evaluate(frame.prior(x), frame.metric == "full")
         return value, frame.pull(gradient)
 
     def evaluate(self, prior: Prior, correlated=True) -> tuple[float, Prior]:
-        """Return J, and its derivatives by W, L and log s2.
+        """Return J, and its derivatives with respect to W, L and log s2.
 
-        By L they are those of the lower triangle, or of the diagonal alone if not `correlated`.
+        Those with respect to L are the lower triangle, or the diagonal alone if not `correlated`.
         """
         W, L, _ = prior
         inverse = dtrtri(L, lower=1)[0]
@@ -124,40 +127,34 @@ class PriorModel(ABC):
     def likelihood(
         self, prior: Prior, inverse, correlated: bool
     ) -> tuple[float, np.ndarray, np.ndarray, float]:
-        """Return its logarithm, and the derivatives by theta (T, d), L and log s2.
+        """Return the log likelihood, and its derivatives by theta (T, d), L and log s2.
 
-        `inverse` (d, d) is that of L.
+        `inverse` (d, d) is L^-1.
         """
 
     @abstractmethod
     def start(self) -> Prior:
-        """Return a prior to begin with."""
+        """Return a prior to start from."""
 
-    def quietest(self) -> float:
+    def min_noise(self) -> float:
         """Return the least s2."""
         return SMALLEST
 
     def adopt(self, prior: Prior, metric: str) -> Prior:
-        """Return the fit of another kappa or of a simpler metric as a start."""
+        """Return a start from the fit of another kappa or of a simpler metric."""
         H = METRICS[metric](prior.H)
-        # Where L is zero J is flat, so that no step would ever leave it.
+        # At L = 0 the gradient vanishes: no step would ever leave it.
         floor = 1e-4 * max(np.trace(H) / len(H), SMALLEST)
         W = prior.W if len(prior.W) == self.Phi1.shape[1] else prior.W[-1:]
         return Prior(W, np.linalg.cholesky(H + floor * np.eye(len(H))), prior.s2)
 
-    def widen(self, prior: Prior) -> Prior:
-        """Return a prior with a row of W for every column of Phi."""
-        W = np.zeros((self.width + 1, prior.W.shape[1]))
-        W[-len(prior.W) :] = prior.W
-        return prior._replace(W=W)
-
 
 class Frame:
-    """Coordinates around a start, zero there: one unit is about a standard error.
+    """Coordinates around a start, where they are zero; one unit is about a standard error.
 
     W moves by C V L^T, C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1; L moves by L E, with E
     lower triangular in units of 1 / sqrt(T), its diagonal of 1 / sqrt(2 T); log s2 in units of
-    sqrt(2 / N). The metric says which entries of E are free.
+    sqrt(2 / N). The metric decides which entries of E are free.
     """
 
     def __init__(self, start: Prior, metric: str, C, units):
@@ -175,19 +172,18 @@ class Frame:
         T = model.shape[0]
         return cls(start, metric, model.root, 1 / np.sqrt([2 * T, T, model.n_points / 2]))
 
-    def bounds(self, quietest: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and the greatest coordinates: the diagonal of L and s2 stay off zero.
+    def bounds(self, min_noise: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lower and upper bounds of the coordinates; `min_noise` is the least s2.
 
-        `quietest` is the least s2.
-        In one frame a standard deviation may fall ten thousandfold and rise a hundredfold: a line
-        search that looks further would come to where J is no number.
+        The diagonal of L and s2 stay positive. In one frame a standard deviation may shrink by
+        10,000 and grow by 100: a line search that goes further would overflow.
         """
         a, b, c = self.cuts
         lowest, highest = np.full(self.size, -np.inf), np.full(self.size, np.inf)
-        lowest[a:b], highest[a:b] = -(1 - 1e-4) / self.units[0], RISE / self.units[0]
-        lowest[b:c], highest[b:c] = -RISE / self.units[1], RISE / self.units[1]
-        lowest[c] = min(np.log(quietest / self.start.s2) / self.units[2], 0.0)
-        highest[c] = 2 * np.log(RISE) / self.units[2]
+        lowest[a:b], highest[a:b] = -(1 - 1e-4) / self.units[0], MAX_GROWTH / self.units[0]
+        lowest[b:c], highest[b:c] = -MAX_GROWTH / self.units[1], MAX_GROWTH / self.units[1]
+        lowest[c] = min(np.log(min_noise / self.start.s2) / self.units[2], 0.0)
+        highest[c] = 2 * np.log(MAX_GROWTH) / self.units[2]
         return lowest, highest
 
     def prior(self, x) -> Prior:
@@ -203,12 +199,12 @@ class Frame:
         return Prior(W + self.C @ x[:a].reshape(W.shape) @ L.T, moved, float(s2 * growth))
 
     def holds(self, prior: Prior) -> bool:
-        """Tell whether the units are about those of a frame around this prior."""
+        """Return whether the units are about those of a frame around this prior."""
         ratio = np.diag(prior.L) / np.diag(self.start.L)
         return bool(ratio.max() < 2.0 and ratio.min() > 0.5)
 
     def pull(self, gradient: Prior) -> np.ndarray:
-        """Return the gradient by coordinates from that by W, L and log s2."""
+        """Return the gradient with respect to the coordinates, from that by W, L and log s2."""
         by_W, by_L, by_log_s2 = gradient
         a, b, c = self.cuts
         L, pulled = self.start.L, np.empty(self.size)

@@ -8,8 +8,8 @@ and a ridge on the map, the fit maximises
 
     J = sum_t log N(y_t; X_t W phi_t, s2 I + X_t H X_t^T) - (kappa/2) tr(M^T H^-1 M).
 
-One evaluation reads each task's statistics X^T X, X^T y, y^T y and n, whatever n is. With
-H = L L^T, what `condmeta.inner.posterior` says of every task gives J and its gradient:
+One evaluation reads each task's statistics X^T X, X^T y, y^T y and n; its cost does not depend on
+n. With H = L L^T, the posteriors of `condmeta.inner.posterior` give J and its gradient:
 
     dJ/dW = sum_t g_t phi_t^T - kappa H^-1 M,   dJ/dlog s2 = (sum_t rss_t / s2 - sum_t n_t) / 2,
     dJ/dL = sum_t g_t g_t^T L - L^-T R + kappa H^-1 M M^T L^-T, lower triangle.
@@ -17,25 +17,23 @@ H = L L^T, what `condmeta.inner.posterior` says of every task gives J and its gr
 Steps and coordinates are those of `meta.prior`.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
 
 from condmeta.engine import twin
-from condmeta.inner.posterior import pass_of
+from condmeta.inner.posterior import posterior_of_statistics
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ascent import TIGHT, Ascent, End, ascend
-from condmeta.meta.prior import METRICS, SMALLEST, Frame, Learned, Prior, PriorModel, maximise
+from condmeta.meta.ascent import DEFAULT_STOPPING, Ascent, Stopping, ascend
+from condmeta.meta.prior import METRICS, SMALLEST, Frame, LearnedPrior, Prior, PriorModel, maximise
 
-SMALL = 1 << 18  # multiplications of features and maps up to which BLAS does not pay
+SMALL = 1 << 18  # multiplications of features and maps up to which the compiled loop is faster
 
 
 def learn_prior(
     stats: SquaredState, Phi, metric: str, kappa: float, start: Prior | None = None, *,
-    end=TIGHT, n_jobs=1, trace=None,
-) -> Learned:  # fmt: skip
+    stopping=DEFAULT_STOPPING, n_jobs=1, trace=None,
+) -> LearnedPrior:  # fmt: skip
     """Fit the prior to the tasks.
 
     Parameters
@@ -47,13 +45,13 @@ def learn_prior(
     kappa : float in [0, inf]
         Infinity leaves the side information out: M = 0.
     start : Prior, optional
-        Where to begin, e.g. the fit of a neighbouring kappa.
-    end : End
-        When to end; `tol` is in standard errors of a parameter, whichever it is.
+        Where to start, e.g. the fit of a neighbouring kappa.
+    stopping : Stopping
+        Its `tol` is in standard errors of each parameter.
     trace : list, optional
         Receives J after every step.
     """
-    return maximise(Model(stats, Phi, kappa, n_jobs), metric, start, end, trace)
+    return maximise(RidgeModel(stats, Phi, kappa, n_jobs), metric, start, stopping, trace)
 
 
 @twin
@@ -63,48 +61,47 @@ def climb_prior(
 ):  # fmt: skip
     """Maximise J in one frame: return coordinates, values and evaluations (see `ascend`).
 
-    gram, moment, square, count: see `SquaredState`; Phi1 (T, k+1); W, L, s2: the prior that the
-    frame is around, C and units its own (see `Frame`); metric: a position in METRICS.
+    gram, moment, square, count: see `SquaredState`; Phi1 (T, k+1); W, L, s2: the prior at the
+    centre of the frame; C, units: see `Frame`; metric: a position in METRICS.
     """
-    model = Model(SquaredState(gram, moment, square, count), Phi1[:, :-1], kappa, 1)
+    model = RidgeModel(SquaredState(gram, moment, square, count), Phi1[:, :-1], kappa, 1)
     frame = Frame(Prior(W, L, s2), list(METRICS)[metric], C, units)
-    zero, end = np.zeros(frame.size), End(tol, most)
-    return ascend(partial(model.slope, frame), zero, lowest, highest, end)
+    zero, stopping = np.zeros(frame.size), Stopping(tol, most)
+    return ascend(partial(model.slope, frame), zero, lowest, highest, stopping)
 
 
-class Model(PriorModel):
+class RidgeModel(PriorModel):
     """J of labels with normal noise, from statistics."""
 
     def __init__(self, stats: SquaredState, Phi, kappa: float, n_jobs: int):
         super().__init__(Phi, kappa, stats.count, stats.moment.shape[1], n_jobs)
         self.stats = stats
 
-    def climb(self, frame: Frame, end: End) -> Ascent:
-        """Maximise J in one frame, at once where the matrices are small."""
+    def climb(self, frame: Frame, stopping: Stopping) -> Ascent:
+        """Maximise J in one frame, by one compiled call if the matrices are small."""
         T, k1 = self.Phi1.shape
         if k1 * self.shape[1] * (T + k1) > SMALL:
-            return super().climb(frame, end)
-        found = climb_prior(
+            return super().climb(frame, stopping)
+        return Ascent(*climb_prior(
             *self.stats[:3], self.count, self.Phi1, self.kappa, *frame.start, frame.C, frame.units,
-            list(METRICS).index(frame.metric), *frame.bounds(self.quietest()), *end,
-        )  # fmt: skip
-        return Ascent(*found)
+            list(METRICS).index(frame.metric), *frame.bounds(self.min_noise()), *stopping,
+        ))  # fmt: skip
 
-    def likelihood(
-        self, prior: Prior, inverse, correlated: bool
-    ) -> tuple[float, np.ndarray, np.ndarray, float]:
-        """Return it by the statistics of the tasks."""
+    def likelihood(self, prior: Prior, inverse, correlated: bool):
+        """Return the log likelihood and its derivatives, from the statistics of the tasks."""
         W, L, s2 = prior
-        g, R, rss, loglik, _ = pass_of(self.stats, self.Phi1 @ W, L, s2, self.n_jobs, correlated)
+        g, R, rss, loglik, _ = posterior_of_statistics(
+            self.stats, self.Phi1 @ W, L, s2, self.n_jobs, correlated
+        )
         by_log_s2 = (float(rss.sum()) / s2 - self.n_points) / 2
         return float(loglik.sum()), g, g.T @ (g @ L) - inverse.T @ R, by_log_s2
 
-    def quietest(self) -> float:
-        """Return the least s2: labels that can be fitted exactly would have none."""
+    def min_noise(self) -> float:
+        """Return the least s2: with labels that can be fitted exactly s2 would be 0."""
         return max(1e-10 * float(self.stats.square.sum()) / self.n_points, SMALLEST)
 
     def start(self) -> Prior:
-        """Return one pooled ridge for all tasks as b, M = 0, half its noise, and a small L."""
+        """Return a pooled ridge of all tasks as b, M = 0, half its noise as s2, and a small L."""
         S, moment, _, _ = self.stats
         d, n = moment.shape[1], self.n_points
         system = S.sum(axis=0)
@@ -112,6 +109,6 @@ class Model(PriorModel):
         W = np.zeros((self.Phi1.shape[1], d))
         W[-1] = np.linalg.solve(system, moment.sum(axis=0))
         errors = self.stats.squared_errors(self.Phi1 @ W).sum()
-        s2 = max(0.5 * errors / n, self.quietest())
+        s2 = max(0.5 * errors / n, self.min_noise())
         per_point = np.einsum("tii->", S) / n  # the mean of ||x||^2
         return Prior(W, np.sqrt(s2 / max(per_point, SMALLEST)) * np.eye(d), s2)

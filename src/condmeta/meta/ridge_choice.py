@@ -1,48 +1,49 @@
 r"""The choice of metric, noise and ridge for `meta.ridge`: on held-out tasks, or by the evidence.
 
-Held-out tasks: every fold of tasks is left out in turn. The prior of the others is judged by one
-half of a left-out task's points, by the root mean square error of the task: as it is, and adapted
-to the other half. Errors are averaged over tasks, weighted by their judged points; like a mean
-absolute error this is not ruled by the tasks that are noisiest. The score is the geometric mean of
-the two, so that new tasks count whether they come with points or without. Of settings within a
-thousandth of the best the simplest is taken among those that make the labels of left-out tasks as
-likely as any: the product of their densities, each given those before it, judges a prior at every
-number of points, not at two.
+Held-out tasks: every fold of tasks is held out in turn, and the prior is learned from the others.
+The query half of a held-out task's points judges the prior twice, by the root mean square error of
+the task: without any points, and adapted to the support half. Errors are averaged over tasks,
+weighted by their query points; as with a mean absolute error, the noisiest tasks do not dominate.
+The score is the geometric mean of the two, because new tasks come with points and without.
 
-Evidence, where there are too few tasks: with W integrated out,
+Ties: settings within a thousandth of the best score are equally good. Among these only settings
+stay that make the labels of held-out tasks about as likely as any; the simplest of them is chosen.
+The log density of all labels of a task is a sum of terms, each given the labels before it, so that
+it judges a prior at every number of points, not at two.
+
+Evidence, if there are too few tasks to hold out: with W integrated out,
 
     J + (k d / 2) log kappa + (1/2) logdet H - (1/2) logdet Lambda - (p / 2) log T,
     Lambda = sum_t phi_t phi_t^T (x) (I - A_t^-1) + kappa diag(1, .., 1, 0) (x) I,
 
-A_t as in `inner.posterior`, and p the free numbers of H.
+with A_t as in `inner.posterior`, and p the number of free entries of H.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from condmeta.inner.posterior import Gaussian, pass_of, precision
+from condmeta.inner.posterior import Gaussian, posterior_of_statistics, precision
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ascent import End
-from condmeta.meta.prior import METRICS, SMALLEST, Learned, Prior
+from condmeta.meta.ascent import Stopping
+from condmeta.meta.prior import METRICS, SMALLEST, LearnedPrior, Prior
 from condmeta.meta.ridge import learn_prior
+from condmeta.meta.selection import EVIDENCE, Selection, close_to_best, select, task_rounds
 
 KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)  # from no map to a free one: each starts the next
 NOISES = ("shared", "per_task")
-FOLDS = 5
-FEWEST = 20  # tasks with points to judge by, below which the evidence chooses
-LOOSE = End(tol=0.05, most=60)  # of fits that are only compared
-CLOSE = 1e-3  # of the best score: as good as it
-LIKELY = 3.0  # below the greatest log density: as likely
-MARGIN = 0.05  # what is further behind the best after a fold is dropped,
-SURE = 4.0  # and what is behind it by so many standard errors
+MIN_TASKS = 20  # with points to judge by; with fewer tasks the evidence chooses
+ROUGH = Stopping(tol=0.05, max_evaluations=60)  # of fits that are only compared
+TIE = 1e-3  # relative difference of two scores that counts as none
+LOG_DENSITY_TIE = 3.0  # difference of two log densities that counts as none
+MARGIN = 0.05  # a candidate further behind the best than this share drops out,
+MARGIN_ERRORS = 4.0  # and so does a candidate behind it by this many standard errors
 
 
-class Candidate(NamedTuple):
+class RidgeSetting(NamedTuple):
     """One setting of the learner."""
 
     metric: str
@@ -50,16 +51,7 @@ class Candidate(NamedTuple):
     kappa: float
 
 
-class Choice(NamedTuple):
-    """What was chosen and how, the scores (less is better), and a prior to go on from."""
-
-    chosen: Candidate
-    method: str
-    scores: dict[Candidate, float]
-    start: Prior | None
-
-
-class Halves(NamedTuple):
+class SplitStatistics(NamedTuple):
     """Statistics of tasks: of all their points, and of the two halves apart."""
 
     whole: SquaredState
@@ -67,71 +59,73 @@ class Halves(NamedTuple):
     query: SquaredState
 
 
-class Shown(NamedTuple):
-    """Features (T, k) of tasks that are left out: with their support, and without any points."""
+class HeldOutFeatures(NamedTuple):
+    """Features (T, k) of held-out tasks: with their support points, and without any points."""
 
     with_support: np.ndarray
     without: np.ndarray
 
 
-def choose(halves: Halves, Phi, shown: Shown, fold, metrics, noises, kappas, n_jobs=1) -> Choice:
+def choose(
+    halves: SplitStatistics, Phi, shown: HeldOutFeatures, fold, metrics, noises, kappas, n_jobs=1
+) -> Selection:
     """Choose among all combinations of metrics, noises and kappas.
 
-    Phi (T, k), standardised; fold (T,) int: when a task is left out. With no column in Phi only
-    kappa = infinity is tried.
+    Phi (T, k), standardised; fold (T,) int: the round in which a task is held out. With no column
+    in Phi only kappa = infinity is tried. `start` of the result is a fit of the chosen setting.
     """
     kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
-    candidates = [Candidate(*parts) for parts in product(metrics, noises, kappas)]
+    candidates = [RidgeSetting(*parts) for parts in product(metrics, noises, kappas)]
     if len(candidates) == 1:
-        return Choice(candidates[0], "given", {}, None)
-    if np.sum(halves.query.count > 0) < FEWEST:
+        return Selection.given(candidates[0])
+    if np.sum(halves.query.count > 0) < MIN_TASKS:
         return _by_evidence(halves.whole, Phi, candidates, n_jobs)
     return _by_held_out(halves, Phi, shown, fold, candidates, n_jobs)
 
 
-def _close(scores: dict[Candidate, float]) -> list[Candidate]:
-    """Return the candidates within a thousandth of the best."""
-    least = min(scores.values())
-    return [c for c, score in scores.items() if score <= least + CLOSE * abs(least)]
-
-
-def _rank(candidate: Candidate) -> int:
+def _rank(candidate: RidgeSetting) -> int:
     return list(METRICS).index(candidate.metric)
 
 
-def _simplest(candidates: list[Candidate]) -> Candidate:
+def _simplest(candidates: list[RidgeSetting]) -> RidgeSetting:
     return min(candidates, key=lambda c: (-c.kappa, _rank(c), c.noise != "shared"))
 
 
-def _by_held_out(halves: Halves, Phi, shown: Shown, fold, candidates, n_jobs) -> Choice:
+def _by_held_out(halves, Phi, shown, fold, candidates, n_jobs) -> Selection:
     """Choose by the errors of the candidates that stay in the race to the last fold."""
-    errors, points = {candidate: np.empty((2, 0)) for candidate in candidates}, 0
-    density: dict[tuple[str, float], float] = defaultdict(float)
-    for f in np.unique(fold):
-        train = halves.whole.take(np.flatnonzero(fold != f))
-        held = np.flatnonzero((fold == f) & (halves.query.count > 0))
-        if not len(held) or not len(train.count):
-            continue
+    density: dict[tuple[str, float], float] = defaultdict(float)  # sum of log densities of tasks
+    rough_fit = partial(learn_prior, stopping=ROUGH, n_jobs=n_jobs)
+
+    def judge(train, held, left):
         whole, support, query = (part.take(held) for part in halves)
-        points += query.count.sum()
-        learn = _learner(train, Phi[fold != f], n_jobs)
-        for (metric, kappa), (prior, *_) in path(list(errors), learn):
+        learn = partial(rough_fit, halves.whole.take(train), Phi[train])
+        for (metric, kappa), (prior, *_) in path(left, learn):
             alone = _errors(query, prior.theta(shown.without[held]))
             theta = prior.theta(shown.with_support[held])
-            density[metric, kappa] += _log_density(whole, theta, prior, n_jobs)
-            for candidate in [c for c in errors if (c.metric, c.kappa) == (metric, kappa)]:
+            found = posterior_of_statistics(whole, theta, prior.L, prior.s2, n_jobs, False)
+            density[metric, kappa] += float(found[3].sum())
+            for candidate in [c for c in left if (c.metric, c.kappa) == (metric, kappa)]:
                 inner = Gaussian(prior.L, prior.s2, candidate.noise == "per_task")
                 adapted = _errors(query, inner.posterior(support, theta, n_jobs).mean)
-                errors[candidate] = np.hstack([errors[candidate], [alone, adapted]])
-        errors = _in_the_race(errors)
-    scores = {candidate: _score(found) / points for candidate, found in errors.items()}
-    close = _close(scores)
-    least = max(density[c.metric, c.kappa] for c in close) - LIKELY
-    chosen = _simplest([c for c in close if density[c.metric, c.kappa] >= least])
-    # The way to it is that of the folds: J may have a higher place elsewhere, which was not judged.
+                yield candidate, [alone, adapted]
+
+    def decide(losses, scores):
+        close = close_to_best(scores, TIE)
+        least = max(density[c.metric, c.kappa] for c in close) - LOG_DENSITY_TIE
+        return _simplest([c for c in close if density[c.metric, c.kappa] >= least])
+
+    folds = list(task_rounds(fold, halves.query.count > 0))
+    points = sum(halves.query.count[held].sum() for _, held in folds)
+    selection = select(
+        candidates, [partial(judge, *parts) for parts in folds], decide,
+        score=lambda errors: _mean_error(errors) / points, drop=_drop_behind,
+        initial=np.empty((2, 0)), join=lambda before, errors: np.hstack([before, errors]),
+    )  # fmt: skip
+    # Fit along the same path as the folds did: J may have a higher maximum that was not judged.
+    chosen = selection.chosen
     simpler = [c for c in candidates if c.kappa == chosen.kappa and _rank(c) <= _rank(chosen)]
-    *_, (_, learned) = path(simpler, _learner(halves.whole, Phi, n_jobs))
-    return Choice(chosen, "held-out tasks", scores, learned.prior)
+    *_, (_, learned) = path(simpler, partial(rough_fit, halves.whole, Phi))
+    return selection._replace(start=learned.prior)
 
 
 def _errors(query: SquaredState, w) -> np.ndarray:
@@ -139,50 +133,52 @@ def _errors(query: SquaredState, w) -> np.ndarray:
     return np.sqrt(query.squared_errors(w) * query.count)
 
 
-def _log_density(stats: SquaredState, theta, prior: Prior, n_jobs) -> float:
-    """Return the sum over tasks of the log density of all their labels."""
-    return float(pass_of(stats, theta, prior.L, prior.s2, n_jobs, False)[3].sum())
-
-
-def _score(errors: np.ndarray) -> float:
+def _mean_error(errors: np.ndarray) -> float:
     """Return the geometric mean of the sums of errors (2, T): without points, and adapted."""
     return float(np.sqrt(np.prod(errors.sum(axis=1))))
 
 
-def _in_the_race(errors: dict[Candidate, np.ndarray]) -> dict[Candidate, np.ndarray]:
-    """Leave out the candidates that are clearly behind the best on the tasks judged so far."""
-    best = min(errors.values(), key=_score)
+def _drop_behind(errors: dict[RidgeSetting, np.ndarray]) -> dict[RidgeSetting, np.ndarray]:
+    """Drop the candidates that are clearly behind the best one on the tasks judged so far."""
+    best = min(errors.values(), key=_mean_error)
     total = np.maximum(best.sum(axis=1, keepdims=True), SMALLEST)
 
     def stays(found: np.ndarray) -> bool:
         parts = ((found - best) / total).mean(axis=0)  # of the relative difference, task by task
         behind, T = parts.sum(), len(parts)
-        spread = SURE * np.sqrt(T) * parts.std() if T >= FEWEST else np.inf
-        return behind <= min(MARGIN, max(spread, CLOSE))
+        spread = MARGIN_ERRORS * np.sqrt(T) * parts.std() if T >= MIN_TASKS else np.inf
+        return behind <= min(MARGIN, max(spread, TIE))
 
     return {candidate: found for candidate, found in errors.items() if stays(found)}
 
 
-def _by_evidence(stats, Phi, candidates, n_jobs) -> Choice:
-    """Choose by the evidence, which knows shared noise alone; scores are minus its logarithms.
+def _by_evidence(stats: SquaredState, Phi, candidates, n_jobs) -> Selection:
+    """Choose by the evidence, which assumes shared noise; scores are minus its logarithms.
 
-    Of what is as good as the best the simplest is taken.
+    Of settings as good as the best the simplest is taken.
     """
-    plain = "shared" if any(c.noise == "shared" for c in candidates) else candidates[0].noise
-    scores, priors = {}, {}
-    for (metric, kappa), learned in path(candidates, _learner(stats, Phi, n_jobs)):
-        candidate = Candidate(metric, plain, kappa)
-        scores[candidate] = -evidence(stats, Phi, metric, kappa, learned)
-        priors[candidate] = learned.prior
-    chosen = _simplest(_close(scores))
-    return Choice(chosen, "evidence", scores, priors[chosen])
+    noise = "shared" if any(c.noise == "shared" for c in candidates) else candidates[0].noise
+    priors, rough_fit = {}, partial(learn_prior, stats, Phi, stopping=ROUGH, n_jobs=n_jobs)
+
+    def judge(left):
+        for (metric, kappa), learned in path(left, rough_fit):
+            candidate = RidgeSetting(metric, noise, kappa)
+            priors[candidate] = learned.prior
+            yield candidate, -evidence(stats, Phi, metric, kappa, learned)
+
+    def decide(losses, scores):
+        return _simplest(close_to_best(scores, TIE))
+
+    plain = [candidate for candidate in candidates if candidate.noise == noise]
+    selection = select(plain, [judge], decide, method=EVIDENCE)
+    return selection._replace(start=priors[selection.chosen])
 
 
 def path(candidates, learn):
     """Yield the fits of all pairs (metric, kappa), each from the one before it.
 
-    The first kappa starts from that of the simpler metric; `learn(metric, kappa, start)` gives the
-    fit of one pair.
+    The first kappa of a metric starts from the first kappa of the simpler metric;
+    `learn(metric, kappa, start)` fits one pair.
     """
     metrics = [name for name in METRICS if any(c.metric == name for c in candidates)]
     kappas = sorted({c.kappa for c in candidates}, reverse=True)
@@ -196,13 +192,7 @@ def path(candidates, learn):
             yield (metric, kappa), learned
 
 
-def _learner(stats, Phi, n_jobs):
-    return lambda metric, kappa, start: learn_prior(
-        stats, Phi, metric, kappa, start, end=LOOSE, n_jobs=n_jobs
-    )
-
-
-def evidence(stats: SquaredState, Phi, metric: str, kappa: float, learned: Learned) -> float:
+def evidence(stats: SquaredState, Phi, metric: str, kappa: float, learned: LearnedPrior) -> float:
     """Return the log evidence of a fit, up to a constant that all settings share."""
     d = stats.moment.shape[1]
     k = 0 if np.isinf(kappa) else Phi.shape[1]
@@ -216,10 +206,6 @@ def evidence(stats: SquaredState, Phi, metric: str, kappa: float, learned: Learn
     ridge = np.repeat(np.append(np.full(k, kappa), 0.0), d) if k else np.zeros(d)
     Lambda[np.arange(len(ridge)), np.arange(len(ridge))] += ridge + SMALLEST
     free = {"identity": 1, "diagonal": d, "full": d * (d + 1) // 2}[metric]
-    return float(
-        learned.objective
-        + (k * d / 2 * np.log(kappa) if k else 0.0)
-        + np.log(np.diag(L)).sum()
-        - np.linalg.slogdet(Lambda)[1] / 2
-        - free / 2 * np.log(len(phi))
-    )
+    value = learned.objective + (k * d / 2 * np.log(kappa) if k else 0.0)
+    value = value + np.log(np.diag(L)).sum() - np.linalg.slogdet(Lambda)[1] / 2
+    return float(value - free / 2 * np.log(len(phi)))

@@ -7,7 +7,7 @@ With Phi1 = (Phi, 1) and G_t = Phi1(s_t) g_t^T all iterates and averages follow 
 
     grad_sum = sum_t G_t,   weighted_sum = sum_t q_t G_t,   q_t = t  (or t(t+1)/2, "linear"),
 
-so no copy of the map is kept for each step, and a stream can be continued bit for bit:
+no copy of the map is kept for each step, and a stream can be continued bit for bit:
 
     M_{T+1}                = -meta_step grad_sum                                 "last"
     mean(M_1..M_T)         = meta_step (weighted_sum / T - grad_sum)             "uniform"
@@ -17,28 +17,28 @@ so no copy of the map is kept for each step, and a stream can be continued bit f
 Maps are stored feature-major, (k+1, d), the last row being b.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from condmeta.engine import twin
 from condmeta.inner.batch import solve_dual
 from condmeta.inner.online import run_points
+from condmeta.persistence.registry import register_tuple
 
 AVERAGING = ("uniform", "linear", "last")
 GRADIENT_AT = ("current", "average")
 
 
+@register_tuple
 class SGDState(NamedTuple):
-    """Where the meta-learner stands after T tasks: all that further tasks need.
+    """The state of the meta-learner after T tasks: all that further tasks need.
 
     Attributes
     ----------
     grad_sum, weighted_sum : (k+1, d)
-    phi_sum : (k+1,)    sum of Phi1, whose last entry is T
+    phi_sum : (k+1,)    sum of Phi1; its last entry is T
     """
 
     grad_sum: np.ndarray
@@ -46,13 +46,13 @@ class SGDState(NamedTuple):
     phi_sum: np.ndarray
 
     @classmethod
-    def start(cls, k: int, d: int) -> SGDState:
+    def start(cls, k: int, d: int) -> Self:
         """Return the state before the first task, M_1 = 0 and b_1 = 0."""
         return cls(np.zeros((k + 1, d)), np.zeros((k + 1, d)), np.zeros(k + 1))
 
-    def copy(self) -> SGDState:
+    def copy(self) -> Self:
         """Return a state that can be advanced without touching this one."""
-        return SGDState(*(array.copy() for array in self))
+        return type(self)(*(array.copy() for array in self))
 
     @property
     def n_tasks(self) -> int:
@@ -83,8 +83,8 @@ def sgd_pass(
     """Run Algorithm 1 over T tasks with a built-in inner algorithm, in place on the state.
 
     grad_sum, weighted_sum (k+1, d); phi_sum (k+1,); X (N, d); y (N,); offsets (T+1,); Phi (T, k);
-    linear, at_average, batch: bool. Tasks without points are passed over.
-    Returns -1, or the position of the first task whose inner pass diverges.
+    linear, at_average, batch: bool. Tasks without points are skipped.
+    Returns -1, or the position of the first task with an inner pass that diverges.
     """
     state = SGDState(grad_sum, weighted_sum, phi_sum)
     gradient = inner_gradient(lam, loss, batch, tol)
@@ -105,7 +105,7 @@ def inner_gradient(lam, loss, batch, tol):
 
 
 def sgd_steps(state, X, y, offsets, Phi, gradient, meta_step, linear, at_average) -> int:
-    """Run Algorithm 1 for any inner algorithm: `gradient(theta, X, y)` gives g, or None."""
+    """Run Algorithm 1 with any inner algorithm: `gradient(theta, X, y)` returns g, or None."""
     A, B, phi_sum = state
     phi1 = np.ones(len(A))
     for t, (lo, hi) in enumerate(pairwise(offsets)):

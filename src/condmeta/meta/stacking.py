@@ -1,19 +1,17 @@
 """The best candidate, or the best convex combination of candidates, on held-out tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 HALVES = 2
-LEAST = 0.05  # a smaller share is not worth a model
-STEPS = 500  # of the weights of probabilities; they are few, and rough ones do
+SMALLEST_SHARE = 0.05  # candidates with a smaller weight are left out
+STEPS = 500  # of EM; a few candidates need no high accuracy
 
 
 class Criterion(NamedTuple):
-    """How answers (N, C) to targets y (N,) are judged, and the convex weights that suit it.
+    """A loss of predictions (N, C) of targets y (N,), and the convex weights that minimise it.
 
     Rows count m (N,) times, or once if m is None.
     """
@@ -28,10 +26,10 @@ class Criterion(NamedTuple):
 
 
 def best_weights(answers, y, task, criterion: Criterion, m=None) -> np.ndarray:
-    """Return convex weights (C,) of candidates from what they said of held-out rows.
+    """Return convex weights (C,) of candidates from their predictions of held-out rows.
 
-    answers (N, C); y (N,); task (N,) int. One candidate takes all unless the combination, fitted
-    to one half of the tasks and judged by the other, is better than the best candidate.
+    answers (N, C); y (N,); task (N,) int. The best candidate gets weight 1, unless the combination,
+    fitted to one half of the tasks and judged by the other, is better.
     """
     errors = criterion.mean(answers, y, m)
     alone = np.eye(len(errors))[int(np.argmin(errors))]
@@ -53,37 +51,37 @@ def convex_weights(answers, y, m=None) -> np.ndarray:
     """Return the weights of least squared error that are not negative and sum to one."""
     from scipy.optimize import nnls  # slow to import
 
-    # The constraint as a heavy further row; the normal equations keep the problem small.
+    # The constraint that the weights sum to one is a further row with a large weight.
     errors = answers - y[:, None]
     errors = errors if m is None else np.sqrt(m / m.mean())[:, None] * errors
     scale = np.sqrt(np.mean(errors**2)) or 1.0
     heavy = 1e4 * np.sqrt(len(y))
     rows = np.vstack([errors / scale, np.full(answers.shape[1], heavy)])
     weights, _ = nnls(rows, np.append(np.zeros(len(y)), heavy))
-    return _without_crumbs(weights)
+    return _drop_small_weights(weights)
 
 
 def mixture_weights(answers, y, m=None) -> np.ndarray:
-    """Return the convex weights of least log loss, by EM, which never raises it."""
-    likely = _of_the_label(answers, y)
+    """Return the convex weights of least log loss, by EM: no step increases it."""
+    likely = _label_probabilities(answers, y)
     weights = np.full(answers.shape[1], 1 / answers.shape[1])
     for _ in range(STEPS):
         share = likely / (likely @ weights)[:, None]
         weights = weights * np.average(share, axis=0, weights=m)
-    return _without_crumbs(weights)
+    return _drop_small_weights(weights)
 
 
 def log_losses(answers, y) -> np.ndarray:
-    """Return -log P(label) where answers are probabilities of the label +1, and y is -1 or +1."""
-    return -np.log(_of_the_label(answers, y))
+    """Return -log P(label); answers are probabilities of the label +1, and y is -1 or +1."""
+    return -np.log(_label_probabilities(answers, y))
 
 
-def _of_the_label(answers, y) -> np.ndarray:
+def _label_probabilities(answers, y) -> np.ndarray:
     return np.clip(np.where(y[:, None] > 0, answers, 1 - answers), 1e-15, 1.0)
 
 
-def _without_crumbs(weights) -> np.ndarray:
-    weights = np.where(weights < LEAST * weights.sum(), 0.0, weights)
+def _drop_small_weights(weights) -> np.ndarray:
+    weights = np.where(weights < SMALLEST_SHARE * weights.sum(), 0.0, weights)
     return weights / weights.sum()
 
 

@@ -1,6 +1,6 @@
-// What the bindings share: arrays as they come from Python, their checks, and threads over cells of work.
-// Shapes and dtypes are checked, then the kernels run without the interpreter's lock. Arrays are taken as
-// they are, never converted or copied.
+// Shared by the bindings: arrays from Python, their checks, and threads over cells of work.
+// Shapes and dtypes are checked, then the kernels run without the interpreter's lock. Arrays are never
+// converted or copied.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -67,7 +67,7 @@ inline Tasks check_tasks(const In2& X, const In1& y, const InOffsets& offsets, d
     return {X.data(), y.data(), at, count, int64_t(X.shape(1)), n_max, lam, loss};
 }
 
-// Zeros. The pages of calloc are touched by the threads that fill them, not here.
+// Zeros. The threads that fill the array touch the pages of calloc first, not this function.
 template <size_t n>
 auto new_array(std::initializer_list<size_t> shape) {
     size_t size = 1;
@@ -78,7 +78,7 @@ auto new_array(std::initializer_list<size_t> shape) {
     return nb::ndarray<nb::numpy, double, nb::ndim<n>>(data, shape, owner);
 }
 
-// Threads over cells of work, at most `most` of them handed out at once.
+// Threads over cells of work; a thread takes at most `most` cells at once.
 template <class Work>
 void for_cells(int64_t count, int64_t most, int64_t n_jobs, int64_t doubles, Work work) {
     nb::gil_scoped_release unlocked;

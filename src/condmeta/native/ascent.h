@@ -7,14 +7,14 @@
 
 namespace CONDMETA_ISA {
 
-constexpr int64_t MEMORY = 20;          // steps that are remembered
-constexpr double KEPT = 1e-4;           // of the rise that the gradient promised, what a step must bring
-constexpr double SHORTEST = 1e-12;      // step tried
-constexpr double STEEP = 0.9;           // of the slope at its start: a step that ends as steep as that is tried longer
+constexpr int64_t MEMORY = 20;          // number of stored steps
+constexpr double KEPT = 1e-4;           // least rise of a step, as a share of the rise that the gradient predicts
+constexpr double SHORTEST = 1e-12;      // shortest step that is tried
+constexpr double STEEP = 0.9;           // share of the slope at its start: a step that ends steeper is lengthened
 constexpr double LONGER = 4.0;
-constexpr double LEAST_CURVED = 1e-10;  // the least s^T y / y^T y that is remembered
+constexpr double LEAST_CURVED = 1e-10;  // least s^T y / y^T y of a stored pair
 
-// The last pairs of steps s and falls y of the gradient, of p numbers each; the oldest is written over.
+// The last pairs of steps s and decreases y of the gradient, p numbers each; a new pair replaces the oldest.
 struct AscentMemory {
     double *S, *Y, *by, *part;  // (MEMORY, p), and 1 / s^T y and a scratch (MEMORY,)
     int64_t p, added = 0;
@@ -27,7 +27,7 @@ struct AscentMemory {
         part = space.take(MEMORY);
     }
 
-    // Remembers a pair; one without curvature is left out.
+    // Stores a pair, unless it has no curvature.
     void add(const double* from, const double* to, const double* slope_from, const double* slope_to) {
         double *s = S + added % MEMORY * p, *y = Y + added % MEMORY * p;
         for (int64_t i = 0; i < p; ++i) {
@@ -41,7 +41,7 @@ struct AscentMemory {
         ++added;
     }
 
-    // A gradient, in place, to the step to the top of the remembered parabola.
+    // Replaces a gradient by the step to the maximum of the quadratic model.
     void direct(double* q) const {
         const int64_t oldest = added > MEMORY ? added - MEMORY : 0;
         for (int64_t at = added - 1; at >= oldest; --at) {
@@ -59,8 +59,8 @@ struct AscentMemory {
 
 struct AscentSpace {
     double *x, *slope, *direction;    // (p,)
-    double *there, *slope_there;      // (p,), what a search looks at
-    double *highest, *slope_highest;  // (p,), the best that it has found
+    double *there, *slope_there;      // (p,), the point that a search evaluates
+    double *highest, *slope_highest;  // (p,), the best point found
     AscentMemory memory;
 
     AscentSpace(Space& space, int64_t p)
@@ -68,8 +68,8 @@ struct AscentSpace {
           slope_there(space.take(p)), highest(space.take(p)), slope_highest(space.take(p)), memory(space, p) {}
 };
 
-// Looks along at.direction for a point uphill of at.x, whose value is values[0], and tells whether there is one: it is
-// left in at.highest, its value in values[1]. Adds to `passes`, up to `most`.
+// Searches along at.direction for a point with a larger value than at.x, which has values[0]. Returns whether there is
+// one; it is then in at.highest, its value in values[1]. Adds to `passes`, up to `most`.
 template <class Evaluate, class Hold>
 static bool search(Evaluate evaluate, Hold hold, AscentSpace& at, int64_t p, int64_t most, double* values,
                    int64_t& passes) {
@@ -97,7 +97,7 @@ static bool search(Evaluate evaluate, Hold hold, AscentSpace& at, int64_t p, int
         } else if (found) {
             break;
         } else {
-            // The top of the parabola through both values and the slope at the first.
+            // The maximum of the parabola through both values and the slope at the first.
             const double top = rise - rise == 0.0 ? along * step / (2.0 * (along * step - rise)) : 0.0;
             step *= smaller(larger(top, 0.1), 0.5);
         }
@@ -122,7 +122,7 @@ static Steps ascend(Evaluate evaluate, const Climb& climb, int64_t p, AscentSpac
         }
         if (room <= climb.tol) break;
         at.memory.direct(at.direction);
-        for (int64_t i = 0; i < p; ++i)  // what is at an end of the box and would leave it stands still
+        for (int64_t i = 0; i < p; ++i)  // a coordinate at a bound that would leave the box stays
             if (hold(at.x[i] + at.slope[i], i) == at.x[i]) at.direction[i] = 0.0;
         if (!search(evaluate, hold, at, p, climb.most, values + steps, passes)) break;
         at.memory.add(at.x, at.highest, at.slope, at.slope_highest);

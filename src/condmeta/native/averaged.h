@@ -13,7 +13,7 @@ constexpr double RATES[TERMS] = {1.36534081, 1.05952397, 0.83079131, 0.65073217,
                                  0.50813543, 0.39631335, 0.30890425, 0.23821262};
 
 // (1 + 2 x) exp(x^2) erfc(x) for x >= 0 as a polynomial in u = (x - MIDDLE) / (x + MIDDLE), lowest power first:
-// interpolated at Chebyshev's points, right to 1e-11.
+// interpolated at Chebyshev's points, accurate to 1e-11.
 constexpr double MIDDLE = 3.75;
 constexpr double TAIL[16] = {
     1.2375126308071418, -0.14024059858572105, 0.0035854194177458026, 0.08227673851211068,
@@ -22,7 +22,7 @@ constexpr double TAIL[16] = {
     4.4252499520780475e-05, 2.2415605599235278e-05, -6.3445296518693794e-06, -1.0383446351625025e-06,
 };
 
-// Four powers at a time, which do not wait for each other.
+// Four powers at a time: they do not depend on each other.
 INLINE vec tail_at(vec u) {
     const vec u2 = u * u, u4 = u2 * u2;
     vec total = {};

@@ -11,7 +11,7 @@ struct BatchSpace {
     double *pack, *twice, *scaled, *turned, *gram, *matrix;  // (rows, dp), (dp, p), (p, p)
     double *inverse, *side, *wide, *wide2, *wide3, *bias;    // (p,), (dp,)
     double *a, *low, *high, *r, *g, *lower, *upper;          // (n4,) from here on
-    double *times, *q;                                       // how often a point counts; curvatures
+    double *times, *q;                                       // weights of points; curvatures
     double *above, *below, *weight, *step, *rhs, *d_lower, *d_upper, *trial, *answer, *slopes, *z;
     int64_t *index, *where;
 

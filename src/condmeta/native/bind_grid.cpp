@@ -28,7 +28,7 @@ void grid_train(Out3 grad_sum, Out3 weighted_sum, Out1 phi_sum, In2 X, In1 y, In
     }
 }
 
-// The points of V tasks that judge what was learned from those of `tasks`.
+// The query points of V tasks; `tasks` has their support points.
 Tasks check_query(const Tasks& tasks, const In2& X, const In1& y, const InOffsets& offsets, const Row& loss) {
     need(offsets, "offsets_q", size_t(tasks.count) + 1);
     need(X, "Xq", X.shape(0), size_t(tasks.d));
@@ -52,7 +52,7 @@ auto grid_score(In3 theta, In2 X, In1 y, InOffsets offsets, In2 Xq, In1 yq, InOf
     return errors;
 }
 
-// The sums of all chunks, in their order, over the sizes of the groups: (groups, T, L).
+// The sums of all chunks, in their order, divided by the sizes of the groups: (groups, T, L).
 void join_curves(const GridCurves& run, const int64_t* sizes, double* curves) {
     const int64_t width = kernels().vector, size = run.groups * run.steps;
     for (int64_t row = 0; row < size; ++row)
@@ -87,7 +87,7 @@ auto grid_curves(In3 gradients, In2 kk, In2 X, In1 y, InOffsets offsets, In2 Xq,
         for (size_t v = 0; v < V; ++v) turned[v * T + t] = kk.data()[t * V + v];
     const int64_t vectors = pieces(int64_t(L), kernels().vector);
     if (vectors == 0 || V == 0 || T == 0) return curves;
-    // As many cells as keep any number of threads busy; what is added to what depends on V and L alone.
+    // Enough cells to keep any number of threads busy; the order of additions depends only on V and L.
     const int64_t chunks = std::min<int64_t>(int64_t(V), pieces(64, vectors));
     std::vector<double> partial(size_t(vectors * chunks * n_groups * kernels().vector) * T);
     const GridCurves run{gradients.data(), turned.data(), group.data(), n_groups,   int64_t(T), lam.data(),

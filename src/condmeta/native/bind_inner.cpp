@@ -1,4 +1,4 @@
-// Bindings of the inner algorithms, and of what they predict.
+// Bindings of the inner algorithms, and of predictions.
 #include <limits>
 
 #include "arrays.h"
@@ -59,7 +59,7 @@ void coin_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double radius, Out2 
               [&](int64_t begin, int64_t end, double* space) { kernels().coin(tasks, state, begin, end, space); });
 }
 
-// The sum (d, d) of work(begin, end, part, space) over chunks of T tasks, in order, whatever the threads.
+// The sum (d, d) of work(begin, end, part, space) over chunks of T tasks, in order, for any number of threads.
 template <class Work>
 auto summed(size_t T, size_t d, int64_t n_jobs, int64_t doubles, Work work) {
     const int64_t chunk = 256, chunks = pieces(int64_t(T), chunk), size = int64_t(d * d);

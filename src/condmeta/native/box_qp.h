@@ -2,10 +2,9 @@
 //
 //     min over low <= a <= high of   1/2 ||X^T a||^2 / c + 1/2 sum_i q_i a_i^2 + <r, a>
 //
-// X (n, d), r = y - X theta, c = lam n. Mehrotra's interior point (interior.h) finds which slopes stand
-// at a bound; finish.h makes them exact. That is tried as soon as the path is close enough for a good
-// guess, and again further along if the guess was wrong. Of all points met, the one with the smallest
-// duality gap is returned.
+// X (n, d), r = y - X theta, c = lam n. Mehrotra's interior point (interior.h) finds which slopes are at a
+// bound; finish.h makes them exact. finish.h is tried as soon as the path is close enough for a good guess,
+// and again further along if the guess was wrong. The point with the smallest duality gap is returned.
 #pragma once
 
 #include "finish.h"
@@ -18,7 +17,7 @@ constexpr int MAX_SWAPS = 30;
 constexpr int EARLY_SWAPS = 4;
 constexpr double EARLY = 1e-4;  // first try of the finish, relative to the loss at theta
 constexpr double LATE = 1e-6;   // last try, relative to the target
-constexpr double ROUNDING = 1e-12;  // a gap not worth going on for, relative to the loss at theta
+constexpr double ROUNDING = 1e-12;  // a gap small enough to stop, relative to the loss at theta
 
 // Keeps a as the answer if its gap is the smallest so far.
 INLINE void offer(const BoxQP& qp, const double* a, const double* g, double* answer, double* best) {
@@ -28,8 +27,8 @@ INLINE void offer(const BoxQP& qp, const double* a, const double* g, double* ans
     copy(answer, a, qp.n());
 }
 
-// Guesses the bounds from the interior point, lets them settle in at.trial and offers the result.
-// Returns whether they settled.
+// Guesses the bounds from the interior point, iterates them in at.trial and offers the result as the answer.
+// Returns whether the bounds converged.
 static bool finish(const BoxQP& qp, const BatchSpace& at, double slack, int max_swaps, double* best) {
     double r_max = 0.0;
     for (int64_t i = 0; i < qp.n(); ++i) r_max = larger(r_max, size_of(qp.r[i]));

@@ -1,5 +1,5 @@
-// Coin betting: the pass over one task's points, and the map whose entries bet over tasks. The formulas
-// are those of inner/coin.py and meta/coin.py:
+// Coin betting: the pass over one task's points, and the map with entries that bet over tasks. Formulas of
+// inner/coin.py and meta/coin.py:
 //
 //     w_i = theta - A g / (R i),   A -= s_i <x_i, w_i - theta> / R,   g += s_i x_i,   s_i = sign(<x_i, w_i> - y_i)
 //     q = phi1 g^T / n,  L = max(L, |q|),  G += |q|,  C -= q,  Q = max(Q - q W, 0),
@@ -12,7 +12,7 @@
 namespace CONDMETA_ISA {
 
 // tanh for |x| <= 1, to a few units in the last place: the ninth convergent of
-// x / (1 + x^2 / (3 + x^2 / (5 + ...))), whose numerators and denominators p_n obey
+// x / (1 + x^2 / (3 + x^2 / (5 + ...))); its numerators and denominators satisfy
 // p_n = (2n - 1) p_{n-1} + x^2 p_{n-2}.
 INLINE vec tanh_of_fraction(vec x) {
     const vec square = x * x;
@@ -28,12 +28,12 @@ INLINE vec tanh_of_fraction(vec x) {
 struct Bets {
     const double* theta;  // (dp,)
     double radius;
-    double *g, *path;  // (dp,), path null if it is not wanted
+    double *g, *path;  // (dp,), path null if not needed
     double wealth;
     double residual;  // grows by |<x_i, theta> - y_i|
 };
 
-// Bets on the points, `count` of which were seen before.
+// Bets on the points; `count` points came before.
 INLINE void run_bets(Bets& bets, const Rows& rows, const double* y, int64_t count) {
     const int64_t dp = rows.dp;
     const double by_radius = bets.radius > 0 ? 1.0 / bets.radius : 0.0;
@@ -109,7 +109,7 @@ struct CoinSpace {
     }
 };
 
-// theta = sum_j phi_j W_j, and weighted_sum += t W on the way.
+// theta = sum_j phi_j W_j, and weighted_sum += t W in the same loop.
 INLINE void coin_theta(const CoinSpace& at, int64_t k1, int64_t dp, double t, double* theta) {
     clear(theta, dp);
     for (int64_t r = 0; r < k1; ++r) {

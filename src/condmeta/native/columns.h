@@ -1,4 +1,4 @@
-// Small matrix products whose columns are SIMD lanes: the one inner loop of the grid kernels.
+// Small matrix products with SIMD lanes as columns: the inner loop of all grid kernels.
 //
 //     e[p] += sum_j coef[j, p] U[j]       coef (depth, P) numbers shared by all lanes,
 //                                         U (depth, GROUP) lanes; P points at once, in registers
@@ -50,7 +50,7 @@ INLINE void multiply(const double* coef, int64_t coef_step, const double* U, int
 }
 
 // Columns [from, from + width) of the rows of a (rows, L) array, one row after another; beyond L the last
-// column is repeated, a harmless copy whose results are dropped.
+// column is repeated, and the results of the copies are dropped.
 INLINE void take_lanes(const double* array, int64_t rows, int64_t L, int64_t from, int64_t width, double* to) {
     for (int64_t r = 0; r < rows; ++r, array += L, to += width)
         for (int64_t c = 0; c < width; ++c) to[c] = array[from + c < L ? from + c : L - 1];

@@ -4,7 +4,7 @@
 
 #include "kernels.h"
 
-// Never null; an unknown or unsupported CONDMETA_ISA gives the default.
+// Never null; an unknown or unsupported CONDMETA_ISA selects the default.
 const Kernels& kernels();
 
 // "baseline", "x86-64-v3" or "x86-64-v4".

@@ -1,6 +1,6 @@
 // The dual point of one task under biased regularisation, for any loss.
 //
-// Point i counts m_i times, n in all. Found is m a, in the box m [low, high] with the curvatures q / m:
+// Point i counts m_i times, n in all. The solution is m a, in the box m [low, high] with the curvatures q / m:
 //
 //     squared     (diag(q / m) + X X^T / (lam n)) (m a) = X theta - y
 //     logistic    Newton on the primal (logistic.h)
@@ -88,7 +88,7 @@ static double solve_kind(const Rows& rows, int64_t d, const double* y, double la
     else if (is_unbounded(loss)) solve_squared(rows, d, y, c, loss, at);
     else if (scale != 0.0) solve_piecewise(rows, d, y, c, count, loss, tol, scale, at);  // else theta is the minimiser
     const double gap = gap_of_slopes<kind>(rows, y, c, count, loss, at);
-    // All slopes zero has the mean loss at theta as its gap: nothing worse is returned. NaN stays NaN.
+    // With all slopes zero the gap is the mean loss at theta: no larger gap is returned. NaN stays NaN.
     if (gap <= scale / count) return gap;
     fill(at.slopes, scale - scale, n);
     return gap_of_slopes<kind>(rows, y, c, count, loss, at);
@@ -105,7 +105,7 @@ static double solve_weighted(const Rows& rows, int64_t d, const double* y, doubl
     }
 }
 
-// The same where every point counts once.
+// The same if every point counts once.
 static double solve_dual(const Rows& rows, int64_t d, const double* y, double lam, const Loss& loss, double tol,
                          const BatchSpace& at) {
     fill(at.times, 1.0, rows.n);

@@ -5,8 +5,8 @@
 
 namespace CONDMETA_ISA {
 
-// x = k log 2 + r with |r| <= log(2) / 2; exp(r) by its series to r^13, in pairs: the slopes of a pass wait
-// for each other, so the chain is kept short. Beyond +-708 the ends' values.
+// x = k log 2 + r with |r| <= log(2) / 2; exp(r) by its series to r^13, in pairs: each slope of a pass depends
+// on the one before, so the chain is kept short. Beyond +-708 the values at +-708.
 INLINE vec exponential(vec x) {
     constexpr double SHIFT = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
     x = x > 708.0 ? 708.0 + vec{} : x;
@@ -20,7 +20,7 @@ INLINE vec exponential(vec x) {
     const vec c = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
     const vec d = 1.0 / 479001600 + r * (1.0 / 6227020800);
     const vec sum = (a + r4 * b) + r4 * r4 * (c + r4 * d);
-    // k stands in the low bits of `shifted`; 2^k has it, plus 1023, as its exponent.
+    // k is in the low bits of `shifted`; the exponent of 2^k is k + 1023.
     return sum * (vec)(((vec_bits)shifted + 1023) << 52);
 }
 

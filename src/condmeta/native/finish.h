@@ -1,12 +1,12 @@
-// The exact end of a box-constrained quadratic program (see box_qp.h), from a guess of its bounds.
+// The exact solution of a box-constrained quadratic program (see box_qp.h), from a guess of the active bounds.
 //
 // With some slopes at their bounds the free ones solve
 //
 //     (F F^T / c + diag(q)) delta = -g_free,   F the free rows of X, g the gradient,
 //
-// then a free slope that leaves the box goes to its bound, a bound slope whose gradient points inside
-// becomes free, and so on until nothing moves: then the optimality conditions hold to rounding. A row
-// of F that depends on others (duplicates, more free points than features) keeps its slope.
+// then a free slope that leaves the box goes to its bound, and a slope at a bound becomes free if its gradient
+// points inside, until nothing changes: then the optimality conditions hold to rounding. A row of F that
+// depends on others (duplicates, more free points than features) keeps its slope.
 #pragma once
 
 #include "interior.h"
@@ -16,7 +16,7 @@ namespace CONDMETA_ISA {
 constexpr double DEPENDENT = 1e-13;  // squared distance of a row from the others' span, relative
 
 // Factors F F^T / c + diag(q) row by row, leaving out rows that depend on those before. Their positions
-// are at.index[0..m), their rows stand in at.scaled. Returns m.
+// are at.index[0..m), their rows are in at.scaled. Returns m.
 static int64_t factor_free(const BoxQP& qp, const BatchSpace& at) {
     const Rows& rows = qp.system.rows;
     const int64_t p = qp.system.p, dp = rows.dp;
@@ -71,7 +71,7 @@ INLINE double worst_free(const BoxQP& qp, const BatchSpace& at) {
 }
 
 // at.where (-1 low, 1 high, 0 free) and at.trial go in as the guess; `slack` is the rounding error of
-// a gradient. Returns whether the sets settled; at.trial is then the minimiser.
+// a gradient. Returns whether the sets converged; at.trial is then the minimiser.
 static bool settle(const BoxQP& qp, const BatchSpace& at, double slack, int max_swaps) {
     double* a = at.trial;
     const bool by_features = qp.curved && !qp.system.by_points;

@@ -43,8 +43,8 @@ INLINE void set_diagonal(double* G, int64_t p, int64_t used, double value) {
     for (int64_t j = 0; j < used; ++j) G[j * p + j] = value;
 }
 
-// The first `used` of p rows; `inverse` (p,) gets 1/v, and 0 for a pivot that is not positive. What
-// stands before the diagonal in its vector is set to 0, so that `solve` can use whole vectors.
+// The first `used` of p rows; `inverse` (p,) gets 1/v, and 0 for a pivot that is not positive. Entries before
+// the diagonal in its vector are set to 0: `solve` uses whole vectors.
 static void factor(double* G, int64_t p, int64_t used, double* inverse) {
     for (int64_t j = 0; j < used; ++j) {
         double* row = G + j * p;

@@ -1,12 +1,12 @@
-// Held-out tasks solved and judged for a whole grid (grid.py: grid_score and grid_curves).
+// Held-out tasks solved and evaluated for a whole grid (grid.py: grid_score and grid_curves).
 #pragma once
 
 #include "grid_pass.h"
 
 namespace CONDMETA_ISA {
 
-constexpr int64_t TASKS = 128;          // evaluation tasks whose sums are kept at once
-constexpr int64_t NUMBERS = 24 * 1024;  // numbers of gradients kept at once: they stay in the second cache
+constexpr int64_t TASKS = 128;          // evaluation tasks with sums in memory at once
+constexpr int64_t NUMBERS = 24 * 1024;  // numbers of gradients in memory at once: they fit the second-level cache
 
 // Cells [begin, end) of the tasks times groups of lanes.
 static void grid_score(const Tasks& tasks, const Tasks& query, const GridScore& run, int64_t begin, int64_t end,
@@ -110,7 +110,7 @@ static void curve_of_task(const CurveSpace& at, const Loss& loss, const GridCurv
 }
 
 // Cells [begin, end): vectors of lanes times chunks of evaluation tasks. `partial` gets, for each cell,
-// the sums of the losses (groups, T, W), the tasks being added in their order.
+// the sums of the losses (groups, T, W); tasks are added in their order.
 static void grid_curves(const Tasks& tasks, const Tasks& query, const GridCurves& run, int64_t begin, int64_t end,
                         double* memory) {
     Space space{memory};

@@ -1,8 +1,8 @@
-// The online passes of one task for a group of columns, and the losses that judge them.
+// The online passes of one task for a group of columns, and their losses on query points.
 //
-// `U` has d + n rows of GROUP columns: theta comes in, the slopes over lam come out below it. Columns are
-// lanes of the grid, each with its lam, or (`shared`) one vector of lanes at C steps of a curve. Ties have
-// the rule of online.py: the slope is 0 where
+// `U` has d + n rows of GROUP columns: theta is the input, the slopes over lam the output below it. Columns are
+// lanes of the grid, each with its lam, or (`shared`) one vector of lanes at C steps of a curve. Ties follow
+// the rule of online.py: the slope is 0 if
 // |e| <= dead_zone + 1e-10 (|y_i| + ||x_i|| (||theta|| + n max_j ||x_j|| / (lam max(i-1, 1)))).
 #pragma once
 
@@ -38,7 +38,7 @@ static void fill_table(const LaneTable& table, const GridTask& task, const Loss&
     }
 }
 
-// What the slopes need besides the residuals.
+// Inputs of the slopes besides the residuals.
 struct Columns {
     vec size[C];   // ||theta||
     vec limit[C];  // for unbounded losses
@@ -124,7 +124,7 @@ INLINE void pass_of_kind(const GridTask& task, const LaneTable& table, const Los
     });
 }
 
-// The mean query loss of every column (GROUP,), infinity where it is not finite; 0 without query points.
+// The mean query loss of every column (GROUP,), infinity if it is not finite; 0 without query points.
 template <Kind kind>
 INLINE void judge_of_kind(const GridTask& task, const Loss& loss, const double* U, double* out) {
     const int64_t depth = task.d + task.n;

@@ -5,9 +5,9 @@
 //     point i:     z_i = sum_f x_if theta_f - sum_{j<i} (K_ij / max(i-1, 1)) s_j / lam,   K = X X^T
 //     query x:     z   = sum_f x_f  theta_f - sum_j (c_j <x, x_j>) s_j / lam,   c_j = (1/n) sum_{j<i<=n} 1/(i-1)
 //
-// so that every prediction is one row of coefficients times U. A panel holds the rows of up to 5 points,
-// turned: (depth, P). The panel of the points from i on has depth d + i + P, its last P rows being the
-// triangle within the block; a query panel has depth d + n.
+// every prediction is one row of coefficients times U. A panel holds the transposed rows of up to 5 points,
+// (depth, P). The panel of the points from i on has depth d + i + P; its last P rows are the triangle within
+// the block. A query panel has depth d + n.
 #pragma once
 
 #include "columns.h"
@@ -81,7 +81,7 @@ static void read_support(GridTask& task, const Tasks& tasks, int64_t t) {
     task.reach = double(n) * radius;
 }
 
-// The points that judge it; after its own.
+// The query points; after the task's own.
 static void read_query(GridTask& task, const Tasks& query, int64_t t) {
     const int64_t lo = query.offsets[t], d = task.d, n = task.n;
     task.m = query.offsets[t + 1] - lo;

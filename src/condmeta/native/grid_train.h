@@ -3,7 +3,7 @@
 //     theta_t = -meta_step phi1_t A   (at_average: (t theta_t + meta_step phi1_t B) / (t - 1)),
 //     g_t = X^T s / n,   A += phi1_t g_t^T,   B += q_t phi1_t g_t^T,   q_t = t or t(t+1)/2
 //
-// Adding task t's gradient and reading theta_{t+1} are one sweep over A and B.
+// One sweep over A and B adds the gradient of task t and reads theta_{t+1}.
 #pragma once
 
 #include "grid_pass.h"
@@ -50,7 +50,7 @@ INLINE void sweep(const Sweep& at, double* a_out, double* b_out) {
 }
 
 // Turn the s / lam that grid_pass leaves in U back into s: exactly, for losses with two slopes, because
-// sums of such gradients (integers, on integer data) may cancel to zero and decide a tie.
+// sums of such gradients (integers, on integer data) may cancel to zero, which decides a tie.
 INLINE void restore_slopes(const GridTask& task, const Loss& loss, const double* lam, double* U) {
     const bool steps = kind_of(loss) == STEP;
     for (int64_t i = 0; i < task.n; ++i) {
@@ -93,7 +93,7 @@ struct TrainSpace {
     }
 };
 
-// theta of the t-th task into the top of U, once the gradient before it is added.
+// theta of the t-th task into the top of U, after the gradient before it is added.
 template <bool with_b>
 INLINE void next_theta(const TrainSpace& at, const Sweep& sums, double t) {
     sweep<with_b>(sums, at.U, at.b);

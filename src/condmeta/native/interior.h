@@ -3,7 +3,7 @@
 //     above = a - low,  below = high - a,   multipliers lower, upper > 0,   g = lower - upper at the end
 //     (X X^T / c + diag(q + lower/above + upper/below)) step = -g + fix_lower/above - fix_upper/below
 //
-// Distances to the bounds are carried along, not recomputed from a, so that they keep their digits.
+// Distances to the bounds are updated, not recomputed from a: they keep their digits.
 #pragma once
 
 #include "shifted.h"
@@ -12,7 +12,7 @@ namespace CONDMETA_ISA {
 
 struct BoxQP {
     const Shifted& system;
-    double count;                      // points, by how often they count
+    double count;                      // sum of the weights of points
     bool curved;                       // whether q > 0
     const double *q, *r, *low, *high;  // (n,)
 
@@ -27,7 +27,7 @@ struct BoxQP {
         for (int64_t i = 0; i < count; ++i) g[i] += by[i] * a[i] + shift[i];
     }
 
-    // The duality gap of a with gradient g: what the best point of the box could still gain on <g, .>.
+    // The duality gap of a with gradient g: <g, a> minus the minimum of <g, .> over the box.
     double gap(const double* a, const double* g) const {
         const int64_t count = n();
         const double *bottom = low, *top = high;
@@ -63,8 +63,8 @@ INLINE double complementarity(const BatchSpace& at, int64_t n) {
     return total;
 }
 
-// Changes of the multipliers that go with at.step; at.d_lower and at.d_upper come in as the fixes of the
-// corrector. Returns the longest length in (0, 1] that keeps everything positive.
+// Changes of the multipliers for at.step; at.d_lower and at.d_upper are the fixes of the corrector on input.
+// Returns the longest step length in (0, 1] that keeps everything positive.
 INLINE double multiplier_steps(const BatchSpace& at, int64_t n) {
     const double *step = at.step, *above = at.above, *below = at.below, *lower = at.lower, *upper = at.upper;
     double *d_lower = at.d_lower, *d_upper = at.d_upper, shortest = 1.0;
@@ -95,7 +95,7 @@ INLINE double complementarity_after(const BatchSpace& at, int64_t n, double leng
     return total;
 }
 
-// One step; g goes in and comes out as the gradient at a. Returns its length.
+// One step; g is the gradient at a before and after. Returns the step length.
 static double interior_step(const BoxQP& qp, const BatchSpace& at, double total) {
     const int64_t n = qp.n();
     const double *low = qp.low, *high = qp.high, *q = qp.q;

@@ -2,9 +2,9 @@
 //
 //     theta_t = -meta_step sum_{j<t} (k(s_t, s_j) + 1) g_j
 //
-// Blocks of TILE tasks, counted from the first task ever: what the finished blocks add to the thetas of a
-// block is one dense product, four rows at a time; the tasks of the block itself follow one by one. So the
-// order of the additions does not depend on how a stream is cut into calls.
+// Blocks of TILE tasks, counted from the first task ever: one dense product, four rows at a time, adds the
+// finished blocks to the thetas of a block; the tasks of the block itself follow one by one. The order of the
+// additions then does not depend on how a stream is cut into calls.
 #pragma once
 
 #include "dual.h"

@@ -3,8 +3,8 @@
 //     out_i += sum_j (k(s_i, s_j) + 1) c_j       rows i four at a time, support j in blocks of TILE
 //
 // Support points are the SIMD lanes of a kernel tile (4, TILE); the features of c are those of the sum. The
-// distance is summed from differences: its expansion in norms would lose digits far from the origin. What
-// is added to a row, and in which order, does not depend on the rows around it.
+// distance is summed from differences: its expansion in norms would lose digits far from the origin. The terms
+// of a row, and their order, do not depend on the rows around it.
 #pragma once
 
 #include "exponential.h"
@@ -16,7 +16,7 @@ namespace CONDMETA_ISA {
 constexpr int64_t TILE = 64;
 enum KernelKind { LINEAR = 0, GAUSSIAN = 1, LAPLACE = 2 };
 
-// The support as the tiles read it: blocks of TILE points, turned (p, TILE), and rows of c (dp,).
+// The support as the tiles read it: blocks of TILE points, transposed (p, TILE), and rows of c (dp,).
 struct Support {
     double *turned, *weights;
 

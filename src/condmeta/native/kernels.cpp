@@ -1,9 +1,9 @@
 // The kernels for one instruction set. CMake compiles this file several times, with CONDMETA_ISA (the
 // name of the namespace and of the table) and CONDMETA_WIDTH (doubles in a vector) defined.
 //
-// One definition for each name: all code sits in namespace CONDMETA_ISA and no header of the C++
-// library is included, so nothing compiled here for a newer machine shares a name with code that must
-// run on an older one. The only symbol with a use outside is the table.
+// One definition for each name: all code is in namespace CONDMETA_ISA and no header of the C++ library is
+// included, so nothing compiled here for a newer machine shares a name with code that must run on an older
+// one. The only symbol used outside is the table.
 
 #include "coin.h"
 #include "dual.h"

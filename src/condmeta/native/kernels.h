@@ -1,13 +1,13 @@
-// What the kernels take and give: the border between the instruction-set builds and the rest.
+// Inputs and outputs of the kernels: the border between the instruction-set builds and the rest.
 //
-// kernels.cpp is compiled once for each instruction set and hands out one `Kernels` table. Only this
-// file is seen from both sides, and it holds plain structs and function pointers, no code: nothing
-// compiled for a newer machine can be linked into code that runs on an older one.
+// kernels.cpp is compiled once for each instruction set and exports one `Kernels` table. Both sides include
+// only this file. It holds plain structs and function pointers, no code: nothing compiled for a newer machine
+// can be linked into code that runs on an older one.
 //
 // All arrays are C-contiguous float64, offsets int64. Points of task t: rows offsets[t] to
-// offsets[t+1] of X. Kernels never throw and never allocate: the caller brings `space`, a 64-byte
-// aligned block of `*_space(...)` doubles, one for each thread, `doubled` telling whether the loss has a
-// dead zone. Its content does not matter.
+// offsets[t+1] of X. Kernels never throw and never allocate: the caller passes `space`, a 64-byte aligned
+// block of `*_space(...)` doubles for each thread, with any content. `doubled`: whether the loss has a dead
+// zone.
 #pragma once
 
 #include <stdint.h>
@@ -59,7 +59,7 @@ struct SgdArrays {
     double tol;
 };
 
-// The grid kernels take points as Tasks without their lam: each lane has its own. L lanes stand last.
+// The grid kernels read points as Tasks without their lam: each lane has its own. The last axis has L lanes.
 struct GridTrain {
     double* grad_sum;         // (k+1, d, L)
     double* weighted_sum;     // (k+1, d, L)
@@ -70,7 +70,7 @@ struct GridTrain {
     const double* meta_step;  // (L,)
     int64_t lanes;            // L
     bool linear, at_average;
-    double* gradients;  // (T, d, L), or null if they are not wanted
+    double* gradients;  // (T, d, L), or null if not needed
 };
 
 struct GridScore {
@@ -89,7 +89,7 @@ struct GridCurves {
     const double* meta_step;  // (L,)
     int64_t lanes;
     bool linear, at_average;
-    int64_t chunks;   // into which the evaluation tasks are cut
+    int64_t chunks;   // number of chunks of evaluation tasks
     double* partial;  // (vectors of lanes, chunks, groups, T, lanes of a vector), zeros
 };
 
@@ -144,7 +144,7 @@ struct RowScores {
     double* out;  // (N,)
 };
 
-// Statistics of tasks and the prior that they are seen with.
+// Statistics of tasks and their prior.
 struct PosteriorTasks {
     const double* gram;    // (T, d, d)
     const double* moment;  // (T, d)
@@ -154,7 +154,7 @@ struct PosteriorTasks {
     const double* factor;  // (d, d), lower triangular
     const double* s2;      // (T,)
     int64_t d;
-    bool correlated;  // whether R is wanted whole, and not its diagonal alone
+    bool correlated;  // whether all of R is needed, not only its diagonal
     int64_t rounds;   // of a task's own noise, (rss + prior_points s2) / (n + prior_points)
     double prior_points;
 };
@@ -187,7 +187,7 @@ struct Climb {
     const double *lowest, *highest;  // (p,)
     double tol;
     int64_t most;    // evaluations
-    double* x;       // (p,): where it starts, then where it ended
+    double* x;       // (p,): the start on input, the end on output
     double* values;  // (most + 1,): the value at the start and after every step
 };
 
@@ -219,12 +219,12 @@ struct VariationalArrays {
 
 struct Kernels {
     const char* name;
-    // Tasks [begin, end): the first whose pass diverges, or -1. All of them are run.
+    // Tasks [begin, end): returns the first task with a diverging pass, or -1. All tasks are run.
     int64_t (*online)(const Tasks&, const OnlineArrays&, int64_t begin, int64_t end, double* space);
     int64_t (*online_space)(int64_t n_max, int64_t d);
     void (*batch)(const Tasks&, const BatchArrays&, int64_t begin, int64_t end, double* space);
     int64_t (*batch_space)(int64_t n_max, int64_t d, bool doubled);
-    // All tasks in turn; stops at the first whose pass diverges and returns it, or -1.
+    // All tasks in turn; stops at the first task with a diverging pass and returns it, or -1.
     int64_t (*sgd)(const Tasks&, const SgdArrays&, double* space);
     int64_t (*sgd_space)(int64_t n_max, int64_t d, int64_t k, bool doubled);
     // The same by kernel evaluations; tasks must have points.
@@ -240,7 +240,7 @@ struct Kernels {
     // Groups [begin, end) of lanes.
     void (*grid_train)(const Tasks&, const GridTrain&, int64_t begin, int64_t end, double* space);
     int64_t (*grid_train_space)(int64_t n_max, int64_t d, int64_t k);
-    // Cells [begin, end) of tasks times groups of lanes; the points to learn from, then those that judge.
+    // Cells [begin, end) of tasks times groups of lanes; support points, then query points.
     void (*grid_score)(const Tasks&, const Tasks&, const GridScore&, int64_t begin, int64_t end, double* space);
     int64_t (*grid_score_space)(int64_t n_max, int64_t m_max, int64_t d);
     // Cells [begin, end) of vectors of lanes times chunks of tasks.

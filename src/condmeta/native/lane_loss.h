@@ -1,6 +1,6 @@
 // Slope and value of a loss at one point for every lane; formulas in loss.h and losses.py.
 //
-// Slopes come divided by lam, as the recursion uses them. A residual that is NaN has slope 0 for a
+// Slopes are divided by lam, as the recursion uses them. A residual that is NaN has slope 0 for a
 // piecewise linear loss (no comparison holds) and NaN for the others; its value is NaN for all.
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace CONDMETA_ISA {
 
-// What a point's slope needs for one vector of lanes. `zone`, `high`, `low` are used by step losses.
+// Inputs of a point's slope for one vector of lanes. Step losses use `zone`, `high`, `low`.
 struct LaneSlope {
     vec by_lam;     // 1 / lam
     vec zone;       // |e| up to which the slope is 0
     vec high, low;  // slopes over lam
-    vec limit;      // a slope beyond this means that the pass diverges
+    vec limit;      // beyond this slope the pass diverges
 };
 
 template <Kind kind>

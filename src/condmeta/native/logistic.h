@@ -4,7 +4,7 @@
 //     (S^T S + lam I) step = X^T (m l') / n + lam v,   S = diag(sqrt(m p (1-p) / n)) X
 //     n <= d:   step = (g - S^T (S S^T + lam I)^-1 S g) / lam,   g the right side
 //
-// Point i counts m_i times (at.times), n in all. theta stands in at.bias; m l' at the minimiser goes to at.slopes.
+// Point i counts m_i times (at.times), n in all. theta is in at.bias; m l' at the minimiser goes to at.slopes.
 #pragma once
 
 #include "loss.h"
@@ -72,7 +72,7 @@ static void solve_logistic(const Rows& rows, int64_t d, const double* y, double 
         while (true) {
             for (int64_t j = 0; j < dp; ++j) trial[j] = v[j] - length * step[j];
             reached = logistic_objective(theta, trial, rows, y, lam, count, at);
-            if (reached <= value + 1e-13 * value || length < 1e-10) break;  // not decided by rounding
+            if (reached <= value + 1e-13 * value || length < 1e-10) break;  // up to rounding
             length /= 2;
         }
         double step_max = 0.0, v_max = 0.0;

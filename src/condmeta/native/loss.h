@@ -59,7 +59,7 @@ INLINE double value(const Loss& loss, double z, double y) {
     return a * (z - y) - loss.curvature * a * a / 2 - loss.dead_zone * size_of(a);
 }
 
-// A slope that division moved out of the domain of the conjugate goes back; NaN stays NaN.
+// Clips a slope that division moved out of the domain of the conjugate; NaN stays NaN.
 template <Kind kind>
 INLINE double within(const Loss& loss, double a, double y) {
     const double low = kind == LOGISTIC ? smaller(-y, 0.0) : low_at(loss, y);

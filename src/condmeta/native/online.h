@@ -3,9 +3,9 @@
 //     z_i = <x_i, theta> - <x_i, u_{i-1}> h_i,   h_i = 1 / (lam max(i-1, 1)),   u_i = u_{i-1} + s_i x_i
 //     path = sum_i u_{i-1} / max(i-1, 1)
 //
-// Inside a block with u as it stood at its start, <x_i, u_{i-1}> = <x_i, u> + sum_{j<i} s_j <x_i, x_j>:
-// the four dot products with u are taken at once, and from one slope to the next there is only a
-// multiply-add and a selection. theta, u, path (dp,); `with_path` = false leaves path alone.
+// Inside a block, with u at its start, <x_i, u_{i-1}> = <x_i, u> + sum_{j<i} s_j <x_i, x_j>: the four dot
+// products with u are computed at once, and from one slope to the next there is only a multiply-add and a
+// selection. theta, u, path (dp,); `with_path` = false does not change path.
 #pragma once
 
 #include "loss.h"
@@ -24,11 +24,11 @@ struct Pass {
     int64_t count;   // points seen before these
     double radius;   // largest norm, these points included
     double size;     // ||theta||
-    double limit;    // a slope beyond this means that the pass diverges
+    double limit;    // beyond this slope the pass diverges
 };
 
-// Slopes of two points by arithmetic and masks: their signs cannot be predicted, so no branches. The
-// logistic loss has only its `lane` computed.
+// Slopes of two points by arithmetic and masks, without branches, because their signs cannot be predicted.
+// For the logistic loss only the slope of `lane` is computed.
 template <Kind kind>
 INLINE pair pair_slopes(const Loss& loss, pair e, pair label, pair zone, pair low, pair high, int lane) {
     if (kind == STEP) return (pair)((pair_bits)(size_of(e) > zone) & (pair_bits)(e > 0.0 ? high : low));
@@ -41,7 +41,7 @@ INLINE pair pair_slopes(const Loss& loss, pair e, pair label, pair zone, pair lo
 }
 
 // The four slopes of a block from e, the residuals (predictions for the logistic loss) at u. Each slope
-// moves the later ones by the products g of the points, which h scales.
+// changes the later ones through the products g of the points, scaled by h.
 template <Kind kind>
 INLINE quad block_slopes(const Loss& loss, quad e, quad label, quad zone, const double* g, quad h) {
     quad low = loss.low + quad{}, high = loss.high + quad{};
@@ -67,7 +67,7 @@ INLINE quad block_slopes(const Loss& loss, quad e, quad label, quad zone, const 
     return quad{a[0], b[0], c[0], d[1]};
 }
 
-// Adds the block to u, and u's way through the block to path; `left` points remain, this block first.
+// Adds the block to u, and the values of u in the block to path; `left` points remain, including this block.
 template <int NV, bool with_path>
 INLINE void add_block(const Pass& pass, const double* x, int64_t dp, quad s, quad share, int64_t left) {
     const int nv = NV ? NV : int(dp / W);
@@ -107,7 +107,7 @@ INLINE void block_dots(const Pass& pass, const double* x, int64_t dp, quad& star
     moved = sum4(d0, d1, d2, d3);
 }
 
-// Runs the points, already prepared, and prepares those of `next` on the way. Returns whether the pass
+// Runs the prepared points, and prepares the points of `next` in the same loop. Returns whether the pass
 // stayed finite.
 template <Kind kind, int NV, bool with_path>
 INLINE bool run_points(const Pass& pass, const Points& points, Points& next) {
@@ -144,7 +144,7 @@ static bool online_pass(const Pass& pass, const Points& points, Points& next) {
 #define CONDMETA_CASE(m) \
     case m:              \
         return run_points<kind, m * 4 / W, with_path>(pass, points, next);
-    switch (points.rows.dp / 4) {  // widths known at compile time where they are common, d <= 32
+    switch (points.rows.dp / 4) {  // common widths, d <= 32, are known at compile time
         CONDMETA_CASE(1)
         CONDMETA_CASE(2)
         CONDMETA_CASE(3)
@@ -168,7 +168,7 @@ INLINE double slope_limit(const Loss& loss, const double* theta, const Points& p
     return HUGE_FACTOR * largest(most);
 }
 
-// `radius` goes in as the largest norm of the `count` points before and comes out with these.
+// `radius` is the largest norm of the `count` points before; on output, these points are included.
 template <bool with_path>
 INLINE bool online_task(const double* theta, const Points& points, Points& next, double lam, const Loss& loss,
                         double* u, double* path, double* radius, int64_t count) {

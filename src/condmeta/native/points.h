@@ -1,4 +1,4 @@
-// The points of one task as the online pass reads them, in blocks of four, with all that does not
+// The points of one task as the online pass reads them, in blocks of four, with everything that does not
 // depend on theta: ||x_i||, and the products <x_i, x_j> within a block.
 //
 // Preparing a block is independent work, so the pass over one task prepares the next one's blocks
@@ -11,14 +11,14 @@
 
 namespace CONDMETA_ISA {
 
-constexpr int64_t AHEAD = 1024;  // numbers of X asked of the memory before they are read
+constexpr int64_t AHEAD = 1024;  // how far ahead X is prefetched, in numbers
 
 struct Points {
     Rows rows;
     const double* y;
     double *buffer, *tail_y;  // copies of rows, and of the last labels
     double *norm, *products;  // (n4,), (n4/4, 8)
-    quad most;                // largest squared norms so far, by place in the block
+    quad most;                // largest squared norms so far, by position in the block
     double radius() const { return __builtin_sqrt(largest(most)); }
 
     Points(Space& space, int64_t n_max, int64_t d) {

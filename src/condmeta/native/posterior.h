@@ -11,7 +11,7 @@ namespace CONDMETA_ISA {
 INLINE int64_t packed(int64_t i) { return i * (i + 1) / 2; }
 
 struct PosteriorSpace {
-    vec *S, *SL, *A, *sum;                         // packed; the sum of A^-1, or of its diagonal alone
+    vec *S, *SL, *A, *sum;                         // packed; the sum of A^-1, or only of its diagonal
     vec *theta, *moment, *e, *u, *t, *v, *move, *fitted;  // (d,)
 
     PosteriorSpace(Space& space, int64_t d) {
@@ -51,7 +51,7 @@ INLINE void columns_of_SL(const vec* row, const double* L, int64_t d, int64_t j,
     for (int c = 0; c < N; ++c) out[c] = total[c];
 }
 
-// (L^T S L)_i,j.. for N columns, of which S L needs its lower triangle alone: sum_{k>=i} L_ki (S L)_kj.
+// (L^T S L)_i,j.. for N columns; of S L only the lower triangle is needed: sum_{k>=i} L_ki (S L)_kj.
 template <int N>
 INLINE void columns_of_LSL(const vec* SL, const double* L, int64_t d, int64_t i, int64_t j, vec by, vec* out) {
     vec total[N] = {};
@@ -60,7 +60,7 @@ INLINE void columns_of_LSL(const vec* SL, const double* L, int64_t d, int64_t i,
     for (int c = 0; c < N; ++c) out[c] = total[c] * by;
 }
 
-// A = I + L^T S L / s2, packed. Four columns at a time, so that their sums stay in registers; `row` is scratch (d,).
+// A = I + L^T S L / s2, packed. Four columns at a time: their sums stay in registers. `row` is scratch (d,).
 INLINE void precision(const PosteriorSpace& at, const double* L, bool diagonal, vec s2, int64_t d, vec* row) {
     const vec by = 1.0 / s2;
     if (diagonal) {
@@ -81,8 +81,8 @@ INLINE void precision(const PosteriorSpace& at, const double* L, bool diagonal, 
     for (int64_t i = 0; i < d; ++i) at.A[packed(i) + i] += 1.0;
 }
 
-// A to its Cholesky factor C in place, row by row, four entries at a time so that their sums stay in registers; `by`
-// (d,) gets the inverses of the pivots. A is at least I, so that none is small. Returns logdet A.
+// Replaces A by its Cholesky factor C, row by row, four entries at a time: their sums stay in registers. `by` (d,) gets
+// the inverses of the pivots. A is at least I, so no pivot is small. Returns logdet A.
 INLINE vec cholesky(vec* A, int64_t d, vec* by) {
     vec logdet = {}, product = all(1.0);
     for (int64_t i = 0; i < d; ++i) {
@@ -124,7 +124,7 @@ INLINE vec cholesky(vec* A, int64_t d, vec* by) {
         row[i] = root_of(own);
         by[i] = 1.0 / row[i];
         product *= row[i];
-        if (i % 4 == 3 || i + 1 == d) {  // four pivots a logarithm
+        if (i % 4 == 3 || i + 1 == d) {  // one logarithm for four pivots
             for (int lane = 0; lane < W; ++lane) logdet[lane] += 2.0 * __builtin_log(product[lane]);
             product = all(1.0);
         }
@@ -132,7 +132,7 @@ INLINE vec cholesky(vec* A, int64_t d, vec* by) {
     return logdet;
 }
 
-// C to its inverse D in place, D_ij = -D_ii sum_{j<=k<i} C_ik D_kj; `by` as above.
+// Replaces C by its inverse D, D_ij = -D_ii sum_{j<=k<i} C_ik D_kj; `by` as above.
 INLINE void invert_lower(vec* C, int64_t d, const vec* by) {
     for (int64_t i = 0; i < d; ++i) {
         vec* row = C + packed(i);
@@ -166,7 +166,7 @@ INLINE void invert_lower(vec* C, int64_t d, const vec* by) {
     }
 }
 
-// What posteriors leave of ||y - X w||^2 in expectation, logdet A, and <X^T (y - X theta), m - theta>.
+// The posterior mean of ||y - X w||^2, logdet A, and <X^T (y - X theta), m - theta>.
 struct Fit {
     vec rss, logdet, explained;
 };
@@ -206,7 +206,7 @@ INLINE Fit fit_lanes(const PosteriorSpace& at, const double* L, bool diagonal, v
     return {at_least_zero(after) + s2 * (double(d) - trace), logdet, explained};
 }
 
-// The W tasks from `first` on, of which `live` are real: lanes beyond repeat the last and count for nothing.
+// The W tasks from `first` on; `live` of them are real. Other lanes repeat the last task; they are not counted.
 static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& out, bool diagonal, int64_t first,
                             int64_t live, const PosteriorSpace& at) {
     const int64_t d = run.d;

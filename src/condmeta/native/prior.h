@@ -1,5 +1,5 @@
-// The prior of meta/ridge.py for few tasks: J and its gradient by the coordinates of a frame (meta/prior.py), and the
-// ascent in it. Names are those of the Python twins.
+// The prior of meta/ridge.py for few tasks: J and its gradient in the coordinates of a frame (meta/prior.py), and the
+// ascent in these coordinates. Names are those of the Python twins.
 #pragma once
 
 #include "ascent.h"
@@ -46,7 +46,7 @@ INLINE double move_prior(const PriorFrame& frame, const PriorSpace& at, const do
     return frame.s2 * __builtin_exp(smaller(growth, 500.0));
 }
 
-// Takes (kappa/2) tr(M^T H^-1 M) off J, which is returned, and off its derivatives.
+// Subtracts (kappa/2) tr(M^T H^-1 M) from J, which is returned, and from its derivatives.
 INLINE double add_ridge(const PriorFrame& frame, const PriorSpace& at, double value) {
     const int64_t d = frame.d, k = frame.k1 - 1;
     for (int64_t a = 0; a < k; ++a)  // V = M L^-T
@@ -59,7 +59,7 @@ INLINE double add_ridge(const PriorFrame& frame, const PriorSpace& at, double va
     return value;
 }
 
-// The gradient (p,) by coordinates from that by W, L and log s2.
+// The gradient (p,) in the coordinates, from the gradient in W, L and log s2.
 INLINE void pull(const PriorFrame& frame, const PriorSpace& at, double by_log_s2, double* gradient) {
     const int64_t d = frame.d, k1 = frame.k1;
     fill(gradient, 0.0, frame.p);

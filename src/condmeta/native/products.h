@@ -1,11 +1,11 @@
-// Products of small dense matrices, kept by rows. For large ones NumPy's BLAS is faster.
+// Products of small dense matrices, stored by rows. For large ones NumPy's BLAS is faster.
 #pragma once
 
 #include "vec.h"
 
 namespace CONDMETA_ISA {
 
-// <a, b> over n numbers, whatever n.
+// <a, b> over n numbers, for any n.
 INLINE double inner(const double* a, const double* b, int64_t n) {
     const int64_t whole = n / PAD * PAD;
     double total = dot(a, b, whole);
@@ -17,7 +17,7 @@ INLINE void add_scaled(double* to, double by, const double* from, int64_t n) {
     for (int64_t i = 0; i < n; ++i) to[i] += by * from[i];
 }
 
-// N vectors of a row of a product: out += by sum_l a_l B_l, the numbers a_l being `stride` apart; B has rows of n.
+// N vectors of a row of a product: out += by sum_l a_l B_l; the numbers a_l are `stride` apart, B has rows of n.
 template <int N>
 INLINE void add_vectors(double* out, double by, const double* a, int64_t stride, const double* B, int64_t r,
                         int64_t n) {

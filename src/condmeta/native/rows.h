@@ -3,8 +3,8 @@
 //     dots:     out_i = <x_i, v>              out (n4,), v (dp,)
 //     combine:  out   = sum_i a_i x_i         out (dp,), a (n4,), zero beyond n
 //
-// n4 is n padded; rows beyond n are zero. Where d is a multiple of 4 the full blocks are read in
-// place and only the last n mod 4 rows are copied.
+// n4 is n padded; rows beyond n are zero. If d is a multiple of 4, full blocks are read in place and only
+// the last n mod 4 rows are copied.
 #pragma once
 
 #include "vec.h"
@@ -56,7 +56,7 @@ INLINE quad dots_of_block(const double* x, const double* v, int64_t dp) {
 }
 
 INLINE void dots(const Rows& rows, const double* v, double* out) {
-    const Rows here = rows;  // a copy that no store can touch
+    const Rows here = rows;  // a copy that no store can change
     for (int64_t i = 0; i < here.n4; i += 4) store4(out + i, dots_of_block(here.block(i), v, here.dp));
 }
 

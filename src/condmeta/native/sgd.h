@@ -3,10 +3,10 @@
 //     theta = -meta_step sum_j phi1_j A_j,   phi1 = (Phi(s_t), 1)
 //     A_j += phi1_j g,   B_j += q_t phi1_j g,   q_t = t or t(t+1)/2
 //
-// A is read once a task: the pass that adds task t's update also sums up theta of task t+1. B is not
-// needed on the way (but for `at_average`), so the updates of four tasks wait and are added together.
-// Each entry sees the same additions in the same order whatever the grouping, so a stream cut into
-// several calls ends in the same bits.
+// A is read once for each task: the pass that adds the update of task t also computes theta of task t+1. B is
+// needed only at the end (except for `at_average`), so the updates of four tasks wait and are added together.
+// The additions to an entry are the same, in the same order, for any grouping: a stream cut into several calls
+// ends in the same bits.
 #pragma once
 
 #include "dual.h"
@@ -92,7 +92,7 @@ INLINE void load_phi(const SgdArrays& state, int64_t t, int64_t count, double* p
     phi[state.k] = 1.0;
 }
 
-// Puts g = u / n and q phi1 on the waiting list, and phi1 into its sum.
+// Adds g = u / n and q phi1 to the waiting list, and phi1 to its sum.
 INLINE void wait(const SgdSpace& at, int64_t kp, int64_t dp, int waiting, double share, double q) {
     double *g = at.g, *waiting_g = at.waiting_g + waiting * dp;
     for (int64_t j = 0; j < dp; j += W) {

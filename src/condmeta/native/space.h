@@ -1,5 +1,5 @@
-// The workspace of a thread, cut into arrays. Laid out from null it only adds up its size, so that
-// the layout is written once and cannot disagree with the size that the caller allocates.
+// The workspace of a thread, cut into arrays. If it starts at null, it only adds up its size: the layout is
+// written once and cannot disagree with the size that the caller allocates.
 #pragma once
 
 #include "vec.h"

@@ -1,7 +1,7 @@
-// Threads over independent tasks, opened for one call and joined before it returns.
+// Threads over independent tasks, started for one call and joined before it returns.
 //
-// Chunks of tasks are handed out as threads become free; what is computed for a task depends on the task
-// alone, so the result does not depend on the number of threads.
+// A free thread takes the next chunk of tasks. The result of a task depends only on the task, so it does not
+// depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ private:
 };
 
 // Runs work(begin, end, workspace) over [0, count), at most `most` at a time if there are several threads.
-// If the system gives no more threads, fewer do it.
+// If the system cannot start more threads, fewer are used.
 template <class Work>
 void for_tasks(int64_t count, int64_t n_jobs, int64_t doubles, Work work, int64_t most = 256) {
     const int64_t jobs = std::max<int64_t>(1, std::min(n_jobs, count));

@@ -1,7 +1,7 @@
 // Normal posteriors of tasks with two classes (inner/variational.py), task by task, in rows u = L^T x.
 //
-// The rows stand also as columns, `turned` (d, n4), so that a triangular solve for all points runs along them.
-// Rows beyond n are zero, have label 0 and count no times; their weight and push stay zero.
+// The rows are also stored as columns, `turned` (d, n4), for triangular solves of all points at once.
+// Rows beyond n are zero, have label 0 and count zero times; their weight and push stay zero.
 #pragma once
 
 #include "averaged.h"
@@ -47,7 +47,7 @@ INLINE void whiten(const Rows& rows, const double* L, int64_t d, double* out) {
     }
 }
 
-// solved = V^-T turned, with A = V^T diag(1/v) V, so that <u, A^-1 u> = sum_j solved_j^2 / v_j.
+// solved = V^-T turned, with A = V^T diag(1/v) V; then <u, A^-1 u> = sum_j solved_j^2 / v_j.
 INLINE void solve_forward(int64_t n4, int64_t d, int64_t dp, const VariationalSpace& at) {
     copy(at.solved, at.turned, d * n4);
     for (int64_t i = 0; i < n4; i += W) store(at.variance + i, vec{});
@@ -63,7 +63,7 @@ INLINE void solve_forward(int64_t n4, int64_t d, int64_t dp, const VariationalSp
     }
 }
 
-// From V^-T turned on to A^-1 turned.
+// From V^-T turned to A^-1 turned.
 INLINE void solve_backward(int64_t n4, int64_t d, int64_t dp, const VariationalSpace& at) {
     for (int64_t j = d - 1; j >= 0; --j) {
         double* to = at.solved + j * n4;
@@ -104,7 +104,7 @@ static double variational_value(const Rows& white, int64_t d, const double* weig
     return -sum(total) - (dot(at.z, at.z, dp) - sum(trace) + logdet) / 2;
 }
 
-// To the maximum of l, from at.weight and at.push on, which are left there.
+// Maximises l from at.weight and at.push on; they hold the maximiser at the end.
 static double variational_ascend(const Rows& white, int64_t d, double tol, const VariationalSpace& at) {
     const int64_t n4 = white.n4;
     double value = variational_value(white, d, at.weight, at.push, at);
@@ -123,7 +123,7 @@ static double variational_ascend(const Rows& white, int64_t d, double tol, const
                 at.new_push[i] = at.push[i] + length * at.by_push[i];
             }
             reached = variational_value(white, d, at.new_weight, at.new_push, at);
-            // Not decided by rounding.
+            // Up to rounding.
             if (!(reached < value - 1e-10 * (1 + size_of(value))) || length <= SHORTEST_STEP) break;
             length /= 2;
         }
@@ -173,7 +173,7 @@ static void variational_task(const VariationalTasks& run, const VariationalArray
         }
 }
 
-// Tasks [begin, end); their part of Q goes to `Q` (d, d). Tasks without points are left at zero.
+// Tasks [begin, end); their part of Q goes to `Q` (d, d). Tasks without points stay at zero.
 static void variational_range(const VariationalTasks& run, const VariationalArrays& out, int64_t begin, int64_t end,
                               double* Q, double* memory) {
     Space space{memory};

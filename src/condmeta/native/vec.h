@@ -1,6 +1,6 @@
 // A SIMD vector of W doubles, by GCC's and Clang's vector extensions: the same code for SSE2, AVX2,
-// AVX-512VL and NEON. Everything lives in a namespace of its own for each instruction set, and no
-// header of the C++ library is used, so that no function compiled here exists under a shared name.
+// AVX-512VL and NEON. Each instruction set has its own namespace, and no header of the C++ library is used:
+// no function compiled here has a shared name.
 #pragma once
 
 #include <stdint.h>
@@ -61,7 +61,7 @@ INLINE pair both_second(pair a) { return pair{a[1], a[1]}; }
 #endif
 INLINE double sum(vec a) { return (a[0] + a[2]) + (a[1] + a[3]); }
 
-// (sum a, sum b, sum c, sum d): two additions deep, no scalar code.
+// (sum a, sum b, sum c, sum d): two levels of additions, no scalar code.
 INLINE quad sum4(vec a, vec b, vec c, vec d) {
     const vec ab = CONDMETA_MIX(a, b, 0, 4, 2, 6) + CONDMETA_MIX(a, b, 1, 5, 3, 7);
     const vec cd = CONDMETA_MIX(c, d, 0, 4, 2, 6) + CONDMETA_MIX(c, d, 1, 5, 3, 7);

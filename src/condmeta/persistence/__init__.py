@@ -1,8 +1,8 @@
 """Model files: safe to open, checked before they are read, replaced all at once.
 
-A model file is an uncompressed zip of `meta.json` and `.npy` arrays. Nothing in it can run, and
-reading it allocates no more than a small multiple of its size. This package knows no estimator:
-classes that may be stored enter themselves with `register`.
+A model file is an uncompressed zip of `meta.json` and `.npy` arrays. It contains no code, and
+reading it allocates at most a small multiple of its size. This package knows no estimator: a class
+that may be stored calls `register` where it is defined.
 
 Examples
 --------
@@ -14,19 +14,22 @@ Examples
 ({'b': [1.5, 2.0]}, 'numpy')
 """
 
-from condmeta.persistence.decoder import decode
-from condmeta.persistence.encoder import encode
-from condmeta.persistence.model_file import read_card, read_model, write_model
-from condmeta.persistence.registry import register
-from condmeta.persistence.transformers import estimator_state, restore_estimator
+from importlib import import_module
 
-__all__ = [
-    "decode",
-    "encode",
-    "estimator_state",
-    "read_card",
-    "read_model",
-    "register",
-    "restore_estimator",
-    "write_model",
-]
+_HOME = {  # loaded when first used: modules that only register a class need nothing else
+    "decode": "decoder",
+    "encode": "encoder",
+    "estimator_state": "transformers",
+    "read_card": "model_file",
+    "read_model": "model_file",
+    "register": "registry",
+    "restore_estimator": "transformers",
+    "write_model": "model_file",
+}
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module 'condmeta.persistence' has no attribute {name!r}")
+    return getattr(import_module(f"condmeta.persistence.{_HOME[name]}"), name)

@@ -1,6 +1,4 @@
-"""Replace a file all at once: a reader sees the old bytes or the new ones, never a mixture."""
-
-from __future__ import annotations
+"""Replace a file all at once: a reader sees the old file or the new one, never a mixture."""
 
 import contextlib
 import errno
@@ -13,11 +11,11 @@ from condmeta.errors import ModelFileError
 
 
 def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], None]) -> None:
-    """Call `write` with a temporary file beside `path`, then put that file in its place.
+    """Call `write` with a temporary file beside `path`, then rename that file to `path`.
 
-    Whatever fails, the temporary file is removed and an old file stays as it was.
+    If anything fails, the temporary file is removed and an old file stays unchanged.
     """
-    target = os.path.realpath(os.fspath(path))  # through a link, not instead of it
+    target = os.path.realpath(os.fspath(path))  # write through a link, do not replace it
     folder = os.path.dirname(target)
     mode = _mode_of_old_file(path, target)
     temporary = os.path.join(folder, f".{os.path.basename(target)}.{os.urandom(6).hex()}.tmp")
@@ -25,7 +23,7 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], None])
     try:
         descriptor = os.open(temporary, flags, 0o666)
     except OSError as error:
-        # The sentence is about the folder; the name of a temporary file would only puzzle.
+        # Name the folder: the name of a temporary file would confuse.
         reason = f"Cannot write a model into the folder '{folder}' ({error.strerror})"
         raise OSError(error.errno, reason, os.fspath(path)) from error
     try:
@@ -40,7 +38,13 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], None])
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(folder)
+    # Make the new name durable; Windows and some file systems cannot.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _mode_of_old_file(path: str | os.PathLike, target: str) -> int | None:
@@ -54,16 +58,6 @@ def _mode_of_old_file(path: str | os.PathLike, target: str) -> int | None:
             f"'{os.fspath(path)}' is {kind}. Give the path of a file to save the model to."
         )
     if not os.access(target, os.W_OK):
-        # Replacing needs no right to the old file, but whoever protected it meant to keep it.
+        # Replacing works without write permission, but a protected file should be kept.
         raise PermissionError(errno.EACCES, "The old model is write-protected", os.fspath(path))
     return stat.S_IMODE(old)
-
-
-def _sync_folder(folder: str) -> None:
-    # Makes the new name itself durable; some file systems and Windows do not offer it.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

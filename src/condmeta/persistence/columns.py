@@ -2,16 +2,14 @@
 
 A column is a list of None, bool, int, float, str, date, datetime and tuples of these. It becomes
     {"codes": index or None, "parts": [[kind, payload], ...]}
-where `codes` (uint8) says which part the next value comes from; a column of one kind needs none.
+where `codes` (uint8) is the part that each value comes from; a column of one kind has no codes.
     bool, int, float    payload: index of an array of bool, int64, float64
     str                 payload: [lengths int64, UTF-8 bytes uint8]: no padding, NUL characters safe
     bigint, date, datetime      payload: as str, of hexadecimal or ISO 8601 texts
-    tuple               payload: [lengths int64, column of all items one after the other]
+    tuple               payload: [lengths int64, column of the items of all tuples]
     none                payload: null
-Each value is backed by at least one byte of an array, so a small file cannot ask for a long column.
+Each value takes at least one byte of an array, so a small file cannot declare a long column.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
@@ -23,16 +21,8 @@ import numpy as np
 Put = Callable[[np.ndarray], int]
 Take = Callable[[int], np.ndarray]
 
-_KINDS = {
-    type(None): "none",
-    bool: "bool",
-    int: "int",
-    float: "float",
-    str: "str",
-    date: "date",
-    datetime: "datetime",
-    tuple: "tuple",
-}
+_KINDS = {t: t.__name__ for t in (bool, int, float, str, date, datetime, tuple)}
+_KINDS[type(None)] = "none"
 _PLAIN = {"bool": np.dtype(bool), "int": np.dtype(np.int64), "float": np.dtype(np.float64)}
 _TEXT: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     "str": (str, str),
@@ -43,7 +33,7 @@ _TEXT: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
 
 
 def is_column(values: list[Any], levels: int = 4) -> bool:
-    """Tell whether a column can hold all values, tuples in tuples up to `levels` included."""
+    """Return whether a column can hold all values; tuples may be nested up to `levels` deep."""
     types = set(map(type, values))
     if tuple not in types:
         return types <= _KINDS.keys()
@@ -53,7 +43,7 @@ def is_column(values: list[Any], levels: int = 4) -> bool:
 
 
 def encode_column(values: list[Any], put: Put) -> dict[str, Any]:
-    """Return the column as JSON; its arrays go through `put`, which gives their indices."""
+    """Return the column as JSON; `put` stores an array and returns its index."""
     kinds = _kinds_of(values)
     names = list(dict.fromkeys(kinds))
     if len(names) == 1 and names != ["none"]:
@@ -68,7 +58,7 @@ def encode_column(values: list[Any], put: Put) -> dict[str, Any]:
 
 
 def decode_column(column: dict[str, Any], take: Take) -> list[Any]:
-    """Return the list that `encode_column` was given; `take` gives an array by its index."""
+    """Return the list that `encode_column` encoded; `take` returns the array of an index."""
     if column["codes"] is None:
         ((kind, payload),) = column["parts"]
         return _decode_part(kind, payload, take)
@@ -103,7 +93,7 @@ def _encode_part(kind: str, values: list[Any], put: Put) -> Any:
         lengths = put(np.array([len(value) for value in values], np.int64))
         return [lengths, encode_column(_items(values), put)]
     to_text = _TEXT[kind][0]
-    # Lone surrogates are legal in Python strings, so they are let through here and back.
+    # Lone surrogates are legal in Python strings: keep them, here and in `_decode_part`.
     texts = [to_text(value).encode("utf-8", "surrogatepass") for value in values]
     lengths = put(np.array([len(text) for text in texts], np.int64))
     return [lengths, put(np.frombuffer(b"".join(texts), np.uint8))]
@@ -119,7 +109,7 @@ def _decode_part(kind: str, payload: Any, take: Take) -> list[Any]:
     from_text = _TEXT[kind][1]
     blob = _array(take(payload[1]), np.dtype(np.uint8)).tobytes()
     spans = _spans(lengths, len(blob))
-    if blob.isascii():  # bytes and characters coincide: slicing one string is faster
+    if blob.isascii():  # one byte a character: slicing one string is faster
         text = blob.decode("ascii")
         return [from_text(text[a:b]) for a, b in spans]
     return [from_text(blob[a:b].decode("utf-8", "surrogatepass")) for a, b in spans]

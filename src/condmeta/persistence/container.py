@@ -1,11 +1,9 @@
-"""A model file: `meta.json` and `arrays/<n>.npy` in an uncompressed zip with a signed-off end.
+"""A model file: `meta.json` and `arrays/<n>.npy` in an uncompressed zip.
 
-The zip comment, the last bytes of the file, reads `condmeta-model <format> <version of condmeta>
+The zip comment, the last bytes of the file, is `condmeta-model <format> <version of condmeta>
 <bytes of meta.json> <sha256 of meta.json>`; meta.json holds size, CRC-32 and sha256 of each array.
-So every byte of the file is either hashed or follows from the others: damage anywhere is found.
+Every byte of the file is either hashed or determined by the others, so any damage is found.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -18,10 +16,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from condmeta.persistence.atomic import write_atomically
+from condmeta.persistence.file_errors import COPY_AGAIN, WRITTEN_BY, InvalidFileError, damaged
 from condmeta.persistence.npy import npy_header, raw_bytes, read_npy
-from condmeta.persistence.refusal import DAMAGED, WRITTEN, RefusalError
+from condmeta.persistence.registry import State
 from condmeta.persistence.zip_layout import FIRST_MEMBER, Member, directory, local_header
 
+AnyPath = str | os.PathLike
 FORMAT = "condmeta-model"
 FORMAT_VERSION = 1
 
@@ -31,66 +31,60 @@ _FREE_VALUES = 4096
 _BYTES_A_VALUE = 32
 
 
-def write_container(
-    path: str | os.PathLike, card: dict[str, Any], model: Any, arrays: list[np.ndarray]
-) -> None:
+def write_container(path: AnyPath, card: State, model: Any, arrays: list[np.ndarray]) -> None:
     """Write card, encoded model and C-ordered arrays to a model file, atomically."""
     headers = [npy_header(array) for array in arrays]
     table = [_array_row(header, array) for header, array in zip(headers, arrays, strict=True)]
     content = {"card": card, "model": model, "arrays": table}
     text = json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
-    # Blanks, where needed, so that the file is never small for the number of values in it: the
-    # reader can then bound what parsing costs by the size of the file (see `_load_json`).
+    # Pad with blanks if the file is small for the number of its values: the reader limits the
+    # number of values by the size of the file (see `_load_json`).
     stored = sum(size for size, _, _ in table) + len(text)
     text = text.ljust(len(text) + _BYTES_A_VALUE * (_values(text) - _FREE_VALUES) - stored)
-    meta = Member("meta.json", len(text), zlib.crc32(text))
-    members = [meta, *_array_members(table)]
-    tail = directory(members, _comment(card["condmeta_version"], text))
+    meta, *members = _members(text, table)
+    tail = directory([meta, *members], _comment(card["condmeta_version"], text))
 
     def write(file: BinaryIO) -> None:
-        file.write(local_header(meta))
-        file.write(text)
-        for member, header, array in zip(members[1:], headers, arrays, strict=True):
-            file.write(local_header(member))
-            file.write(header)
+        file.write(local_header(meta) + text)
+        for member, header, array in zip(members, headers, arrays, strict=True):
+            file.write(local_header(member) + header)
             file.write(raw_bytes(array).data)
         file.write(tail)
 
     write_atomically(path, write)
 
 
-def read_container(
-    path: str | os.PathLike, *, card_only: bool = False
-) -> tuple[dict[str, Any], Any, list[np.ndarray]]:
+def read_container(path: AnyPath, *, card_only: bool = False) -> tuple[State, Any, list]:
     """Check a model file and return its card, its encoded model and its arrays.
 
-    Raises `RefusalError` with the reason. With `card_only` the arrays are left alone: the cost is
-    that of meta.json, whatever the size of the file.
+    Raise `InvalidFileError` with the reason if it is invalid. With `card_only` the arrays are not
+    read: the cost does not depend on their size.
     """
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-        raise RefusalError(f"is {kind}. Give the path of a model file.")
+        raise InvalidFileError(f"is {kind}. Give the path of a model file.")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         text, comment = _read_meta(file, size)
         content = _load_json(text, size)
         card, model, table = content["card"], content["model"], content["arrays"]
-        _check_table(table)
-        meta = Member("meta.json", len(text), zlib.crc32(text))
-        members = [meta, *_array_members(table)]
+        members = _members(text, table)
         tail = directory(members, comment)
         total = sum(len(local_header(m)) + m.size for m in members) + len(tail)
         if total != size or comment != _comment(card["condmeta_version"], text):
-            raise RefusalError(f"is damaged: its size or its end is not what it says. {DAMAGED}")
+            raise damaged("its size or its end is wrong")
         file.seek(0)
-        _expect(file, local_header(meta))
+        _expect(file, local_header(members[0]))
         arrays = []
         if not card_only:
             file.seek(len(text), os.SEEK_CUR)
             for member, (_, _, sha256) in zip(members[1:], table, strict=True):
                 _expect(file, local_header(member))
-                arrays.append(_read_array(file, member.size, sha256))
+                header, array = read_npy(file, member.size)
+                if _sha256(header, raw_bytes(array).data) != sha256:
+                    raise damaged("the checksum of an array is wrong")
+                arrays.append(array)
             _expect(file, tail)
     return card, model, arrays
 
@@ -102,30 +96,28 @@ def _comment(version: str, text: bytes) -> bytes:
 
 def _array_row(header: bytes, array: np.ndarray) -> list[Any]:
     data = raw_bytes(array).data
+    crc = zlib.crc32(data, zlib.crc32(header))
+    return [len(header) + data.nbytes, crc, _sha256(header, data)]
+
+
+def _sha256(header: bytes, data: memoryview) -> str:
     digest = hashlib.sha256(header)
     digest.update(data)
-    crc = zlib.crc32(data, zlib.crc32(header))
-    return [len(header) + data.nbytes, crc, digest.hexdigest()]
+    return digest.hexdigest()
 
 
-def _array_members(table: list[list[Any]]) -> list[Member]:
-    return [Member(f"arrays/{i}.npy", size, crc) for i, (size, crc, _) in enumerate(table)]
-
-
-def _read_array(file: BinaryIO, size: int, sha256: str) -> np.ndarray:
-    header, array = read_npy(file, size)
-    digest = hashlib.sha256(header)
-    digest.update(raw_bytes(array).data)
-    if digest.hexdigest() != sha256:
-        raise RefusalError(f"is damaged: the checksum of an array is wrong. {DAMAGED}")
-    return array
+def _members(text: bytes, table: list[list[Any]]) -> list[Member]:
+    """Return the members of the zip: meta.json, then the arrays."""
+    meta = Member("meta.json", len(text), zlib.crc32(text))
+    arrays = (Member(f"arrays/{i}.npy", size, crc) for i, (size, crc, _) in enumerate(table))
+    return [meta, *arrays]
 
 
 def _expect(file: BinaryIO, expected: bytes) -> None:
     if file.read(len(expected)) != expected:
-        raise RefusalError(
+        raise InvalidFileError(
             "is damaged or was packed again by another program: "
-            f"its zip headers do not match its contents. {DAMAGED}"
+            f"its zip headers do not match its contents. {COPY_AGAIN}"
         )
 
 
@@ -137,58 +129,54 @@ def _read_meta(file: BinaryIO, size: int) -> tuple[bytes, bytes]:
     start = end.rfind(FORMAT.encode("ascii"))
     match = _COMMENT.fullmatch(end, start) if start >= 0 else None
     if match is None:
-        raise RefusalError(_diagnose(head, size))
+        raise InvalidFileError(_diagnose(head, size))
     version, writer, length = int(match[1]), match[2].decode("ascii"), int(match[3])
     if version > FORMAT_VERSION:
-        raise RefusalError(
+        raise InvalidFileError(
             f"has model format {version}, written by condmeta {writer}; this condmeta reads "
             f"formats up to {FORMAT_VERSION}. Upgrade condmeta to {writer} or later."
         )
     if version != FORMAT_VERSION or length > size:
-        raise RefusalError(f"is damaged: its last bytes make no sense. {DAMAGED}")
+        raise damaged("its last bytes make no sense")
     file.seek(len(local_header(Member("meta.json", length, 0))))
     text = file.read(length)
     if hashlib.sha256(text).hexdigest().encode("ascii") != match[4]:
-        raise RefusalError(f"is damaged: the checksum of its meta.json is wrong. {DAMAGED}")
+        raise damaged("the checksum of its meta.json is wrong")
     return text, match[0]
 
 
 def _diagnose(head: bytes, size: int) -> str:
     if size == 0:
-        return f"is empty. {DAMAGED}"
+        return f"is empty. {COPY_AGAIN}"
     if FIRST_MEMBER.startswith(head[: len(FIRST_MEMBER)]) and b"meta.json".startswith(head[30:]):
-        return f"is truncated or damaged at its end. {DAMAGED}"
+        return f"is truncated or damaged at its end. {COPY_AGAIN}"
     if head.startswith(b"PK"):
-        return f"is a zip file, but not a condmeta model. {WRITTEN}"
+        return f"is a zip file, but not a condmeta model. {WRITTEN_BY}"
     if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return (
             "is a pickle, not a condmeta model. Opening a pickle can run any code: use pickle or "
             "joblib, and only if you trust where it comes from."
         )
-    return f"is not a condmeta model. {WRITTEN}"
+    return f"is not a condmeta model. {WRITTEN_BY}"
 
 
 def _values(text: bytes) -> int:
-    """Return an upper bound of the number of values in a JSON text, short of one."""
+    """Return an upper bound, less one, of the number of values in a JSON text."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def _load_json(text: bytes, size: int) -> dict[str, Any]:
-    # `[],[],[]` takes 3 bytes a value on disk and 70 in memory, hence a limit on their number.
+    # A value such as `[]` takes 3 bytes on disk and 70 in memory: limit the number of values.
     if _values(text) > _FREE_VALUES + size // _BYTES_A_VALUE:
-        raise RefusalError(f"is damaged: its meta.json holds more values than it can. {DAMAGED}")
+        raise damaged("its meta.json holds too many values")
     content = json.loads(text.decode("ascii"))
     if not isinstance(content, dict) or set(content) != {"card", "model", "arrays"}:
-        raise RefusalError(f"is damaged: its meta.json has the wrong parts. {DAMAGED}")
+        raise damaged("its meta.json has the wrong parts")
     card = content["card"]
     if not isinstance(card, dict) or card.get("format") != FORMAT:
-        raise RefusalError(f"is not a condmeta model. {WRITTEN}")
+        raise InvalidFileError(f"is not a condmeta model. {WRITTEN_BY}")
+    for size, crc, sha256 in content["arrays"]:
+        numbers = type(size) is int and size >= 0 and type(crc) is int and 0 <= crc < 2**32
+        if not (numbers and isinstance(sha256, str)):
+            raise damaged("its list of arrays makes no sense")
     return content
-
-
-def _check_table(table: Any) -> None:
-    for size, crc, sha256 in table:
-        if not (type(size) is int and size >= 0 and type(crc) is int and 0 <= crc < 2**32):
-            raise RefusalError(f"is damaged: its list of arrays makes no sense. {DAMAGED}")
-        if not isinstance(sha256, str):
-            raise RefusalError(f"is damaged: its list of arrays makes no sense. {DAMAGED}")

@@ -1,10 +1,9 @@
-"""Python values back from JSON and plain arrays.
+"""Decode JSON and plain arrays to Python values.
 
-Anything that does not fit raises some exception here; the caller says that the file is damaged.
+Invalid content raises any exception here; the caller reports a damaged file.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
@@ -18,24 +17,23 @@ from condmeta.persistence.npy import DTYPE
 
 
 def decode(value: Any, arrays: list[np.ndarray]) -> Any:
-    """Return what `encode` was given."""
-    decoder = Decoder(arrays)
-    result = decoder.decode(value)
-    decoder.finish()
-    return result
+    """Return the value that `encode` encoded."""
+    return Decoder(arrays).decode_all(value)
 
 
 class Decoder:
-    """Decodes one value; each array may be used once, so a file cannot multiply its contents."""
+    """Decode one value; each array is used once, so a small file cannot become a large value."""
 
     def __init__(self, arrays: list[np.ndarray]) -> None:
         self.arrays: list[np.ndarray | None] = list(arrays)
         self.has_sklearn = False
 
-    def finish(self) -> None:
-        """Check that no array is left over."""
+    def decode_all(self, value: Any) -> Any:
+        """Return the value of its JSON; an array that is not used is a ValueError."""
+        result = self.decode(value)
         if any(array is not None for array in self.arrays):
             raise ValueError("an array is not used")
+        return result
 
     def take(self, index: int) -> np.ndarray:
         array = self.arrays[index] if type(index) is int and index >= 0 else None
@@ -45,12 +43,14 @@ class Decoder:
         return array
 
     def decode(self, value: Any) -> Any:
-        """Return the value behind its JSON."""
+        """Return the value of its JSON."""
         if type(value) is list:
             return [self.decode(v) for v in value]
         if type(value) is not dict:
             return value
         ((tag, payload),) = value.items()
+        if tag in _FROM_TEXT:
+            return _FROM_TEXT[tag](payload)
         return getattr(self, _METHODS[tag])(payload)
 
     def items(self, payload: Any) -> list[Any]:
@@ -61,13 +61,10 @@ class Decoder:
             raise ValueError(f"expected a column, got {tag!r}")
         return decode_column(column, self.take)
 
-    def decode_int(self, payload: str) -> int:
-        return int(payload, 16)
-
     def decode_float(self, payload: str) -> float:
         if payload not in ("nan", "inf", "-inf"):
-            raise ValueError(f"{payload!r} is no float")
-        return float(payload)  # a new NaN each time: as keys of a dict they stay apart
+            raise ValueError(f"{payload!r} is not a float")
+        return float(payload)  # a new NaN each time: as keys of a dict they stay different
 
     def decode_tuple(self, payload: Any) -> tuple[Any, ...]:
         return tuple(self.items(payload))
@@ -83,12 +80,6 @@ class Decoder:
         start, stop, step = (self.decode(v) for v in payload)
         return slice(start, stop, step)
 
-    def decode_date(self, payload: str) -> date:
-        return date.fromisoformat(payload)
-
-    def decode_datetime(self, payload: str) -> datetime:
-        return datetime.fromisoformat(payload)
-
     def decode_transposed(self, payload: int) -> np.ndarray:
         return self.take(payload).T
 
@@ -100,22 +91,16 @@ class Decoder:
     def decode_scalar(self, payload: list[str]) -> np.generic:
         descr, data = payload
         if not DTYPE.fullmatch(descr) or "U" in descr:
-            raise ValueError(f"{descr!r} is no dtype of a scalar")
+            raise ValueError(f"{descr!r} is not a dtype of a scalar")
         if descr == "|b1" and data not in ("00", "01"):
-            raise ValueError(f"{data!r} is no boolean")
+            raise ValueError(f"{data!r} is not a boolean")
         (value,) = np.frombuffer(bytes.fromhex(data), descr)
         return value
 
-    def decode_numpy_str(self, payload: str) -> np.str_:
-        return np.str_(payload)
-
     def decode_dtype(self, payload: str) -> np.dtype:
         if payload != "|O" and not DTYPE.fullmatch(payload):
-            raise ValueError(f"{payload!r} is no dtype")
+            raise ValueError(f"{payload!r} is not a dtype")
         return np.dtype(payload)
-
-    def decode_type(self, payload: str) -> type:
-        return TYPES[payload]
 
     def decode_object(self, payload: dict[str, Any]) -> Any:
         name, state = payload["class"], payload["state"]
@@ -128,26 +113,17 @@ class Decoder:
         self.has_sklearn |= name.startswith("sklearn.")
         for key in state:
             if not is_attribute(key):
-                raise ValueError(f"{key!r} is no attribute name")
+                raise ValueError(f"{key!r} is not an attribute name")
         return entry.restore(entry.cls, {key: self.decode(v) for key, v in state.items()})
 
 
-_METHODS = {
-    "int": "decode_int",
-    "float": "decode_float",
-    "list": "items",
-    "tuple": "decode_tuple",
-    "dict": "decode_dict",
-    "map": "decode_map",
-    "slice": "decode_slice",
-    "date": "decode_date",
-    "datetime": "decode_datetime",
-    "array": "take",
-    "array.T": "decode_transposed",
-    "objects": "decode_objects",
-    "scalar": "decode_scalar",
-    "numpy.str": "decode_numpy_str",
-    "dtype": "decode_dtype",
-    "type": "decode_type",
-    "object": "decode_object",
+_FROM_TEXT: dict[str, Callable[[str], Any]] = {
+    "int": lambda text: int(text, 16),
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "numpy.str": np.str_,
+    "type": TYPES.__getitem__,
 }
+_TAGS = "float", "tuple", "dict", "map", "slice", "objects", "scalar", "dtype", "object"
+_METHODS = {tag: f"decode_{tag}" for tag in _TAGS}
+_METHODS |= {"list": "items", "array": "take", "array.T": "decode_transposed"}

@@ -1,10 +1,8 @@
-"""Python values as JSON and plain arrays.
+"""Encode Python values as JSON and plain arrays.
 
-None, booleans, integers, finite floats, strings and short lists stand for themselves; anything else
-is an object of one key, its tag: `{"tuple": [...]}`. Arrays are numbered in the order of encoding.
+None, booleans, integers, finite floats, strings and short lists are written as they are; any other
+value is an object of one key, its tag: `{"tuple": [...]}`. Arrays are numbered as they are encoded.
 """
-
-from __future__ import annotations
 
 import math
 from datetime import date, datetime
@@ -17,7 +15,7 @@ from condmeta.persistence import registry, transformers
 from condmeta.persistence.columns import encode_column, is_column
 from condmeta.persistence.npy import is_plain
 
-_DEEPEST = 64  # levels; the reader has to get down there too, whatever stack it is called on
+_DEEPEST = 64  # levels; the reader must reach them too, also if its stack is small
 _COMPACT = 32  # from this length on, sequences of ids are stored as arrays
 TYPES: dict[str, type] = {t.__name__: t for t in (bool, int, float, str, object)} | {
     f"numpy.{t.__name__}": t
@@ -29,8 +27,8 @@ TYPES: dict[str, type] = {t.__name__: t for t in (bool, int, float, str, object)
 }
 _TYPE_NAMES = {t: name for name, t in TYPES.items()}
 _PICKLE = (
-    "pickle and joblib can store it; files of theirs should only be opened where they are trusted, "
-    "because opening them can run code."
+    "pickle and joblib can store it; open their files only if you trust them, because opening them "
+    "can run code."
 )
 
 
@@ -64,9 +62,8 @@ class _Encoder:
         self.depth += 1
         if self.depth > _DEEPEST:
             top = path.split(".")[0].split("[")[0]
-            raise ModelFileError(
-                f"{top} is nested too deeply for a model file, or contains itself. {_PICKLE}"
-            )
+            deep = f"{top} is nested too deeply for a model file, or contains itself"
+            raise ModelFileError(f"{deep}. {_PICKLE}")
         result = self.encode_value(value, path)
         self.depth -= 1
         return result
@@ -117,11 +114,10 @@ class _Encoder:
 
     def encode_array(self, value: np.ndarray, path: str) -> Any:
         if value.dtype == object:
-            # NumPy scalars among ids become the Python values they are equal to.
+            # NumPy scalars among ids become the equal Python values.
             flat = [_python(v) for v in value.ravel().tolist()]
-            if is_column(flat):
-                return {"objects": [list(value.shape), {"column": encode_column(flat, self.put)}]}
-            return {"objects": [list(value.shape), self.items(flat, path)]}
+            column = {"column": encode_column(flat, self.put)} if is_column(flat) else None
+            return {"objects": [list(value.shape), column or self.items(flat, path)]}
         if value.dtype.kind == "U" and value.dtype.itemsize == 0:
             value = value.astype("U1")
         if not is_plain(value.dtype):
@@ -130,16 +126,15 @@ class _Encoder:
                 f"64 bits, booleans, text and ids. {_PICKLE}"
             )
         if value.flags.f_contiguous and not value.flags.c_contiguous:
-            # Keep the order in memory: matrix products then give the same bits after loading.
+            # Keep the order in memory: matrix products then have the same bits after loading.
             return {"array.T": self.put(value.T)}
         return {"array": self.put(value)}
 
     def encode_object(self, value: Any, path: str) -> Any:
         entry = registry.find_by_class(type(value)) or transformers.find_by_class(type(value))
         if entry is None:
-            raise ModelFileError(
-                f"{path} is {_describe(value)}, which a model file cannot hold. {_PICKLE}"
-            )
+            what = f"{path} is {_describe(value)}"
+            raise ModelFileError(f"{what}, which a model file cannot hold. {_PICKLE}")
         try:
             exported = entry.export(value)
         except ModelFileError as error:
@@ -147,15 +142,13 @@ class _Encoder:
         state = {}
         for key, part in exported.items():
             if not is_attribute(key):
-                raise ModelFileError(
-                    f"{path} has an attribute {key!r}, which is no attribute name."
-                )
+                raise ModelFileError(f"{path} has {key!r}, which is not an attribute name.")
             state[key] = self.encode(part, f"{path}.{key}")
         return {"object": {"class": entry.name, "state": state}}
 
 
 def is_attribute(key: Any) -> bool:
-    """Tell whether a key can be an attribute of a stored object."""
+    """Return whether a key can be an attribute of a stored object."""
     return type(key) is str and key.isidentifier() and not key.startswith("__")
 
 
@@ -172,7 +165,7 @@ def _is_plain_scalar(value: Any) -> bool:
 
 
 def _python(value: Any) -> Any:
-    """Return the Python value that a plain NumPy scalar is equal to; others as they are."""
+    """Return the Python value equal to a plain NumPy scalar; other values unchanged."""
     if type(value) is np.str_:
         return str.__str__(value)  # str() and item() drop trailing NULs
     return value.item() if _is_plain_scalar(value) else value

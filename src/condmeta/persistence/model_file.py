@@ -1,6 +1,4 @@
-"""Save any registered object as a model file, read it back, or read its card alone."""
-
-from __future__ import annotations
+"""Save a registered object as a model file, read it back, or read only its card."""
 
 import math
 import os
@@ -15,7 +13,7 @@ from condmeta.errors import ModelFileError
 from condmeta.persistence.container import FORMAT, FORMAT_VERSION, read_container, write_container
 from condmeta.persistence.decoder import Decoder
 from condmeta.persistence.encoder import encode
-from condmeta.persistence.refusal import naming
+from condmeta.persistence.file_errors import errors_name_file
 
 
 def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> None:
@@ -24,20 +22,25 @@ def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> N
     Parameters
     ----------
     path : path
-        Where to. An old file there is replaced only once the new one is complete.
+        The file to write. An old file is replaced only once the new one is complete.
     obj : object
         An object of a registered class, of values that can be stored (see `encode`).
     card : dict
-        What a reader should know before loading: engine, sizes, schema, settings. Dicts, lists,
-        strings and numbers; infinities and NaN are written as strings. Format, versions, date and
-        class are added.
+        What a reader should know before loading: engine, sizes, schema, settings. It holds dicts,
+        lists, strings and numbers; infinities and NaN are written as strings. Format, versions,
+        date and class are added.
 
     Notes
     -----
     The same object gives the same bytes if the environment variable SOURCE_DATE_EPOCH is set.
     """
     model, arrays = encode(obj)
-    automatic = _automatic_card(obj)
+    automatic = {
+        "format": FORMAT, "format_version": FORMAT_VERSION,
+        "condmeta_version": _version("condmeta"), "created": _created(),
+        "python_version": platform.python_version(), "numpy_version": np.__version__,
+        "scikit_learn_version": _version("scikit-learn"), "class": type(obj).__name__,
+    }  # fmt: skip
     taken = sorted(automatic.keys() & card.keys())
     if taken:
         raise ValueError(f"The card must not set {', '.join(taken)}: they are filled in.")
@@ -45,22 +48,21 @@ def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> N
 
 
 def read_model(path: str | os.PathLike) -> Any:
-    """Read the object in a model file; nothing in the file can run.
+    """Read the object in a model file; the file contains no code.
 
     Raises
     ------
     ModelFileError
-        If the file is truncated, damaged, foreign or of a newer format.
+        If the file is truncated, damaged, of another program or of a newer format.
     FileNotFoundError
         If there is no such file.
     """
-    with naming(path):
+    with errors_name_file(path):
         card, model, arrays = read_container(path)
         decoder = Decoder(arrays)
-        obj = decoder.decode(model)
-        decoder.finish()
+        obj = decoder.decode_all(model)
         written, here = card["scikit_learn_version"], _version("scikit-learn")
-    if decoder.has_sklearn and _minor(written) != _minor(here):
+    if decoder.has_sklearn and str(written).split(".")[:2] != here.split(".")[:2]:
         warnings.warn(
             f"'{os.fspath(path)}' holds a transformer saved with scikit-learn {written}, "
             f"and this is {here}: it may behave differently. Fit and save the model again, or "
@@ -72,38 +74,21 @@ def read_model(path: str | os.PathLike) -> Any:
 
 
 def read_card(path: str | os.PathLike) -> dict[str, Any]:
-    """Read the card of a model file: format, versions, date, class, and what `save` added.
+    """Read the card of a model file: format, versions, date, class, and the entries of `save`.
 
     The arrays are not read, so the cost does not depend on the size of the model.
     """
-    with naming(path):
+    with errors_name_file(path):
         return read_container(path, card_only=True)[0]
 
 
-def _automatic_card(obj: Any) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "condmeta_version": _version("condmeta"),
-        "created": _created(),
-        "python_version": platform.python_version(),
-        "numpy_version": np.__version__,
-        "scikit_learn_version": _version("scikit-learn"),
-        "class": type(obj).__name__,
-    }
-
-
 def _version(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib import metadata
 
     try:
-        return version(package)
-    except PackageNotFoundError:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
         return "0+unknown"
-
-
-def _minor(version: str) -> list[str]:
-    return str(version).split(".")[:2]
 
 
 def _created() -> str:
@@ -124,7 +109,10 @@ def _plain(value: Any, path: str) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, dict):
-        return {_plain_key(k, path): _plain(v, f"{path}[{k!r}]") for k, v in value.items()}
+        for key in value:
+            if not isinstance(key, str):
+                raise ModelFileError(f"{path} has the key {key!r}; the keys must be strings.")
+        return {key: _plain(v, f"{path}[{key!r}]") for key, v in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(v, f"{path}[{i}]") for i, v in enumerate(value)]
     if isinstance(value, float):
@@ -135,9 +123,3 @@ def _plain(value: Any, path: str) -> Any:
         f"{path} is an object of class {type(value).__qualname__}; a card holds only dicts, lists, "
         "strings and numbers."
     )
-
-
-def _plain_key(key: Any, path: str) -> str:
-    if not isinstance(key, str):
-        raise ModelFileError(f"{path} has the key {key!r}; the keys of a card must be strings.")
-    return key

@@ -1,9 +1,7 @@
-"""The classes a model file may hold: each is stored under a name and rebuilt from a dict.
+"""The classes that a model file may hold: each is stored under a name and rebuilt from a dict.
 
-A file only ever names a class; the class itself is looked up here, and never imported by that name.
+A file only names a class. The class is looked up here; it is never imported by the name in a file.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, overload
@@ -26,46 +24,32 @@ _BY_CLASS: dict[type, Entry] = {}
 
 
 def restore_attributes(cls: Any, state: State) -> Any:
-    """Make an object without calling its constructor and give it its attributes back."""
+    """Return a new object with these attributes, without calling its constructor."""
     obj = cls.__new__(cls)
     vars(obj).update(state)
     return obj
 
 
 @overload
-def register(cls: Class) -> Class: ...
+def register(cls: Class, **options: Any) -> Class: ...
 @overload
-def register(
-    cls: Class,
-    *,
-    name: str | None = None,
-    export: Callable[[Any], State] = vars,
-    restore: Callable[[type, State], Any] | None = None,
-) -> Class: ...
-@overload
-def register(
-    cls: None = None,
-    *,
-    name: str | None = None,
-    export: Callable[[Any], State] = vars,
-    restore: Callable[[type, State], Any] | None = None,
-) -> Callable[[Class], Class]: ...
+def register(cls: None = None, **options: Any) -> Callable[[Class], Class]: ...
 def register(cls=None, *, name=None, export=vars, restore=None):
     """Let model files hold objects of a class.
 
-    Subclasses are not included: each has to be registered itself.
+    Subclasses are not included: register each of them.
 
     Parameters
     ----------
     cls : type
-        The class. Left out, a class decorator is returned.
+        The class. Without it, a class decorator is returned.
     name : str, default the name of the class
-        The name in files. It has to stay the same for old files to open.
+        The name in files. Old files need it: do not change it.
     export : callable, default `vars`
-        ``export(obj)`` gives a dict of attribute names to values that can be stored.
+        ``export(obj)`` returns a dict of attribute names to values that can be stored.
     restore : callable, optional
-        ``restore(cls, state)`` gives the object back. By default the attributes are set on a new
-        object, without a call of its constructor.
+        ``restore(cls, state)`` rebuilds the object. By default it sets the attributes of a new
+        object, without calling its constructor.
 
     Examples
     --------
@@ -80,14 +64,26 @@ def register(cls=None, *, name=None, export=vars, restore=None):
         return lambda wrapped: register(wrapped, name=name, export=export, restore=restore)
     entry = Entry(cls, name or cls.__qualname__, export, restore or restore_attributes)
     known = _BY_NAME.get(entry.name)
-    # The same class defined again, as on a reload of its module, takes the place of the old one.
+    # A class defined again, as by a reload of its module, replaces the old one.
     if known is not None and _address(known.cls) != _address(cls):
         raise ValueError(
-            f"The name {entry.name!r} already stands for {_address(known.cls)} in model files. "
+            f"Model files already use the name {entry.name!r} for {_address(known.cls)}. "
             f"Give {_address(cls)} another `name`."
         )
     _BY_NAME[entry.name] = _BY_CLASS[cls] = entry
     return cls
+
+
+def construct(cls: Any, state: State) -> Any:
+    """Make an object by its constructor, with its attributes as arguments."""
+    return cls(**state)
+
+
+def register_tuple(cls: Any = None, *, name: str | None = None) -> Any:
+    """Let model files hold objects of a NamedTuple, by its fields; also a class decorator."""
+    if cls is None:
+        return lambda wrapped: register_tuple(wrapped, name=name)
+    return register(cls, name=name, export=cls._asdict, restore=construct)
 
 
 def find_by_class(cls: type) -> Entry | None:

@@ -1,10 +1,8 @@
-"""The short list of foreign objects in model files: scikit-learn transformers and their parts.
+"""Foreign objects that model files may hold: scikit-learn transformers and their parts.
 
-They are stored by their attributes: parameters and fitted arrays. Modules are imported by the names
-that stand below, when an object of theirs is met, and never by a name read from a file.
+They are stored by their attributes: parameters and fitted arrays. A module is imported by its name
+in the list below, when one of its objects is needed, and never by a name read from a file.
 """
-
-from __future__ import annotations
 
 import sys
 from importlib import import_module
@@ -20,7 +18,7 @@ _MODULES = {
         *("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler", "Normalizer"),
         *("OneHotEncoder", "OrdinalEncoder", "SplineTransformer", "PolynomialFeatures"),
         *("KBinsDiscretizer", "QuantileTransformer", "PowerTransformer", "Binarizer"),
-        # Without a function: `ColumnTransformer` puts it where a column is passed through.
+        # Without a function: `ColumnTransformer` uses it for a column that is passed through.
         "FunctionTransformer",
     ),
     "sklearn.impute": ("SimpleImputer", "MissingIndicator"),
@@ -29,31 +27,24 @@ _MODULES = {
     "sklearn.compose": ("ColumnTransformer", "make_column_selector"),
     "sklearn.pipeline": ("Pipeline", "FeatureUnion"),
 }
-_SKLEARN = {f"{module}.{name}": (module, name) for module in _MODULES for name in _MODULES[module]}
-_PARTS = {"BSpline": "scipy.interpolate", "RandomState": "numpy.random"}
 _REQUEST = "_metadata_request"
 
 
 def find_by_class(cls: type) -> Entry | None:
     """Return the entry of a class on the list."""
-    for name, (module, attribute) in _SKLEARN.items():
-        # A class whose module was not imported cannot be the class of an object at hand.
-        if getattr(sys.modules.get(module), attribute, None) is cls:
-            return _sklearn_entry(name, cls)
-    for name, module in _PARTS.items():
-        if getattr(sys.modules.get(module), name, None) is cls:
-            return _part_entry(name)
+    for name, (module, *how) in _LISTED.items():
+        # If its module was not imported, the class cannot be the class of this object.
+        if getattr(sys.modules.get(module), name.rpartition(".")[2], None) is cls:
+            return Entry(cls, name, *how)
     return None
 
 
 def find_by_name(name: str) -> Entry | None:
-    """Return the entry stored under a name, and import the class if need be."""
-    if name in _PARTS:
-        return _part_entry(name)
-    if name in _SKLEARN:
-        module, attribute = _SKLEARN[name]
-        return _sklearn_entry(name, getattr(import_module(module), attribute))
-    return None
+    """Return the entry stored under a name; import the class if necessary."""
+    if name not in _LISTED:
+        return None
+    module, *how = _LISTED[name]
+    return Entry(getattr(import_module(module), name.rpartition(".")[2]), name, *how)
 
 
 def estimator_state(estimator: Any) -> State:
@@ -64,10 +55,8 @@ def estimator_state(estimator: Any) -> State:
     state = dict(vars(estimator))
     request = state.pop(_REQUEST, None)
     if request is not None:
-        methods = {
-            method: getattr(part, "_requests", None) for method, part in vars(request).items()
-        }
-        state[_REQUEST] = {method: dict(asked) for method, asked in methods.items() if asked}
+        asked = {name: getattr(part, "_requests", None) for name, part in vars(request).items()}
+        state[_REQUEST] = {name: dict(values) for name, values in asked.items() if values}
     return state
 
 
@@ -80,16 +69,10 @@ def restore_estimator(cls: type, state: State) -> Any:
         for method, values in asked.items():
             for value in values.values():
                 if not (value is None or isinstance(value, bool | str)):
-                    raise ValueError(f"{value!r} is no metadata request")
+                    raise ValueError(f"{value!r} is not a metadata request")
             vars(request)[method]._requests = values
         setattr(estimator, _REQUEST, request)
     return estimator
-
-
-def _sklearn_entry(name: str, cls: type) -> Entry:
-    if cls.__name__ == "Pipeline":
-        return Entry(cls, name, _pipeline_state, _restore_pipeline)
-    return Entry(cls, name, estimator_state, restore_estimator)
 
 
 def _pipeline_state(pipeline: Any) -> State:
@@ -103,24 +86,15 @@ def _pipeline_state(pipeline: Any) -> State:
 
 
 def _restore_pipeline(cls: type, state: State) -> Any:
-    # A cache is a folder of pickles, which a later `fit` would open.
+    # A cache is a folder of pickles; a later `fit` would open them.
     if state["memory"] is not None:
         raise ValueError("a Pipeline has a cache")
     return restore_estimator(cls, state)
 
 
-def _part_entry(name: str) -> Entry:
-    cls = getattr(import_module(_PARTS[name]), name)
-    if name == "BSpline":
-        return Entry(cls, name, _spline_state, _restore_spline)
-    return Entry(cls, name, _random_state, _restore_random_state)
-
-
 def _spline_state(spline: Any) -> State:
     if spline.axis != 0:
-        raise ModelFileError(
-            f"A BSpline along axis {spline.axis} cannot be stored in a model file."
-        )
+        raise ModelFileError(f"A BSpline along axis {spline.axis} cannot be stored in a file.")
     return {"t": spline.t, "c": spline.c, "k": spline.k, "extrapolate": spline.extrapolate}
 
 
@@ -135,12 +109,8 @@ def _random_state(generator: Any) -> State:
         raise ModelFileError(
             f"A RandomState on {name} cannot be stored in a model file. Use one made from a seed."
         )
-    return {
-        "key": state["state"]["key"],
-        "position": state["state"]["pos"],
-        "has_gauss": state["has_gauss"],
-        "cached": state["gauss"],
-    }
+    place = {"key": state["state"]["key"], "position": state["state"]["pos"]}
+    return place | {"has_gauss": state["has_gauss"], "cached": state["gauss"]}
 
 
 def _restore_random_state(cls: type, state: State) -> Any:
@@ -151,3 +121,14 @@ def _restore_random_state(cls: type, state: State) -> Any:
     generator = cls()
     generator.set_state(("MT19937", key, position, state["has_gauss"], state["cached"]))
     return generator
+
+
+_LISTED = {  # name in files: module, how to export, how to restore
+    f"{module}.{name}": (module, estimator_state, restore_estimator)
+    for module, names in _MODULES.items()
+    for name in names
+} | {
+    "sklearn.pipeline.Pipeline": ("sklearn.pipeline", _pipeline_state, _restore_pipeline),
+    "BSpline": ("scipy.interpolate", _spline_state, _restore_spline),
+    "RandomState": ("numpy.random", _random_state, _restore_random_state),
+}

@@ -1,25 +1,23 @@
 """The bytes around the members of an uncompressed zip, as a pure function of names and sizes.
 
-A model file has exactly one valid layout. The reader works it out again and compares, so members
-that overlap, come twice, are compressed, encrypted or extra need no rules: they are differences.
+A model file has exactly one valid layout. The reader computes it again and compares. Members that
+overlap, repeat, are compressed, encrypted or extra need no rules of their own: the bytes differ.
 """
-
-from __future__ import annotations
 
 import struct
 from typing import NamedTuple
 
 FIRST_MEMBER = b"PK\x03\x04\x14\x00\x00\x00\x00\x00\x00\x00\x21\x00"
 
-_LIMIT32 = 0xFFFFFFFF  # from here on a size or an offset stands in a zip64 record
+_LIMIT32 = 0xFFFFFFFF  # from here on a size or an offset needs a zip64 record
 _LIMIT16 = 0xFFFF
-_DATE = 0x21  # 1 January 1980, the zero of zip: the same model gives the same bytes
+_DATE = 0x21  # 1 January 1980, the first date of zip: the same model has the same bytes
 _UNIX = 3 << 8
 _MODE = 0o100644 << 16
 
 
 class Member(NamedTuple):
-    """What a zip says of one member: its name, size in bytes and CRC-32."""
+    """One member of a zip: its name, size in bytes and CRC-32."""
 
     name: str
     size: int
@@ -27,7 +25,7 @@ class Member(NamedTuple):
 
 
 def local_header(member: Member) -> bytes:
-    """Return the header that stands before the bytes of a member."""
+    """Return the header before the bytes of a member."""
     name = member.name.encode("ascii")
     wide = [member.size, member.size] if member.size >= _LIMIT32 else []
     size = min(member.size, _LIMIT32)
@@ -64,10 +62,8 @@ def _central_header(member: Member, offset: int) -> bytes:
     extra = _zip64_extra(wide)
     version = 45 if wide else 20
     fields = (version | _UNIX, version, 0, 0, 0, _DATE, member.crc, size, size, len(name))
-    tail = (len(extra), 0, 0, 0, _MODE, offset)
-    return (
-        b"PK\x01\x02" + struct.pack("<6H3LH", *fields) + struct.pack("<4H2L", *tail) + name + extra
-    )
+    fields += (len(extra), 0, 0, 0, _MODE, offset)
+    return b"PK\x01\x02" + struct.pack("<6H3L5H2L", *fields) + name + extra
 
 
 def _zip64_extra(values: list[int]) -> bytes:

@@ -1,7 +1,7 @@
-"""Tasks and what is known about them: `TaskSet`, `Task`, `TaskTable` and `TaskSplit`."""
+"""Tasks and their side information: `TaskSet`, `Task`, `TaskTable` and `TaskSplit`."""
 
-from condmeta.tasks.side_table import TaskTable
-from condmeta.tasks.task_split import TaskSplit
+from condmeta.tasks.splits import TaskSplit
+from condmeta.tasks.task_table import TaskTable
 from condmeta.tasks.taskset import Task, TaskSet
 
 __all__ = ["Task", "TaskSet", "TaskSplit", "TaskTable"]

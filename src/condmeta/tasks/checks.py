@@ -1,6 +1,4 @@
-"""Find the rows that no learner can use, and name their task and column."""
-
-from __future__ import annotations
+"""Find NaN and infinity in the rows of tasks, and name their task and column."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,25 +6,21 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.tasks.ids import name_task, show_ids
+from condmeta.tasks.messages import name_task, show_ids
 
 
 def check_finite(
-    X: np.ndarray | None,
-    y: np.ndarray | None = None,
-    tasks: Any = None,
-    *,
-    feature_names: Sequence[str] | None = None,
-    target_name: str | None = None,
-) -> None:
-    """Raise a DataError that names task and column where X or y is NaN or infinite.
+    X: np.ndarray | None, y: np.ndarray | None = None, tasks: Any = None, *,
+    feature_names: Sequence[str] | None = None, target_name: str | None = None,
+) -> None:  # fmt: skip
+    """Raise a DataError that names task and column if X or y has NaN or infinity.
 
     Parameters
     ----------
     X : (N, d) float array or None
     y : (N,) float array or None
     tasks : (ids, offsets), row-aligned ids (N,), a function from row to id, or None
-        Whose rows these are; None leaves the task out of the message.
+        The tasks of the rows; None leaves the task out of the message.
     feature_names, target_name : optional
         Names for the message.
 
@@ -38,9 +32,8 @@ def check_finite(
     """
     if X is not None and not _all_finite(X):
         row, column = (int(i) for i in np.argwhere(~np.isfinite(X))[0])
-        named = (
-            f"feature {column}" if feature_names is None else f"column {feature_names[column]!r}"
-        )
+        known = feature_names is not None
+        named = f"column {feature_names[column]!r}" if known else f"feature {column}"
         raise DataError(_sentence(X, row, X[row, column], f"{named} of X", tasks))
     if y is not None and not _all_finite(y):
         row = int(np.argmax(~np.isfinite(y)))
@@ -50,12 +43,12 @@ def check_finite(
 
 def _all_finite(array: np.ndarray) -> bool:
     with np.errstate(all="ignore"):
-        # one pass without a temporary; an overflow of finite numbers is looked at again
+        # one pass without a temporary array; if finite numbers overflow, the second test is right
         return bool(np.isfinite(array.sum())) or bool(np.isfinite(array).all())
 
 
 def _sentence(values: np.ndarray, row: int, value: float, where: str, tasks: Any) -> str:
-    """Describe the first bad entry, and how many there are in how many tasks."""
+    """Describe the first bad value, and count the bad values and their tasks."""
     bad = ~np.isfinite(values)
     count = int(bad.sum())
     word = "NaN" if np.isnan(value) else "infinity"

@@ -1,9 +1,7 @@
-"""Number the distinct values of long arrays in the order of first appearance.
+"""Code the distinct values of long arrays as 0, 1, 2, ... in the order of first appearance.
 
-Nothing here loops over rows in Python: a million tasks in ten million rows cost about a sort.
+There is no Python loop over rows: a million tasks in ten million rows take about as long as a sort.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -11,13 +9,13 @@ import numpy as np
 
 from condmeta.errors import DataError
 
-_MANY = 200_000  # rows from which hashing whole columns beats a dictionary
-_ODD = np.uint64(0xD6E8FEB86659FD93)
-_STEP = 0x9E3779B97F4A7C15
+_MANY = 200_000  # rows; from here on hashing whole columns is faster than a dictionary
+_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
+_SEED_STEP = 0x9E3779B97F4A7C15
 
 
 def int_codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Code integers by first appearance; also give the row where each code first stands."""
+    """Return codes of integers by first appearance, and the first row of each code."""
     n = values.size
     if n == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -28,10 +26,10 @@ def int_codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         is_first = leader == np.arange(n)
         code_of = np.cumsum(is_first) - 1
         return code_of[leader], np.flatnonzero(is_first)
-    # a narrow range: look values up instead of hashing them
+    # a narrow range: a table of all values, instead of hashing
     shifted = values.astype(np.int64) - low
     first = np.full(high - low + 1, -1, np.int64)
-    first[shifted[::-1]] = np.arange(n - 1, -1, -1)  # the last write wins: the first row
+    first[shifted[::-1]] = np.arange(n - 1, -1, -1)  # the last write is the first row
     present = np.flatnonzero(first >= 0)
     present = present[np.argsort(first[present])]
     code_of = np.empty(first.size, np.int64)
@@ -40,10 +38,10 @@ def int_codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _leaders(keys: np.ndarray) -> np.ndarray:
-    """Return for each row the first row that holds the same key.
+    """Return for each row the first row with the same key.
 
-    Each round throws the keys left into a table of slots; a slot belongs to its first row, and
-    the keys that lost their slot to another one go to the next round, with another hash.
+    Each round hashes the remaining keys into a table of slots. A slot belongs to its first row;
+    keys that collide with another key go to the next round, with another hash.
     """
     leader = np.empty(keys.size, np.int64)
     rows, rest, seed = np.arange(keys.size), keys, 0
@@ -51,7 +49,7 @@ def _leaders(keys: np.ndarray) -> np.ndarray:
         bits = int(rows.size).bit_length()
         slot = (_mix(rest, seed) >> np.uint64(64 - bits)).view(np.int64)
         table = np.empty(1 << bits, np.int64)
-        table[slot[::-1]] = rows[::-1]  # the last write wins: the first row
+        table[slot[::-1]] = rows[::-1]  # the last write is the first row
         found = table[slot]
         hit = keys[found] == rest
         leader[rows[hit]] = found[hit]
@@ -60,11 +58,11 @@ def _leaders(keys: np.ndarray) -> np.ndarray:
 
 
 def _mix(keys: np.ndarray, seed: int) -> np.ndarray:
-    """Scramble 64-bit keys so that their high bits depend on all bits."""
-    mixed = keys.view(np.uint64) + np.uint64(seed * _STEP % 2**64)
+    """Hash 64-bit keys: the high bits of the result depend on all bits of a key."""
+    mixed = keys.view(np.uint64) + np.uint64(seed * _SEED_STEP % 2**64)
     for _ in range(2):
         mixed ^= mixed >> np.uint64(32)
-        mixed *= _ODD
+        mixed *= _MULTIPLIER
     return mixed
 
 
@@ -75,16 +73,16 @@ def text_codes(values: np.ndarray) -> tuple[np.ndarray, list]:
     letters = np.ascontiguousarray(values).view(np.uint32).reshape(values.size, -1)
     keys = np.zeros(values.size, np.uint64)
     for j in range(letters.shape[1]):
-        keys = (keys ^ letters[:, j]) * _ODD
+        keys = (keys ^ letters[:, j]) * _MULTIPLIER
         keys ^= keys >> np.uint64(29)
     codes, first = int_codes(keys.view(np.int64))
-    if (values[first][codes] != values).any():  # two texts with one key
+    if (values[first][codes] != values).any():  # two texts have the same key
         return object_codes(values.tolist())
     return codes, values[first].tolist()
 
 
 def object_codes(values: list | np.ndarray) -> tuple[np.ndarray, list]:
-    """Code hashable objects; rows given as lists become tuples."""
+    """Code hashable objects; lists become tuples."""
     try:
         if len(values) >= _MANY:
             hashed = _hashed_codes(values)
@@ -102,7 +100,7 @@ def object_codes(values: list | np.ndarray) -> tuple[np.ndarray, list]:
 
 
 def _hashed_codes(values: list | np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
-    """Code objects by their hashes; None if two that differ share one."""
+    """Code objects by their hashes; return None if two different objects have the same hash."""
     codes, first = int_codes(np.fromiter(map(hash, values), np.int64, len(values)))
     column = values if isinstance(values, np.ndarray) else np.fromiter(values, object, len(values))
     ids = column[first]

@@ -1,13 +1,13 @@
 """Read tables and columns of any DataFrame library, and write the same kind back.
 
-Everything goes through narwhals, which is imported inside the functions: arrays never pay for it.
+Tables go through narwhals, which is imported inside the functions: arrays never load it.
 """
-
-from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.tasks.numbers import level_name, to_floats
 
-_BLOCK_BYTES = 1 << 19  # a block of rows that stays in cache while its columns are interleaved
+_MARKS = ("pandas", "columns", "factorize"), ("pyarrow", "column_names", "to_pylist")
+_BLOCK_BYTES = 1 << 19  # a block of rows that stays in cache while its columns are copied
 
 
 def _roots(obj: Any) -> set[str]:
@@ -28,15 +29,11 @@ def _kind(obj: Any) -> str | None:
     if obj is None or isinstance(obj, np.ndarray | list | tuple | dict | str | np.generic):
         return None
     roots = _roots(obj)
-    if "pandas" in roots:
-        if hasattr(obj, "columns"):
-            return "frame"
-        return "series" if hasattr(obj, "factorize") else None
-    if "pyarrow" in roots:
-        if hasattr(obj, "column_names"):
-            return "frame"
-        return "series" if hasattr(obj, "dictionary_encode") or hasattr(obj, "to_pylist") else None
-    if "polars" in roots:
+    for library, table_has, column_has in _MARKS:
+        if library in roots:
+            column = "series" if hasattr(obj, column_has) else None
+            return "frame" if hasattr(obj, table_has) else column
+    if "polars" in roots:  # asking a lazy table for its columns would resolve it
         kind = {"DataFrame": "frame", "LazyFrame": "frame", "Series": "series"}
         return next((kind[c.__name__] for c in type(obj).__mro__ if c.__name__ in kind), None)
     if "narwhals" not in sys.modules and not any(hasattr(obj, a) for a in ("columns", "to_list")):
@@ -50,17 +47,17 @@ def _kind(obj: Any) -> str | None:
 
 
 def is_frame(obj: Any) -> bool:
-    """Say whether an object is a table of some DataFrame library."""
+    """Return whether an object is a table of a DataFrame library."""
     return _kind(obj) == "frame"
 
 
 def is_series(obj: Any) -> bool:
-    """Say whether an object is a column of some DataFrame library."""
+    """Return whether an object is a column of a DataFrame library."""
     return _kind(obj) == "series"
 
 
 def backend_of(obj: Any) -> str | None:
-    """Name the library of a table or column: "pandas", "polars", "pyarrow", or None."""
+    """Return the library of a table or column: "pandas", "polars", "pyarrow", or None."""
     if _kind(obj) is None:
         return None
     roots = _roots(obj)
@@ -76,7 +73,7 @@ def backend_of(obj: Any) -> str | None:
 
 
 def eager(frame: Any) -> Any:
-    """Return a table in memory: lazy ones are collected, record batches become tables."""
+    """Return a table in memory: collect lazy tables, turn record batches into tables."""
     roots = _roots(frame)
     if "pandas" in roots:
         return frame
@@ -89,7 +86,7 @@ def eager(frame: Any) -> Any:
 
 
 def column_names(frame: Any) -> list[Any]:
-    """Return the column names of a table, which must differ from each other."""
+    """Return the column names of a table; a repeated name is a DataError."""
     frame = eager(frame)
     names = list(frame.column_names if backend_of(frame) == "pyarrow" else frame.columns)
     if len(set(names)) < len(names):
@@ -99,11 +96,11 @@ def column_names(frame: Any) -> list[Any]:
 
 
 def require_columns(frame: Any, names: Iterable[Any], role: str = "") -> None:
-    """Raise a DataError that names the first column a table does not have, and its role."""
+    """Raise a DataError that names the first absent column, and its role."""
     have = column_names(frame)
     for name in names:
         if name not in have and name not in index_names(frame):
-            if len(have) > 10:  # those that may have been meant first
+            if len(have) > 10:  # similar names first
                 near = get_close_matches(str(name), [n for n in have if isinstance(n, str)], n=3)
                 have = [*near, *(n for n in have if n not in near)]
             shown = ", ".join(map(repr, have[:10])) + (", ..." if len(have) > 10 else "")
@@ -112,21 +109,18 @@ def require_columns(frame: Any, names: Iterable[Any], role: str = "") -> None:
 
 
 def index_names(frame: Any) -> list[Any]:
-    """Return the names of the index levels of a pandas table; no other table has any."""
-    if backend_of(frame) != "pandas":
-        return []
-    return [name for name in frame.index.names if name is not None]
+    """Return the names of the index levels of a pandas table; other tables have none."""
+    index = frame.index.names if backend_of(frame) == "pandas" else []
+    return [name for name in index if name is not None]
 
 
 def get_series(frame: Any, name: Any) -> Any:
-    """Return a column in its own kind; a level of a pandas index counts as a column."""
+    """Return a column of a table, or a level of a pandas index, in its own library."""
     frame = eager(frame)
     if name in index_names(frame) and name not in frame.columns:
         return frame.index.get_level_values(name)
     require_columns(frame, [name])
-    if backend_of(frame) == "pyarrow":
-        return frame.column(name)
-    return frame[name]
+    return frame.column(name) if backend_of(frame) == "pyarrow" else frame[name]
 
 
 def get_column(frame: Any, name: Any) -> np.ndarray:
@@ -135,23 +129,22 @@ def get_column(frame: Any, name: Any) -> np.ndarray:
 
 
 def drop_columns(frame: Any, names: Iterable[Any]) -> Any:
-    """Return a table of the same kind without the named columns."""
-    frame = eager(frame)
-    gone = set(names)
+    """Return a table of the same library without the named columns."""
+    frame, gone = eager(frame), set(names)
     return select_columns(frame, [name for name in column_names(frame) if name not in gone])
 
 
 def select_columns(frame: Any, names: Iterable[Any]) -> Any:
-    """Return a table of the same kind with the named columns in that order."""
+    """Return a table of the same library with the named columns, in that order."""
     frame, names = eager(frame), list(names)
     require_columns(frame, names)
     return frame.select(names) if backend_of(frame) != "pandas" else frame[names]
 
 
 def to_array(series: Any) -> np.ndarray:
-    """Turn a column into (N,): numbers float64 or integer, bool, datetime64, else object.
+    """Return a column as an array (N,): float64, integer, bool, datetime64, else object.
 
-    Gaps are NaN among numbers, NaT among dates and None elsewhere; categories become text.
+    Gaps become NaN in numbers, NaT in dates and None otherwise; categories become text.
     """
     import narwhals.stable.v2 as nw
 
@@ -162,14 +155,12 @@ def to_array(series: Any) -> np.ndarray:
         return column.to_numpy()
     if dtype == nw.Boolean and not gaps:
         return column.to_numpy().astype(bool)
-    if isinstance(dtype, nw.Date | nw.Datetime):
-        return column.to_numpy()
-    if isinstance(dtype, nw.Unknown) and column.to_numpy().dtype.kind == "c":
+    is_complex = isinstance(dtype, nw.Unknown) and column.to_numpy().dtype.kind == "c"
+    if is_complex or isinstance(dtype, nw.Date | nw.Datetime):
         return column.to_numpy()
     values = column.to_list()
     if gaps:
-        missing = np.flatnonzero(column.is_null().to_numpy())
-        for row in missing.tolist():
+        for row in np.flatnonzero(column.is_null().to_numpy()).tolist():
             values[row] = None
     if isinstance(dtype, nw.Categorical | nw.Enum):
         names = {v: None if v is None else level_name(v) for v in set(values)}
@@ -178,7 +169,7 @@ def to_array(series: Any) -> np.ndarray:
 
 
 def gaps_of(series: Any) -> np.ndarray:
-    """Say of each row of a column whether its value is missing: (N,) bool."""
+    """Return for each row of a column whether its value is missing, (N,) bool."""
     import narwhals.stable.v2 as nw
 
     column = nw.from_native(as_native(series), series_only=True)
@@ -189,11 +180,11 @@ def gaps_of(series: Any) -> np.ndarray:
 
 
 def as_native(series: Any) -> Any:
-    """Return a column that narwhals accepts: indexes and bare arrays become series."""
-    roots, name = _roots(series), type(series).__name__
+    """Return a column that narwhals accepts: an index or a PyArrow array becomes a series."""
+    roots = _roots(series)
     if "pandas" in roots and not hasattr(series, "iloc"):
         return sys.modules["pandas"].Series(series)
-    if "pyarrow" in roots and name != "ChunkedArray":
+    if "pyarrow" in roots and type(series).__name__ != "ChunkedArray":
         return sys.modules["pyarrow"].chunked_array([series])
     return series
 
@@ -202,6 +193,10 @@ def numeric_matrix(frame: Any, columns: Iterable[Any] | None = None) -> np.ndarr
     """Return columns of a table as one (N, d) float64 C-contiguous array; gaps are NaN."""
     frame = eager(frame)
     names = column_names(frame) if columns is None else list(columns)
+    if columns is None and backend_of(frame) == "pandas":
+        plain = (isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in frame.dtypes)
+        if all(plain):  # neither text nor nullable numbers: all columns at once
+            return np.ascontiguousarray(frame.to_numpy(dtype=np.float64))
     parts = [to_floats(get_column(frame, name), f"Column {name!r}") for name in names]
     n_rows = parts[0].shape[0] if parts else int(frame.shape[0])
     out = np.empty((n_rows, len(parts)))
@@ -233,16 +228,15 @@ def as_matrix(X: Any) -> np.ndarray:
 
 def as_vector(y: Any, label: str = "y") -> np.ndarray:
     """Return y as an (N,) float64 array, from a column, array or list."""
+    rule = f"{label} must be 1-D (one target a row)"
     if is_frame(y):
-        raise DataError(f"{label} must be 1-D (one target a row), got a table: pass one column.")
+        raise DataError(f"{rule}, got a table: pass one column.")
     try:
         array = to_array(y) if is_series(y) else np.asarray(y)
     except ValueError as error:
-        raise DataError(f"{label} must be 1-D (one target a row).") from error
+        raise DataError(f"{rule}.") from error
     if array.ndim != 1:
-        raise DataError(
-            f"{label} must be 1-D (one target a row), got an array of shape {array.shape}."
-        )
+        raise DataError(f"{rule}, got an array of shape {array.shape}.")
     return np.ascontiguousarray(to_floats(array, label, role="y"))
 
 
@@ -255,8 +249,7 @@ def make_frame(columns: Mapping[str, np.ndarray], backend: str | None = None) ->
         backend = next((b for b in ("pandas", "polars", "pyarrow") if _importable(b)), "numpy")
     if backend == "numpy":
         fields = [(name, np.asarray(values).dtype) for name, values in columns.items()]
-        n_rows = len(next(iter(columns.values()))) if columns else 0
-        out = np.empty(n_rows, dtype=fields)
+        out = np.empty(max(map(len, columns.values()), default=0), dtype=fields)
         for name, values in columns.items():
             out[name] = values
         return out
@@ -265,29 +258,23 @@ def make_frame(columns: Mapping[str, np.ndarray], backend: str | None = None) ->
 
         plain = {n: v.tolist() if v.dtype == object else v for n, v in columns.items()}
         return pd.DataFrame({name: pd.Series(values) for name, values in plain.items()})
-    return _make_arrow_like(columns, backend)
-
-
-def _make_arrow_like(columns: Mapping[str, np.ndarray], backend: str) -> Any:
-    """Build a polars or PyArrow table, whose columns hold one type each."""
-    import importlib
-
-    library = importlib.import_module(backend)
+    library = import_module(backend)
     make = library.DataFrame if backend == "polars" else library.table
-    out = {}
-    for name, values in columns.items():
-        plain = values.tolist() if values.dtype == object else np.ascontiguousarray(values)
-        kinds = {type(v).__name__ for v in plain} - {"NoneType"} if plain is not values else set()
-        if isinstance(plain, list) and len(kinds) > 1:
-            raise DataError(
-                f"Column {name!r} mixes types ({', '.join(sorted(kinds))}), which a {backend} "
-                "table cannot hold: convert it to one type."
-            )
-        out[name] = plain
-    return make(out)
+    return make({name: _arrow_values(name, v, backend) for name, v in columns.items()})
+
+
+def _arrow_values(name: str, values: np.ndarray, backend: str) -> Any:
+    """Return a column for a polars or PyArrow table; mixed types are a DataError."""
+    if values.dtype != object:
+        return np.ascontiguousarray(values)
+    kinds = sorted({type(v).__name__ for v in values} - {"NoneType"})
+    if len(kinds) > 1:
+        raise DataError(
+            f"Column {name!r} mixes types ({', '.join(kinds)}), which a {backend} table cannot "
+            "hold: convert it to one type."
+        )
+    return values.tolist()
 
 
 def _importable(name: str) -> bool:
-    from importlib.util import find_spec
-
     return name in sys.modules or find_spec(name) is not None

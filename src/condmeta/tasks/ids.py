@@ -1,10 +1,8 @@
 """Task ids: from any column to integer codes and back.
 
-An id is a Python str, int, float, bool, date, datetime or a tuple of these. Ids stand in the order
-of first appearance, never sorted, because the order of tasks matters to an online learner.
+An id is a Python str, int, float, bool, date, datetime or a tuple of these. Ids are in the order of
+first appearance, never sorted, because the order of tasks matters to an online learner.
 """
-
-from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,51 +13,29 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.tasks import frames
 from condmeta.tasks.codes import int_codes, object_codes, text_codes
-from condmeta.tasks.frames import (
-    as_native,
-    backend_of,
-    column_names,
-    eager,
-    get_series,
-    is_frame,
-    is_series,
-)
-from condmeta.tasks.messages import explain_absent, explain_mismatch, name_task, show_id, show_ids
 from condmeta.tasks.numbers import is_na
-
-__all__ = [
-    "as_id_array",
-    "combine",
-    "explain_absent",
-    "explain_mismatch",
-    "factorize",
-    "group_rows",
-    "id_columns",
-    "name_task",
-    "positions",
-    "show_id",
-    "show_ids",
-]
 
 _PLAIN = {str, int, bool, date, datetime}
 
 
 def factorize(values: Any, *, what: str = "task") -> tuple[np.ndarray, np.ndarray]:
-    """Number the ids of a column in the order of first appearance.
+    """Code the ids of a column as 0, 1, 2, ... in the order of first appearance.
+
+    Cost: at most a sort of N integers, or N dictionary look-ups for text.
 
     Parameters
     ----------
     values : array-like (N,), or table or array (N, m)
         Several columns make tuple ids; a table of one column is that column.
     what : str
-        Whose ids these are, for messages.
+        What the ids are called in messages.
 
     Returns
     -------
     codes : (N,) int64
-    ids : (T,) object, with ``ids[codes]`` the column. Cost: a sort of N integers at most, or
-        N dictionary look-ups for text.
+    ids : (T,) object; ``ids[codes]`` is the column
 
     Examples
     --------
@@ -67,10 +43,11 @@ def factorize(values: Any, *, what: str = "task") -> tuple[np.ndarray, np.ndarra
     >>> codes.tolist(), ids.tolist()
     ([0, 1, 0], ['b', 'a'])
     """
-    if is_frame(values):
-        frame = eager(values)
-        return combine([get_series(frame, name) for name in column_names(frame)], what)
-    if is_series(values):
+    if frames.is_frame(values):
+        frame = frames.eager(values)
+        columns = [frames.get_series(frame, name) for name in frames.column_names(frame)]
+        return combine(columns, what)
+    if frames.is_series(values):
         codes, ids = _series_codes(values)
     elif isinstance(values, np.ndarray):
         if values.ndim == 2:
@@ -86,13 +63,12 @@ def factorize(values: Any, *, what: str = "task") -> tuple[np.ndarray, np.ndarra
 
 
 def _finish(codes: np.ndarray, ids: list, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """Make ids plain Python objects, merge those that became equal, refuse missing ones."""
+    """Make ids plain Python objects, merge those that become equal, refuse missing ones."""
     if not set(map(type, ids)) <= _PLAIN:
         ids = [_plain(value, what) for value in ids]
         if len(set(ids)) < len(ids):
             merged, ids = object_codes(ids)
-            # -1 (missing) points at the extra last entry
-            codes = np.append(merged, -1)[codes]
+            codes = np.append(merged, -1)[codes]  # -1 (missing) selects the extra last entry
     missing = codes < 0
     if None in ids:
         missing |= codes == ids.index(None)
@@ -107,7 +83,7 @@ def _finish(codes: np.ndarray, ids: list, what: str) -> tuple[np.ndarray, np.nda
 
 
 def as_id_array(ids: Sequence[Any]) -> np.ndarray:
-    """Return Python ids as a 1-D object array, tuples kept whole."""
+    """Return Python ids as a 1-D object array; a tuple is one entry."""
     return np.fromiter(ids, dtype=object, count=len(ids))
 
 
@@ -128,7 +104,7 @@ def _array_codes(values: np.ndarray) -> tuple[np.ndarray, list]:
 
 
 def _from_datetime64(values: np.ndarray) -> list:
-    """Turn datetime64 into dates (whole days by unit) or datetimes."""
+    """Convert datetime64 to dates (units of a day or more) or datetimes."""
     days = np.datetime_data(values.dtype)[0] in ("Y", "M", "W", "D")
     coarse = values.astype("M8[D]" if days else "M8[us]")
     if (coarse.astype(values.dtype) != values)[~np.isnat(values)].any():
@@ -137,16 +113,16 @@ def _from_datetime64(values: np.ndarray) -> list:
 
 
 def _series_codes(series: Any) -> tuple[np.ndarray, list]:
-    """Code a column by its own library; -1 stands for missing."""
-    backend = backend_of(series)
+    """Code a column with its own library; -1 is a missing id."""
+    backend = frames.backend_of(series)
     if backend == "pandas":
         codes, ids = series.factorize()
         return codes.astype(np.int64), ids.tolist()
     if backend == "pyarrow":
-        chunks = as_native(series).dictionary_encode().unify_dictionaries()
+        chunks = frames.as_native(series).dictionary_encode().unify_dictionaries()
         encoded = chunks.combine_chunks()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        # a dictionary may hold its entries in another order, or unused ones
+        # the entries of the dictionary may be in another order, or unused
         seen, first = int_codes(codes)
         entries = encoded.dictionary.to_pylist()
         return seen, [None if code < 0 else entries[code] for code in codes[first].tolist()]
@@ -166,7 +142,7 @@ def _series_codes(series: Any) -> tuple[np.ndarray, list]:
 
 
 def combine(columns: list, what: str = "task") -> tuple[np.ndarray, np.ndarray]:
-    """Code several columns as tuple ids; one column stays plain."""
+    """Code several columns as tuple ids; one column keeps its plain ids."""
     if not columns:
         raise DataError(f"The {what} ids need at least one column.")
     if len(columns) == 1:
@@ -206,12 +182,12 @@ def _plain(value: Any, what: str) -> Any:
 
 
 def group_rows(codes: np.ndarray, n_tasks: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bring the rows of each task together, keeping their order.
+    """Group the rows by task; the rows of a task keep their order.
 
     Returns
     -------
-    order : (N,) int64, so that ``codes[order]`` is sorted and rows of a task keep their order
-    offsets : (T+1,) int64, task t holding rows ``order[offsets[t]:offsets[t + 1]]``
+    order : (N,) int64; ``codes[order]`` is sorted
+    offsets : (T+1,) int64; task t has the rows ``order[offsets[t]:offsets[t + 1]]``
 
     Examples
     --------
@@ -223,7 +199,7 @@ def group_rows(codes: np.ndarray, n_tasks: int) -> tuple[np.ndarray, np.ndarray]
     np.cumsum(np.bincount(codes, minlength=n_tasks), out=offsets[1:])
     if (codes[1:] >= codes[:-1]).all():
         return np.arange(codes.size, dtype=np.int64), offsets
-    # NumPy sorts 16-bit keys by counting: two passes cost less than one 64-bit sort
+    # NumPy sorts 16-bit keys by counting: two passes are faster than one 64-bit sort
     order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
     if n_tasks > 1 << 16:
         if n_tasks > 1 << 32:
@@ -234,15 +210,13 @@ def group_rows(codes: np.ndarray, n_tasks: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def positions(ids: Iterable[Any], wanted: Iterable[Any]) -> np.ndarray:
-    """Return where each wanted id stands among ids, -1 where it does not."""
-    known = list(ids)
-    asked = list(wanted)
-    index = dict(zip(known, range(len(known)), strict=True))
+    """Return the position of each wanted id among ids, or -1."""
+    asked, index = list(wanted), {task_id: at for at, task_id in enumerate(ids)}
     return np.fromiter(map(index.get, asked, repeat(-1)), np.int64, len(asked))
 
 
 def id_columns(ids: Iterable[Any], name: Any = None) -> dict[str, np.ndarray]:
-    """Spread ids over the columns of a table: one a part for tuple ids.
+    """Return ids as columns of a table: one column, or one for each part of tuple ids.
 
     `name` is the name of the task column, or a tuple of names.
     """
@@ -258,7 +232,7 @@ def id_columns(ids: Iterable[Any], name: Any = None) -> dict[str, np.ndarray]:
 
 
 def _compact(values: list) -> np.ndarray:
-    """Store ids of one numeric kind as numbers, others as objects."""
+    """Return ids of one numeric type as numbers, others as objects."""
     kinds = set(map(type, values))
     if kinds in ({int}, {bool}, {float}):
         array = np.array(values)

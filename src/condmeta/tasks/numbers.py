@@ -1,6 +1,4 @@
-"""Tell numbers from text, dates and gaps, and say so when they are not what is needed."""
-
-from __future__ import annotations
+"""Convert values to numbers; name the column if it holds text, dates or other objects."""
 
 from decimal import Decimal
 from typing import Any
@@ -14,7 +12,7 @@ NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal)
 
 
 def level_name(value: Any) -> str:
-    """Write a category as text; a whole number has no decimal point."""
+    """Return a category as text; a whole number has no decimal point."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
@@ -25,11 +23,12 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
     kind = values.dtype.kind
     if kind in "fiub":
         return values.astype(np.float64, copy=False)
-    remedy = f"{role} must be numeric: " + (
-        "encode it, move it to the side table, or, if it names the task, pass it as task=."
-        if role == "X"
-        else "encode it as numbers."
-    )
+    remedy = f"{role} must be numeric: encode it as numbers."
+    if role == "X":
+        options = (
+            "encode it, move it to the side table, or, if it names the task, pass it as task=."
+        )
+        remedy = f"X must be numeric: {options}"
     if kind == "c":
         raise DataError(f"{label} holds complex numbers; {role} must be real.")
     if kind in "Mm":
@@ -39,20 +38,20 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
         )
     flat = values.ravel().tolist()
     if kind == "O":
-        odd = [v for v in flat if not (isinstance(v, NUMBERS) or is_na(v))]
-        if not odd:
+        others = [v for v in flat if not (isinstance(v, NUMBERS) or is_na(v))]
+        if not others:
             flat = [np.nan if is_na(v) else float(v) for v in flat]
             return np.array(flat, dtype=np.float64).reshape(values.shape)
-        if not isinstance(odd[0], str):
-            name = type(odd[0]).__name__
+        if not isinstance(others[0], str):
+            name = type(others[0]).__name__
             raise DataError(f"{label} holds objects (of type {name}); {remedy}")
-        flat = odd
+        flat = others
     shown = ", ".join(repr(str(v)) for v in flat[:1])
     raise DataError(f"{label} holds text ({shown}, ...); {remedy}")
 
 
 def is_na(value: Any) -> bool:
-    """Say whether a value is missing: None, NaN, or the NA and NaT of pandas."""
+    """Return whether a value is missing: None, NaN, or the NA and NaT of pandas."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and value != value

@@ -1,42 +1,22 @@
 """Read tasks from tables, arrays and lists of tasks into the parts of a `TaskSet`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.tasks.frames import (
-    as_matrix,
-    as_vector,
-    backend_of,
-    column_names,
-    eager,
-    get_column,
-    get_series,
-    is_frame,
-    is_series,
-    numeric_matrix,
-    require_columns,
-)
-from condmeta.tasks.ids import (
-    as_id_array,
-    combine,
-    explain_absent,
-    explain_mismatch,
-    factorize,
-    group_rows,
-    name_task,
-)
+from condmeta.tasks import frames
+from condmeta.tasks.ids import as_id_array, combine, factorize, group_rows
+from condmeta.tasks.messages import bad_parameter, explain_absent, explain_mismatch, name_task
 from condmeta.tasks.numbers import to_floats
-from condmeta.tasks.side_table import TaskTable, as_names, read_side_table, side_from_rows
+from condmeta.tasks.side_table import as_names, read_side_table, side_from_rows
+from condmeta.tasks.task_table import TaskTable
 from condmeta.tasks.weights import require_length
 
 
 def require_rows(X: np.ndarray) -> None:
-    """Refuse a table without rows or without columns."""
+    """Raise a DataError if X has no rows or no columns."""
     if X.shape[0] == 0:
         raise DataError(f"There are no rows: X has 0 sample(s) (shape={X.shape}).")
     if X.shape[1] == 0:
@@ -47,115 +27,91 @@ def matrix_and_target(
     X: Any, y: Any, feature_names: Sequence[str] | None = None, target_name: str | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return X as (N, d) and y as (N,) float64, of the same length."""
-    X = as_matrix(X)
+    X = frames.as_matrix(X)
     if feature_names is not None and len(feature_names) != X.shape[1]:
         raise DataError(f"There are {len(feature_names)} feature names for {X.shape[1]} features.")
     if y is not None:
-        y = as_vector(y, "y" if target_name is None else f"Column {target_name!r}")
+        y = frames.as_vector(y, "y" if target_name is None else f"Column {target_name!r}")
         if y.shape[0] != X.shape[0]:
             raise DataError(f"X has {X.shape[0]} rows and y has {y.shape[0]}.")
     return X, y
 
 
-def from_frame(
-    df: Any,
-    task: Any,
-    target: Any,
-    features: Any,
-    side: Any,
-    side_key: Any,
-    missing_side: str,
-    weight: Any = None,
-) -> dict[str, Any]:
-    """Read a table with a task column."""
-    if not is_frame(df):
+def from_frame(df, task, target, features, side, side_key, missing_side, weight) -> dict[str, Any]:
+    """Read a table with a task column; parameters as for `TaskSet.from_frame`."""
+    if not frames.is_frame(df):
         raise DataError(
             f"df must be a pandas, polars or PyArrow table, got a {type(df).__name__}: "
             "for arrays use TaskSet.from_arrays."
         )
-    frame, keys = eager(df), as_names(task)
-    names = column_names(frame)
-    require_columns(frame, keys, "task")
+    frame, keys = frames.eager(df), as_names(task)
+    names = frames.column_names(frame)
+    frames.require_columns(frame, keys, "task")
     side_names = as_names(side) if isinstance(side, str | list | tuple) else []
     used = [*keys, *side_names, *(name for name in (target, weight) if name is not None)]
-    require_columns(frame, side_names, "side")
-    require_columns(frame, [] if target is None else [target], "target")
-    require_columns(frame, [] if weight is None else [weight], "weight")
+    frames.require_columns(frame, side_names, "side")
+    frames.require_columns(frame, [] if target is None else [target], "target")
+    frames.require_columns(frame, [] if weight is None else [weight], "weight")
     if features is None:
         features = [name for name in names if name not in used]
     else:
-        require_columns(frame, as_names(features), "features")
-    codes, ids = combine([get_series(frame, key) for key in keys], "task")
-    X = numeric_matrix(frame, as_names(features))
-    y = None
+        frames.require_columns(frame, as_names(features), "features")
+    codes, ids = combine([frames.get_series(frame, key) for key in keys], "task")
+    X = frames.numeric_matrix(frame, as_names(features))
+    y, target_name = None, None
     if target is not None:
-        y = to_floats(get_column(frame, target), f"Column {target!r}", role="y")
+        target_name = str(target)
+        y = to_floats(frames.get_column(frame, target), f"Column {target!r}", role="y")
     if side_names:
-        table = side_from_rows({n: get_column(frame, n) for n in side_names}, codes, ids)
-        table.backend = backend_of(frame)
+        table = side_from_rows({n: frames.get_column(frame, n) for n in side_names}, codes, ids)
+        table.backend = frames.backend_of(frame)
     else:
         table = None if side is None else read_side_table(side, task_name=keys, side_key=side_key)
-    times = None if weight is None else get_column(frame, weight)
+    times = None if weight is None else frames.get_column(frame, weight)
     parts = _grouped(X, y, codes, ids, table, missing_side, times)
     return parts | {
-        "feature_names": as_names(features),
-        "target_name": None if target is None else str(target),
-        "task_name": _one_or_many(keys),
-        "backend": backend_of(frame),
-    }
+        "feature_names": as_names(features), "target_name": target_name,
+        "task_name": _one_or_many(keys), "backend": frames.backend_of(frame),
+    }  # fmt: skip
 
 
 def _one_or_many(names: list[Any]) -> Any:
     return names[0] if len(names) == 1 else tuple(names)
 
 
-def from_arrays(
-    X: Any,
-    y: Any,
-    task: Any,
-    side_info: Any,
-    side_key: Any,
-    feature_names: Sequence[str] | None,
-    missing_side: str,
-    weight: Any = None,
-) -> dict[str, Any]:
-    """Read X, y and row-aligned task ids."""
-    backend = backend_of(X)
-    if is_frame(X) and feature_names is None:
-        X = eager(X)
-        feature_names = [str(name) for name in column_names(X)]
-    target_name = getattr(y, "name", None) if is_series(y) else None
+def from_arrays(X, y, task, side_info, side_key, feature_names, missing_side, weight) -> dict:
+    """Read X, y and row-aligned task ids; parameters as for `TaskSet.from_arrays`."""
+    backend = frames.backend_of(X)
+    if frames.is_frame(X) and feature_names is None:
+        X = frames.eager(X)
+        feature_names = [str(name) for name in frames.column_names(X)]
+    target_name = getattr(y, "name", None) if frames.is_series(y) else None
+    target_name = None if target_name is None else str(target_name)
     X, y = matrix_and_target(X, y, feature_names)
     require_rows(X)
-    task_name = None
-    if task is None:
-        codes, ids = np.zeros(X.shape[0], np.int64), as_id_array([0])
-    else:
-        if isinstance(task, str):
-            raise DataError(
-                f"task is the name {task!r}: pass the ids themselves, such as task=df[{task!r}], "
-                f"or use TaskSet.from_frame(df, task={task!r})."
-            )
-        task_name = task_name_of(task)
-        codes, ids = factorize(task)
-        if codes.size != X.shape[0]:
-            raise DataError(f"X has {X.shape[0]} rows and task has {codes.size}.")
+    if isinstance(task, str):
+        raise DataError(
+            f"task is the name {task!r}: pass the ids themselves, such as task=df[{task!r}], "
+            f"or use TaskSet.from_frame(df, task={task!r})."
+        )
+    task_name = task_name_of(task)
+    codes, ids = factorize(np.zeros(X.shape[0], np.int64) if task is None else task)
+    if codes.size != X.shape[0]:
+        raise DataError(f"X has {X.shape[0]} rows and task has {codes.size}.")
     table = None
     if side_info is not None:
         table = read_side_table(side_info, task_name=task_name, side_key=side_key)
     return _grouped(X, y, codes, ids, table, missing_side, weight) | {
-        "feature_names": feature_names,
-        "target_name": None if target_name is None else str(target_name),
-        "task_name": task_name,
+        "feature_names": feature_names, "target_name": target_name, "task_name": task_name,
         "backend": backend,
-    }
+    }  # fmt: skip
 
 
 def task_name_of(task: Any) -> Any:
-    """Return the name, or tuple of names, that a column or table of ids carries."""
-    if is_frame(task):
-        return _one_or_many(column_names(task))
-    if is_series(task):
+    """Return the name, or tuple of names, of a column or table of ids."""
+    if frames.is_frame(task):
+        return _one_or_many(frames.column_names(task))
+    if frames.is_series(task):
         names = getattr(task, "names", None)
         if names is not None and len(names) > 1:
             return tuple(names)
@@ -165,16 +121,14 @@ def task_name_of(task: Any) -> Any:
 
 
 def join_side(ids: np.ndarray, table: TaskTable, missing_side: str = "error") -> tuple:
-    """Match tasks with a side table: extra rows become tasks, missing ones are an error.
+    """Match tasks with a side table: extra rows become tasks, missing rows are an error.
 
-    Returns the ids of all tasks and the table in their order.
+    Return the ids of all tasks, and the table in their order.
     """
     if missing_side not in ("error", "mean"):
-        raise DataError(
-            f"The 'missing_side' parameter must be 'error' or 'mean'. Got {missing_side!r} instead."
-        )
+        raise bad_parameter("missing_side", "'error' or 'mean'", missing_side)
     has = table.has(ids)
-    # ids that differ by their type alone are an error even where gaps are allowed
+    # ids that differ only by their type are an error even if rows may be missing
     if not has.all() and (missing_side == "error" or explain_mismatch(table.ids, ids[~has])):
         raise DataError(explain_absent(table.ids, ids[~has], "the side table"))
     known = set(ids)
@@ -183,22 +137,14 @@ def join_side(ids: np.ndarray, table: TaskTable, missing_side: str = "error") ->
     return every, table.take([*ids[has], *extra])
 
 
-def _grouped(
-    X: np.ndarray,
-    y: np.ndarray | None,
-    codes: np.ndarray,
-    ids: np.ndarray,
-    table: TaskTable | None,
-    missing_side: str,
-    weight: Any,
-) -> dict[str, Any]:
-    """Bring the rows of each task together and join the side table."""
+def _grouped(X, y, codes, ids, table, missing_side, weight) -> dict[str, Any]:
+    """Group the rows by task, and join the side table."""
     require_rows(X)
     if table is not None:
         ids, table = join_side(ids, table, missing_side)
     order, offsets = group_rows(codes, ids.size)
     if weight is not None:
-        weight = as_vector(weight, "sample_weight")
+        weight = frames.as_vector(weight, "sample_weight")
         require_length(weight, X.shape[0])
     if (order[1:] < order[:-1]).any():
         X = X.take(order, axis=0)
@@ -215,14 +161,16 @@ def from_tasks(tasks: Iterable[Any], missing_side: str) -> dict[str, Any]:
     for number, item in enumerate(tasks):
         fields = tuple(item)
         if not 2 <= len(fields) <= 5:
-            raise DataError(
-                f"Task {number} has {len(fields)} parts: give (X, y), (X, y, side row) or a Task."
-            )
+            parts = f"Task {number} has {len(fields)} parts"
+            raise DataError(f"{parts}: give (X, y), (X, y, side row) or a Task.")
         X, y = fields[:2]
         task_id, side = (None, fields[2]) if len(fields) == 3 else (*fields, None, None)[2:4]
         weights.append(fields[4] if len(fields) == 5 else None)
         ids.append(number if task_id is None else task_id)
-        points.append(_read_task(X, y, ids[-1]))
+        try:
+            points.append((None, None) if X is None else matrix_and_target(X, y))
+        except DataError as error:
+            raise DataError(f"{name_task(ids[-1])}: {error}") from None
         if side is not None:
             rows[ids[-1]] = side
     blocks = [X for X, _ in points if X is not None]
@@ -242,32 +190,19 @@ def from_tasks(tasks: Iterable[Any], missing_side: str) -> dict[str, Any]:
     if table is not None and unique.size == len(ids):
         _, table = join_side(unique, table, missing_side)
     return {
-        "X": np.concatenate(blocks),
-        "y": np.concatenate(targets) if targets else None,
-        "offsets": offsets,
-        "ids": unique if unique.size == len(ids) else ids,
-        "side": table,
-        "weight": _join_weights(weights, points),
-    }
+        "X": np.concatenate(blocks), "y": np.concatenate(targets) if targets else None,
+        "offsets": offsets, "ids": unique if unique.size == len(ids) else ids,
+        "side": table, "weight": _join_weights(weights, points),
+    }  # fmt: skip
 
 
 def _join_weights(weights: list[Any], points: list[Any]) -> np.ndarray | None:
-    """Join the weights of tasks; where only some have weights the other rows count once."""
+    """Join the weights of tasks; rows of tasks without weights count once."""
     if all(weight is None for weight in weights):
         return None
     parts = [
-        np.ones(len(X)) if weight is None else as_vector(weight, "sample_weight")
+        np.ones(len(X)) if weight is None else frames.as_vector(weight, "sample_weight")
         for weight, (X, _) in zip(weights, points, strict=True)
         if X is not None
     ]
     return np.concatenate(parts)
-
-
-def _read_task(X: Any, y: Any, task_id: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the points of one task; no X is no points."""
-    if X is None:
-        return None, None
-    try:
-        return matrix_and_target(X, y)
-    except DataError as error:
-        raise DataError(f"{name_task(task_id)}: {error}") from None

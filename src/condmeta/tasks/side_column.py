@@ -1,8 +1,5 @@
-"""One raw column: numbers, booleans, or text and categories."""
+"""Type one raw column: numbers, booleans, or text and categories."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -19,7 +16,7 @@ def type_column(values: Any, name: str, what: str = "Side column") -> np.ndarray
     """Return a column as float64 with NaN, bool, or object with None for gaps.
 
     Numbers become float64; booleans bool, or object if there are gaps; text and categories object.
-    Messages begin with `what`.
+    Error messages begin with `what`.
     """
     array = to_array(values) if is_series(values) else values
     if isinstance(array, np.ndarray):
@@ -38,8 +35,8 @@ def type_column(values: Any, name: str, what: str = "Side column") -> np.ndarray
 
 
 def _type_list(values: list, name: str, what: str) -> np.ndarray:
-    """Type a list of Python values by what it holds."""
-    if set(map(type, values)) in ({str}, {str, type(None)}):  # long columns of text: no loops
+    """Type a list of Python values."""
+    if set(map(type, values)) in ({str}, {str, type(None)}):  # long columns of text: no Python loop
         return np.fromiter(values, dtype=object, count=len(values))
     plain = [None if is_na(v) else v for v in values]
     filled = [v for v in plain if v is not None]
@@ -47,9 +44,8 @@ def _type_list(values: list, name: str, what: str) -> np.ndarray:
         return np.full(len(plain), np.nan)
     kinds = set(map(type, filled))
     if all(issubclass(kind, _BOOLEANS) for kind in kinds):
-        filled_all = len(filled) == len(plain)
         plain = [None if v is None else bool(v) for v in plain]
-        return np.array(plain, dtype=bool if filled_all else object)
+        return np.array(plain, dtype=bool if None not in plain else object)
     if all(issubclass(kind, NUMBERS) for kind in kinds):
         return np.array([np.nan if v is None else float(v) for v in plain], dtype=np.float64)
     if all(issubclass(kind, str) for kind in kinds):
@@ -57,10 +53,10 @@ def _type_list(values: list, name: str, what: str) -> np.ndarray:
         return np.fromiter(text, dtype=object, count=len(text))
     if any(issubclass(kind, date | timedelta | np.datetime64 | np.timedelta64) for kind in kinds):
         raise _dates(name, what)
-    odd = next((v for v in filled if not isinstance(v, (str, *NUMBERS))), None)
-    if odd is not None:
+    other = next((v for v in filled if not isinstance(v, (str, *NUMBERS))), None)
+    if other is not None:
         raise DataError(
-            f"{what} {name!r} holds objects (of type {type(odd).__name__}): it must hold "
+            f"{what} {name!r} holds objects (of type {type(other).__name__}): it must hold "
             "numbers, booleans or text."
         )
     raise DataError(f"{what} {name!r} mixes text and numbers: make it one of them.")
@@ -76,5 +72,4 @@ def join_columns(first: np.ndarray, second: np.ndarray, name: str) -> np.ndarray
     """Append one typed column to another of the same kind."""
     if first.dtype == second.dtype and first.dtype != object:
         return np.concatenate([first, second])
-    values: Sequence[Any] = [*first.tolist(), *second.tolist()]
-    return _type_list(list(values), name, "Side column")
+    return _type_list([*first.tolist(), *second.tolist()], name, "Side column")

@@ -1,4 +1,4 @@
-"""The side table: one row of side information a task, keyed by task id, never by position."""
+"""The side table: one row of side information for each task, found by its task id."""
 
 from __future__ import annotations
 
@@ -9,27 +9,18 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.tasks.frames import (
-    backend_of,
-    column_names,
-    eager,
-    get_series,
-    is_frame,
-    make_frame,
-)
-from condmeta.tasks.ids import (
-    explain_absent,
-    factorize,
-    name_task,
-    show_ids,
-)
+from condmeta.persistence import register
+from condmeta.tasks.frames import backend_of, column_names, eager, get_series, is_frame, make_frame
+from condmeta.tasks.ids import factorize
+from condmeta.tasks.messages import explain_absent, name_task, show_ids
 from condmeta.tasks.side_column import join_columns, type_column
 
 
 class TaskTable:
-    """Hold one row of side information a task, keyed by task id.
+    """Hold one row of side information for each task, keyed by task id.
 
-    It has no length and no shape, so that cross-validation never slices it by rows.
+    A `TaskTable` describes tasks; a `TaskSet` holds their rows (X, y); a `TaskModel` is the fitted
+    model of one task. A table has no length and no shape: cross-validation does not slice it.
 
     Parameters
     ----------
@@ -38,7 +29,7 @@ class TaskTable:
     ids : array-like (T,)
         Task ids, each once; several columns make tuple ids.
     columns : list of str, optional
-        Names of the columns; ``s0, s1, ...`` for an array without names.
+        Names of the columns; by default ``s0, s1, ...`` for an array.
 
     Attributes
     ----------
@@ -47,7 +38,7 @@ class TaskTable:
     data : dict of name -> (T,) array
         float64 (gaps are NaN), bool, or object for text and categories (gaps are None).
     backend : {"pandas", "polars", "pyarrow"} or None
-        The kind of table the values came from.
+        The library of the table that the values came from.
 
     Examples
     --------
@@ -68,9 +59,8 @@ class TaskTable:
         raw, backend = _split_columns(values, columns)
         for name, column in raw.items():
             if len(column) != row_ids.size:
-                raise DataError(
-                    f"Side column {name!r} has {len(column)} rows for {row_ids.size} task ids."
-                )
+                sizes = f"{len(column)} rows for {row_ids.size} task ids"
+                raise DataError(f"Side column {name!r} has {sizes}.")
         self._set(row_ids, {n: type_column(c, n) for n, c in raw.items()}, backend)
 
     def _set(self, ids: np.ndarray, data: dict[str, np.ndarray], backend: str | None) -> None:
@@ -81,8 +71,8 @@ class TaskTable:
         self._index: dict | None = None
 
     @classmethod
-    def _make(cls, ids: np.ndarray, data: dict, backend: str | None = None) -> TaskTable:
-        """Build a table from columns that are already typed and ids already checked."""
+    def trusted(cls, ids: np.ndarray, data: dict, backend: str | None = None) -> TaskTable:
+        """Return a table of distinct ids (T,) and typed columns; nothing is checked or copied."""
         table = cls.__new__(cls)
         table._set(ids, data, backend)
         return table
@@ -93,23 +83,23 @@ class TaskTable:
         return self.ids.size
 
     def positions(self, ids: Iterable[Any]) -> np.ndarray:
-        """Return the row of each id, -1 where there is none."""
+        """Return the row of each id, or -1."""
         if self._index is None:
             self._index = dict(zip(self.ids, range(self.n_tasks), strict=True))
         wanted = list(ids)
         return np.fromiter(map(self._index.get, wanted, repeat(-1)), np.int64, len(wanted))
 
     def has(self, ids: Iterable[Any]) -> np.ndarray:
-        """Say of each id whether the table has a row for it."""
+        """Return for each id whether the table has a row for it, (n,) bool."""
         return self.positions(ids) >= 0
 
     def rows(self, at: np.ndarray) -> TaskTable:
         """Return the rows at some positions."""
         data = {name: column[at] for name, column in self.data.items()}
-        return self._make(self.ids[at], data, self.backend)
+        return self.trusted(self.ids[at], data, self.backend)
 
     def take(self, ids: Iterable[Any]) -> TaskTable:
-        """Return the rows of some tasks in that order; an absent one is a DataError."""
+        """Return the rows of some tasks in that order; an unknown id is a DataError."""
         wanted = list(ids)
         at = self.positions(wanted)
         if (at < 0).any():
@@ -119,11 +109,10 @@ class TaskTable:
 
     def row(self, task_id: Any) -> dict[str, Any]:
         """Return the row of one task as a dict of plain values."""
-        row = self.take([task_id]).data
-        return {name: column.tolist()[0] for name, column in row.items()}
+        return {name: column.tolist()[0] for name, column in self.take([task_id]).data.items()}
 
     def align(self, columns: Sequence[str]) -> TaskTable:
-        """Return the same table with its columns in the given order; other names are an error."""
+        """Return the table with its columns in the given order; other names are a DataError."""
         if self.columns == tuple(columns):
             return self
         lacking = [name for name in columns if name not in self.data]
@@ -135,21 +124,20 @@ class TaskTable:
                 f"The side information {' and '.join(parts)}; "
                 f"the columns seen in fit are {', '.join(map(repr, columns))}."
             )
-        return self._make(self.ids, {name: self.data[name] for name in columns}, self.backend)
+        return self.trusted(self.ids, {name: self.data[name] for name in columns}, self.backend)
 
     def concat(self, other: TaskTable) -> TaskTable:
-        """Return a table with the rows of both, which must differ in their ids."""
+        """Return a table with the rows of both; a task id in both is a DataError."""
         other = other.align(self.columns)
         twice = other.ids[self.has(other.ids)]
         if twice.size:
-            raise DataError(
-                f"{twice.size} task ids are already in the side table: {show_ids(twice)}."
-            )
+            already = f"{twice.size} task ids are already in the side table"
+            raise DataError(f"{already}: {show_ids(twice)}.")
         data = {n: join_columns(self.data[n], other.data[n], n) for n in self.columns}
-        return self._make(np.concatenate([self.ids, other.ids]), data, self.backend)
+        return self.trusted(np.concatenate([self.ids, other.ids]), data, self.backend)
 
     def gaps(self) -> np.ndarray:
-        """Say for each task and column whether the value is missing: (T, p) bool."""
+        """Return for each task and column whether the value is missing, (T, p) bool."""
         out = np.zeros((self.n_tasks, len(self.columns)), bool)
         for j, column in enumerate(self.data.values()):
             if column.dtype != bool:
@@ -177,17 +165,17 @@ class TaskTable:
         bad = ~np.isfinite(out) if not allow_gaps else np.isinf(out)
         if bad.any():
             t, j = np.argwhere(bad)[0]
-            what = "infinity" if np.isinf(out[t, j]) else "NaN (no value)"
-            remedy = "" if np.isinf(out[t, j]) else ': feature_map="auto" handles gaps'
-            raise DataError(
-                f"{name_task(self.ids[t])} has {what} in side column {self.columns[j]!r}{remedy}."
-            )
+            what, remedy = "NaN (no value)", ': feature_map="auto" handles gaps'
+            if np.isinf(out[t, j]):
+                what, remedy = "infinity", ""
+            where = f"{what} in side column {self.columns[j]!r}"
+            raise DataError(f"{name_task(self.ids[t])} has {where}{remedy}.")
         return out
 
     def native(self, kind: str | None = None) -> Any:
-        """Return the columns as a table of the kind they came from, or of `kind`.
+        """Return the columns as a table of the library that they came from, or of `kind`.
 
-        Without a kind: an array, float64 if all columns are numeric and object otherwise.
+        Without a library: an array, float64 if all columns are numeric and object otherwise.
         """
         kind = self.backend if kind is None else kind
         if kind in ("pandas", "polars", "pyarrow"):
@@ -205,31 +193,29 @@ class TaskTable:
 
 
 def _split_columns(values: Any, columns: Sequence[str] | None) -> tuple[dict[str, Any], str | None]:
-    """Cut values into named columns; also name the library they came from."""
+    """Return values as named columns, and the name of the library they came from."""
+    backend = None
     if is_frame(values):
         backend, frame = backend_of(values), eager(values)
         raw = {str(n): get_series(frame, n) for n in column_names(frame)}
     elif isinstance(values, Mapping):
-        backend, raw = None, {str(name): column for name, column in values.items()}
+        raw = {str(name): column for name, column in values.items()}
     else:
-        backend = None
         array = values if isinstance(values, np.ndarray) else object_matrix(values)
         if array.ndim == 1:
             array = array[:, None]
         if array.ndim != 2:
             raise DataError(f"Side information must be 2-D, got shape {array.shape}.")
-        names = columns if columns is not None else [f"s{j}" for j in range(array.shape[1])]
-        if len(names) != array.shape[1]:
-            raise DataError(f"The side table has {array.shape[1]} columns and {len(names)} names.")
-        raw = {str(name): array[:, j] for j, name in enumerate(names)}
-        columns = None
-    if columns is not None:
-        raw = dict(zip(map(str, columns), raw.values(), strict=True))
-    return raw, backend
+        raw = {f"s{j}": column for j, column in enumerate(array.T)}
+    if columns is None:
+        return raw, backend
+    if len(columns) != len(raw):
+        raise DataError(f"The side table has {len(raw)} columns and {len(columns)} names.")
+    return dict(zip(map(str, columns), raw.values(), strict=True)), backend
 
 
 def object_matrix(rows: Any) -> np.ndarray:
-    """Return nested sequences as an array that keeps each value as it is."""
+    """Return nested sequences as an object array; values keep their types."""
     listed = list(rows)
     nested = [list(r) if isinstance(r, list | tuple | np.ndarray) else [r] for r in listed]
     widths = {len(row) for row in nested}
@@ -239,3 +225,10 @@ def object_matrix(rows: Any) -> np.ndarray:
     for t, row in enumerate(nested):
         out[t, :] = row
     return out
+
+
+register(
+    TaskTable,
+    export=lambda table: {"ids": table.ids, "data": table.data, "backend": table.backend},
+    restore=lambda cls, parts: cls.trusted(parts["ids"], parts["data"], parts["backend"]),
+)

@@ -1,9 +1,9 @@
-"""Many tasks in flat arrays: the rows of each task stand together, in their order."""
+"""Many tasks in flat arrays: the rows of a task are together, in the order of the input."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,36 +11,45 @@ from condmeta.errors import DataError
 from condmeta.tasks import read
 from condmeta.tasks.checks import check_finite, task_of_row
 from condmeta.tasks.frames import make_frame
-from condmeta.tasks.ids import as_id_array, factorize, show_id, show_ids
-from condmeta.tasks.side_table import TaskTable
+from condmeta.tasks.ids import as_id_array, factorize, id_columns
+from condmeta.tasks.messages import show_id, show_ids
 from condmeta.tasks.splits import point_mask, task_parts, task_rows
-from condmeta.tasks.task import Task
+from condmeta.tasks.task_table import TaskTable
 from condmeta.tasks.weights import read_weight
-from condmeta.tasks.write import columns_of
 
-__all__ = ["Task", "TaskSet", "check_finite"]
+
+class Task(NamedTuple):
+    """Hold one task: X (n, d), y (n,), its id, its side row (a dict) and its row weights (n,)."""
+
+    X: Any
+    y: Any
+    id: Any = None
+    side: Any = None
+    weight: Any = None
 
 
 class TaskSet:
-    """Hold many tasks in flat, read-only arrays.
+    """Hold the rows (X, y) of many tasks in flat, read-only arrays.
 
-    Tasks stand in the order of their first row, never sorted by id; rows keep their order.
+    A `TaskSet` holds rows; a `TaskTable` one row of side information for each task; a `TaskModel`
+    is the fitted model of one task. Tasks are in the order of their first row, never sorted by id;
+    the rows of a task keep their order.
 
     Parameters
     ----------
     X, y : arrays (N, d) and (N,)
-        The rows of all tasks, those of a task together; y may be None.
+        The rows of all tasks, task after task; y may be None.
     offsets : array (T+1,)
-        Task t holds the rows ``offsets[t]:offsets[t + 1]``; it may hold none.
+        Task t has the rows ``offsets[t]:offsets[t + 1]``, possibly none.
     ids : sequence (T,)
         Task ids, all different: str, int, float, bool, date, datetime, or tuples of them.
     side : TaskTable, optional
     row_order : array (N,), optional
         Position of each row in the input table.
     feature_names, target_name, task_name : optional
-        Names of the columns; several task columns are a tuple of names.
+        Names of the columns; a tuple of names for several task columns.
     backend : {"pandas", "polars", "pyarrow"}, optional
-        The kind of table that `to_frame` gives.
+        The library of the table that `to_frame` returns.
     weight : array (N,), optional
         How often each row counts, 0 or more: 2 is the row twice.
 
@@ -52,20 +61,11 @@ class TaskSet:
     """
 
     def __init__(
-        self,
-        X: Any,
-        y: Any,
-        offsets: Any,
-        ids: Sequence[Any],
-        side: TaskTable | None = None,
-        *,
-        row_order: Any = None,
-        feature_names: Sequence[str] | None = None,
-        target_name: str | None = None,
-        task_name: Any = None,
-        backend: str | None = None,
+        self, X: Any, y: Any, offsets: Any, ids: Sequence[Any], side: TaskTable | None = None, *,
+        row_order: Any = None, feature_names: Sequence[str] | None = None,
+        target_name: str | None = None, task_name: Any = None, backend: str | None = None,
         weight: Any = None,
-    ):
+    ):  # fmt: skip
         X, y = read.matrix_and_target(X, y, feature_names, target_name)
         offsets = np.asarray(offsets, dtype=np.int64)
         names = None if feature_names is None else tuple(map(str, feature_names))
@@ -76,8 +76,8 @@ class TaskSet:
         ends = offsets[[0, -1]].tolist() if offsets.shape == (unique.size + 1,) else None
         if ends != [0, X.shape[0]] or (np.diff(offsets) < 0).any():
             raise DataError(
-                f"offsets must rise from 0 to the number of rows ({X.shape[0]}) in "
-                f"{unique.size + 1} steps, one more than there are task ids."
+                f"offsets must have {unique.size + 1} values, one more than there are task ids, "
+                f"that rise from 0 to the number of rows ({X.shape[0]})."
             )
         if side is not None and not isinstance(side, TaskTable):
             raise DataError(f"side must be a TaskTable, got a {type(side).__name__}.")
@@ -87,12 +87,13 @@ class TaskSet:
         check_finite(X, y, (unique, offsets), feature_names=names, target_name=target_name)
         if weight is not None:
             weight = read_weight(weight, X.shape[0], task_of_row((unique, offsets)), row_order)
-        names = names, target_name, task_name, backend
-        self._set(X, y, weight, offsets, unique, side, row_order, *names)
+        labels = names, target_name, task_name, backend
+        self._set(X, y, offsets, unique, side, weight, row_order, *labels)
 
     def _set(
-        self, X, y, weight, offsets, ids, side, row_order, names, target_name, task_name, backend
-    ):
+        self, X, y, offsets, ids, side=None, weight=None, row_order=None,
+        feature_names=None, target_name=None, task_name=None, backend=None,
+    ) -> None:  # fmt: skip
         row_order = np.arange(X.shape[0]) if row_order is None else row_order
         self.X = _frozen(X)
         self.y = None if y is None else _frozen(y)
@@ -101,62 +102,62 @@ class TaskSet:
         self.ids = _frozen(ids)
         self.row_order = _frozen(np.asarray(row_order, dtype=np.int64))
         self.side = side
-        self.feature_names = names
+        self.feature_names = feature_names
         self.target_name = target_name
         self.task_name = task_name
         self.backend = backend
         self._index: dict | None = None
 
     @classmethod
+    def trusted(cls, X, y, offsets, ids, side=None, weight=None, **named: Any) -> TaskSet:
+        """Return tasks made of arrays that fit together; nothing is checked or copied.
+
+        Parameters as for the class: X, y and weight float64, offsets int64, ids an object array of
+        distinct ids. The attributes are read-only views of the arrays.
+        """
+        tasks = cls.__new__(cls)
+        tasks._set(X, y, offsets, ids, side, weight, **named)
+        return tasks
+
+    @classmethod
     def from_frame(
-        cls,
-        df: Any,
-        task: Any,
-        target: str | None = None,
-        features: Sequence[str] | None = None,
-        side: Any = None,
-        side_key: Any = None,
-        missing_side: str = "error",
+        cls, df: Any, task: Any, target: str | None = None, features: Sequence[str] | None = None,
+        side: Any = None, side_key: Any = None, missing_side: str = "error",
         weight: str | None = None,
-    ) -> TaskSet:
+    ) -> TaskSet:  # fmt: skip
         """Make tasks from a table of any DataFrame library, rows in any order.
 
         Parameters
         ----------
         task : str or list of str
-            The task column; several make tuple ids. A level of a pandas index will do.
+            The task column, or a level of a pandas index; several columns make tuple ids.
         target : str, optional
             The column to predict.
         features : list of str, optional
-            The columns of X; by default all that are not task, target or side columns.
+            The columns of X; by default all but the task, target, side and weight columns.
         side : list of str, table, dict or TaskTable, optional
-            Names of columns constant within a task, or side information keyed by task id.
+            Names of columns that are constant within a task, or side information keyed by task id.
         side_key : str or list of str, optional
             The key of a separate side table.
         missing_side : {"error", "mean"}
-            Whether tasks without side information are an error; else `side` just lacks them.
+            "error" refuses tasks without side information; "mean" leaves them out of `side`.
         weight : str, optional
             The column that says how often each row counts.
         """
-        how = target, features, side, side_key, missing_side, weight
-        return cls(**read.from_frame(df, task, *how))
+        named = read.from_frame(df, task, target, features, side, side_key, missing_side, weight)
+        return cls(**named)
 
     @classmethod
     def from_arrays(
-        cls,
-        X: Any,
-        y: Any,
-        task: Any,
-        side_info: Any = None,
-        side_key: Any = None,
-        feature_names: Sequence[str] | None = None,
-        missing_side: str = "error",
+        cls, X: Any, y: Any, task: Any, side_info: Any = None, side_key: Any = None,
+        feature_names: Sequence[str] | None = None, missing_side: str = "error",
         weight: Any = None,
-    ) -> TaskSet:
+    ) -> TaskSet:  # fmt: skip
         """Make tasks from X (N, d), y (N,) or None, and row-aligned task ids.
 
-        ``task=None`` is one task with id 0. `side_info` is a table keyed by task id, a dict of
-        id -> row or a TaskTable; its extra rows are tasks without points. `weight` (N,) as above.
+        ``task=None`` makes one task with id 0. `side_info` is a table keyed by task id, a dict of
+        id -> row or a TaskTable; its extra rows become tasks without points. `weight` (N,) counts
+        how often each row is there.
         """
         options = side_info, side_key, feature_names, missing_side, weight
         return cls(**read.from_arrays(X, y, task, *options))
@@ -204,7 +205,7 @@ class TaskSet:
         return self.subset(key)
 
     def position(self, task_id: Any) -> int:
-        """Return where a task stands; an unknown id is a KeyError."""
+        """Return the position of a task; an unknown id is a KeyError."""
         if self._index is None:
             self._index = dict(zip(self.ids, range(len(self)), strict=True))
         if task_id not in self._index:
@@ -212,7 +213,7 @@ class TaskSet:
         return self._index[task_id]
 
     def subset(self, positions: Any) -> TaskSet:
-        """Return the tasks at some different positions, in that order."""
+        """Return the tasks at distinct positions, in that order."""
         at = np.asarray(positions)
         if at.ndim != 1 or (at.size and at.dtype.kind not in "iu"):
             raise IndexError(f"Tasks are picked by a 1-D array of integers, got {positions!r}.")
@@ -220,18 +221,21 @@ class TaskSet:
         if np.unique(at).size < at.size:
             raise IndexError("A task can be picked only once: its id would occur twice.")
         rows, offsets = task_rows(self.offsets, at)
-        side = self.side
-        if side is not None:
-            side = side.take(self.ids[at][side.has(self.ids[at])])
-        return self._pick(rows, offsets, self.ids[at], side)
+        ids, side = self.ids[at], self.side
+        side = None if side is None else side.take(ids[side.has(ids)])
+        return self._select(rows, offsets, ids, side)
 
-    def _pick(self, rows: Any, offsets: np.ndarray, ids: np.ndarray, side: Any) -> TaskSet:
-        """Return a TaskSet of some of the rows, with nothing checked again."""
-        out = type(self).__new__(type(self))
+    def _select(self, rows: Any, offsets: np.ndarray, ids: np.ndarray, side: Any) -> TaskSet:
+        """Return some of the rows as tasks with other offsets, ids and side table, unchecked.
+
+        Every method that returns tasks calls it; a subclass with further arrays extends it.
+        """
         y, weight = (None if a is None else a[rows] for a in (self.y, self.weight))
-        names = (self.feature_names, self.target_name, self.task_name, self.backend)
-        out._set(self.X[rows], y, weight, offsets, ids, side, self.row_order[rows], *names)
-        return out
+        return type(self).trusted(
+            self.X[rows], y, offsets, ids, side, weight, row_order=self.row_order[rows],
+            feature_names=self.feature_names, target_name=self.target_name,
+            task_name=self.task_name, backend=self.backend,
+        )  # fmt: skip
 
     def with_target(self, y: np.ndarray) -> TaskSet:
         """Return the same rows with another target (N,), in the order of `X`."""
@@ -240,9 +244,9 @@ class TaskSet:
     def with_rows(self, X: np.ndarray, y: np.ndarray) -> TaskSet:
         """Return the same tasks with other inputs (N, p) and targets (N,), in the order of `X`.
 
-        The names of the features stay if their number does.
+        The feature names are kept if the number of features is the same.
         """
-        out = self._pick(slice(None), self.offsets, self.ids, self.side)
+        out = self._select(slice(None), self.offsets, self.ids, self.side)
         out.X, out.y = _frozen(X), _frozen(y)
         out.feature_names = self.feature_names if X.shape[1] == self.n_features else None
         return out
@@ -251,10 +255,10 @@ class TaskSet:
         """Return the same tasks with another side table; its extra rows become tasks too."""
         ids, table = read.join_side(self.ids, table, "mean")
         extra = np.full(len(ids) - len(self), self.offsets[-1])
-        return self._pick(slice(None), np.concatenate([self.offsets, extra]), ids, table)
+        return self._select(slice(None), np.concatenate([self.offsets, extra]), ids, table)
 
     def restore_order(self, values: Any) -> np.ndarray:
-        """Bring values (N, ...), one a row of X, into the order of the input rows."""
+        """Return values (N, ...), one for each row of X, in the order of the input rows."""
         values = np.asarray(values)
         if values.shape[:1] != self.row_order.shape:
             raise DataError(f"There are {len(values)} values for {self.row_order.size} rows.")
@@ -262,37 +266,47 @@ class TaskSet:
             out = np.empty_like(values)
             out[self.row_order] = values
             return out
-        return values[np.argsort(self.row_order)]  # a subset: some input rows are elsewhere
+        return values[np.argsort(self.row_order)]  # a subset of the input rows
 
     def split_tasks(self, sizes: Any, random_state: Any = None) -> tuple[TaskSet, ...]:
         """Split at random into sets of tasks, each in its old order.
 
-        `sizes` are counts or fractions; one number means that many, and the rest. Where they sum
-        to less than all, the other tasks are in no set.
+        `sizes` are counts or fractions; one number means that many tasks, and the rest. If they sum
+        to less than all tasks, the other tasks are in no set.
         """
         return tuple(map(self.subset, task_parts(len(self), sizes, random_state)))
 
     def split_points(
-        self, train: Any, how: str = "random", random_state: Any = None
+        self, train: Any, order: str = "random", random_state: Any = None
     ) -> tuple[TaskSet, TaskSet]:
         """Split the points of every task into support and query; both hold all tasks.
 
         `train` is a count (at most that many support points a task) or a fraction in (0, 1).
         """
-        support = point_mask(self.offsets, train, how, random_state)
+        support = point_mask(self.offsets, train, order, random_state)
         return self.where(support), self.where(~support)
 
     def where(self, mask: np.ndarray) -> TaskSet:
-        """Return the rows of a mask (N,), in the order of `X`, with all tasks."""
+        """Return all tasks with only the rows that a mask (N,) selects, in the order of `X`."""
         offsets = np.concatenate([[0], np.cumsum(mask)])[self.offsets]
-        return self._pick(mask, offsets, self.ids, self.side)
+        return self._select(mask, offsets, self.ids, self.side)
 
     def to_frame(self, side: bool = False) -> Any:
-        """Return task, X, y (and side information) as a table of the input's kind and order.
+        """Return task, X, y (and side information) as a table, rows in the order of the input.
 
-        Weights are a column "sample_weight".
+        The table is of the input's library. Weights are the column "sample_weight".
         """
-        return make_frame(columns_of(self, side), self.backend)
+        ids = self.ids[self.restore_order(np.repeat(np.arange(len(self)), self.sizes))]
+        columns: dict[Any, np.ndarray] = id_columns(ids, self.task_name)
+        names = self.feature_names or [f"x{j}" for j in range(self.n_features)]
+        columns |= dict(zip(names, self.restore_order(self.X).T, strict=True))
+        if self.y is not None:
+            columns[self.target_name or "y"] = self.restore_order(self.y)
+        if self.weight is not None:
+            columns["sample_weight"] = self.restore_order(self.weight)
+        if side and self.side is not None:
+            columns |= self.side.take(ids).data
+        return make_frame(columns, self.backend)
 
     def __repr__(self) -> str:
         sizes, (n_rows, d) = self.sizes, self.X.shape
@@ -302,7 +316,7 @@ class TaskSet:
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
-    """Return a read-only view, so that the user's own array stays as it was."""
+    """Return a read-only view; the user's own array stays writeable."""
     view = array.view()
     view.flags.writeable = False
     return view

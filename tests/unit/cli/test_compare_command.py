@@ -48,7 +48,7 @@ def run(folder, *words, code=0):
 def test_a_page_numbers_an_advice_and_the_next_command(folder):
     page = folder / "out.html"
     result = run(
-        folder, "--target", "sold", "--exclude", "gone", "--order", "day", "--shots", "0,3",
+        folder, "--target", "sold", "--exclude", "gone", "--sort-by", "day", "--shots", "0,3",
         "--side-table", folder / "stores.csv", "-o", page, "--no-boosting",
     )  # fmt: skip
     assert result.stdout.startswith("Mean absolute error on new tasks")
@@ -59,7 +59,7 @@ def test_a_page_numbers_an_advice_and_the_next_command(folder):
     assert "with 0, 3 of their points shown" in told[0]
     text = page.read_text(encoding="utf-8")
     assert "<h1>sold by store</h1>" in text
-    assert "--order day" in text
+    assert "--sort-by day" in text
     numbers = pd.read_csv(folder / "out-errors.csv")
     assert set(numbers["learner"]) == {"own data", "pooled", "unconditional", "conditional", "auto"}
     assert numbers["shot"].unique().tolist() == [0, 3]
@@ -77,7 +77,7 @@ def test_next_makes_what_was_compared(folder):
     stores = pd.read_csv(folder / "stores.csv", dtype=str)
     stores[3:].to_csv(folder / "gap.csv", index=False)
     result = run(
-        folder, "--target", "sold", "--exclude", "gone", "--order", "day", "--shots", "0,3",
+        folder, "--target", "sold", "--exclude", "gone", "--sort-by", "day", "--shots", "0,3",
         "--side-table", folder / "gap.csv", "-o", folder / "gap.html", "--no-boosting",
     )  # fmt: skip
     assert "Note: 3 tasks have no row of side information" in result.stderr
@@ -87,10 +87,10 @@ def test_next_makes_what_was_compared(folder):
     words = shlex.split(following)[1:]
     words[words.index("model.condmeta")] = str(folder / "gap.condmeta")
     assert CliRunner().invoke(app, words).exit_code == 0
-    made = {"task": ["store"], "exclude": ["gone"], "order": "day", "features": None}
+    made = {"task": ["store"], "exclude": ["gone"], "sort_by": "day", "features": None}
     made |= {"missing": "error", "side_table": "s.csv"}
     told = _fit_command(_Found("auto", cm.AutoRegressor()), "t.csv", made, True)
-    assert "--learner auto --no-boosting --task store --exclude gone --order day" in told
+    assert "--learner auto --no-boosting --task store --exclude gone --sort-by day" in told
     told = _fit_command(_Found("conditional on base", cm.ConditionalRidge()), "t", made, False)
     assert "--learner ridge --boosting --task store --exclude gone,day --side-table" in told
     told = _fit_command(_Found("unconditional", cm.ConditionalRidge(None)), "t", made, False)
@@ -134,14 +134,14 @@ def test_two_values_are_classes(folder):
     ("words", "sentence"),
     [
         (("--target", "kind2"), "kind2"),
-        (("--target", "sold"), "'day'"),  # a date is no feature; the hint names --order
+        (("--target", "sold"), "'day'"),  # a date is no feature; the hint names --sort-by
         (("--target", "day", "--features", "price"), "day"),
         (("--target", "sold", "-o", "out.txt"), "call it out.html"),
         (("--target", "sold", "-o", "nowhere/out.html"), "There is no folder 'nowhere'"),
-        (("--target", "sold", "--exclude", "gone", "--order", "dat"), "dat"),
+        (("--target", "sold", "--exclude", "gone", "--sort-by", "dat"), "dat"),
     ],
 )
-def test_what_cannot_be_compared_is_told_in_a_sentence(folder, words, sentence):
+def test_what_cannot_be_compared_is_an_error_of_one_sentence(folder, words, sentence):
     result = run(folder, *words, code=1)
     assert sentence in result.stderr
     assert "Traceback" not in result.output
@@ -157,7 +157,7 @@ def changed(folder, name, change):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda rows: rows.assign(day="3.4.2024"), "(order) is text ('3.4.2024', ...)"),
+        (lambda rows: rows.assign(day="3.4.2024"), "(sort by) is text ('3.4.2024', ...)"),
         (lambda rows: rows.assign(day=rows["day"].where(rows.index > 1)), "empty in 2 of 320 rows"),
         (
             lambda rows: rows.assign(
@@ -167,15 +167,15 @@ def changed(folder, name, change):
         ),
     ],
 )
-def test_an_order_by_letters_or_with_gaps_and_decimal_commas_are_refused(folder, change, sentence):
+def test_text_or_gaps_in_the_sort_column_and_decimal_commas_are_refused(folder, change, sentence):
     table = changed(folder, "odd.csv", change)
-    words = ["--task", "store", "--target", "sold", "--exclude", "gone", "--order", "day"]
+    words = ["--task", "store", "--target", "sold", "--exclude", "gone", "--sort-by", "day"]
     result = CliRunner().invoke(app, ["compare", str(table), *words])
     assert result.exit_code == 1
     assert sentence in result.stderr
 
 
-def test_columns_of_the_side_table_can_be_left_out_and_names_are_told(folder):
+def test_columns_of_the_side_table_can_be_left_out_and_names_are_noted(folder):
     stores = pd.read_csv(folder / "stores.csv", dtype={"store": str})
     stores["opened"], stores["name"] = "2020-01-01", [f"shop {t}" for t in range(40)]
     stores.to_csv(folder / "named.csv", index=False)
@@ -191,8 +191,8 @@ def test_columns_of_the_side_table_can_be_left_out_and_names_are_told(folder):
     assert "different texts" not in chosen.stderr
 
 
-def test_dates_hint_at_order(folder):
-    assert "--order" in run(folder, "--target", "sold", code=1).stderr
+def test_dates_hint_at_sort_by(folder):
+    assert "--sort-by" in run(folder, "--target", "sold", code=1).stderr
 
 
 def test_numbers_of_points_must_be_numbers(folder):

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 import condmeta as cm
 from condmeta.cli.app import app
+from condmeta.cli.failures import WORDS, to_cli_wording
 from condmeta.cli.fit_command import LEARNERS
-from condmeta.cli.sentences import WORDS, in_commands
 
 
 def draw(n_tasks=30, n=6):
@@ -158,7 +158,7 @@ def test_inspect_compares_other_learners(folder):
     assert "holds a PooledRegressor of arrays, which knows no columns" in done.stderr
 
 
-def test_check_says_what_to_do_by_its_exit_code(folder):
+def test_the_exit_code_of_check_is_the_verdict(folder):
     """Later rows of the same stores; all of them turned round; one store turned round."""
     rng = np.random.default_rng(5)
     price = rng.normal(size=28 * 8).round(3)
@@ -317,7 +317,7 @@ def test_outputs_are_checked_before_the_work(folder):
         assert done.exit_code == 1
         assert sentence in done.stderr
     done = run(folder, "predict", "m.condmeta", "new.csv", "-o", "x.xlsx")
-    assert "Which format is 'x.xlsx' to have?" in done.stderr
+    assert "The ending of 'x.xlsx' is not a known format" in done.stderr
 
 
 def test_answers_never_overwrite_columns(folder):
@@ -376,23 +376,23 @@ def test_missing_side_and_text(folder):
     assert done.stderr == ""
 
 
-def test_fit_with_an_order_and_with_boosting(folder):
+def test_fit_with_sorted_rows_and_with_boosting(folder):
     dated = SALES.assign(day=np.arange(len(SALES))[::-1])
     dated.to_csv(folder / "dated.csv", index=False)
-    words = ["--learner", "auto", "--no-boosting", "--order", "day", "--exclude", "city"]
+    words = ["--learner", "auto", "--no-boosting", "--sort-by", "day", "--exclude", "city"]
     assert fit(folder, "dated.csv", *words, out="o.condmeta").exit_code == 0
     model = cm.load(folder / "o.condmeta")
-    assert (model.learner_.support, model.learner_.base, model.order) == ("first", None, "first")
+    assert (model.learner_.order, model.learner_.base, model.order) == ("first", None, "first")
     assert "day" not in model.schema_.feature_names
     assert fit(folder, "dated.csv", "--boosting", out="b.condmeta").exit_code == 0
     assert cm.load(folder / "b.condmeta").learner_.base == "boosting"
     done = fit(folder, "dated.csv", "--boosting", "--learner", "pooled")
-    assert (done.exit_code, "of ridge, logistic and auto, not of pooled" in done.stderr) == (
+    assert (done.exit_code, "with ridge, logistic and auto, not with pooled" in done.stderr) == (
         1,
         True,
     )
-    done = fit(folder, "dated.csv", "--chunks", "--order", "day")
-    assert (done.exit_code, "leave --order out" in done.stderr) == (1, True)
+    done = fit(folder, "dated.csv", "--chunks", "--sort-by", "day")
+    assert (done.exit_code, "leave --sort-by out" in done.stderr) == (1, True)
     done = fit(folder, "dated.csv", "--exclude", "dya")
     assert (done.exit_code, "'dya'" in done.stderr) == (1, True)
 
@@ -408,4 +408,4 @@ def test_sentences_of_python_are_those_of_the_command_line(python, command):
     said = re.sub(r'"\s*\n\s*f?"', "", sources)
     composed = "missing from side_info", "name its key column with side_key="
     assert python in said or python in composed
-    assert in_commands(f"So: {python}.") == f"So: {command}."
+    assert to_cli_wording(f"So: {python}.") == f"So: {command}."

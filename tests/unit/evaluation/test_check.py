@@ -15,12 +15,12 @@ from sklearn.linear_model import LinearRegression
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.evaluation.check import _beyond
-from condmeta.evaluation.conformal import Calibration, Scores
 from condmeta.feature_maps import MeanInputOutput
-from condmeta.inner.log_errors import log_root_mean_square
+from condmeta.inner.log_rms import log_rms_moments
 from condmeta.inner.posterior import Gaussian
+from condmeta.inner.posterior_check import check_posterior
 from condmeta.inner.squared import SquaredState
-from condmeta.inner.surprise import surprise
+from condmeta.meta.conformal import Calibration, Scores
 
 FIXED = {"metric": "diagonal", "noise": "shared", "kappa": 1.0}
 M = np.array([[1.0, 0.0, -1.0], [0.5, 1.0, 0.0]])
@@ -50,7 +50,7 @@ def fitted():
 
 
 @pytest.mark.parametrize("own_noise", [False, True])
-def test_surprise_is_that_of_the_joint_normal_distribution(own_noise):
+def test_check_posterior_is_that_of_the_joint_normal_distribution(own_noise):
     rng = np.random.default_rng(0)
     L, theta = np.tril(rng.normal(size=(3, 3))), rng.normal(size=(2, 3))
     inner = Gaussian(L, 0.5, own_noise)
@@ -59,7 +59,7 @@ def test_surprise_is_that_of_the_joint_normal_distribution(own_noise):
     s2 = inner.posterior(before, theta).s2
     fresh, ends = rng.normal(size=(5, 3)), np.array([0, 2, 5])
     r = rng.normal(size=5)
-    found = surprise(inner, before, theta, SquaredState.of(fresh, r, ends), room=1.3)
+    found = check_posterior(inner, before, theta, SquaredState.of(fresh, r, ends), room=1.3)
     for t in range(2):
         old, new = X[offsets[t] : offsets[t + 1]], fresh[ends[t] : ends[t + 1]]
         P = np.linalg.inv(np.linalg.inv(L @ L.T) + old.T @ old / s2[t])
@@ -75,7 +75,7 @@ def test_surprise_is_that_of_the_joint_normal_distribution(own_noise):
 
 def test_logs_of_root_mean_squares():
     draws = np.log(np.sqrt((np.random.default_rng(0).normal(size=(200_000, 5)) ** 2).mean(axis=1)))
-    mean, variance = log_root_mean_square(np.array([5.0]))
+    mean, variance = log_rms_moments(np.array([5.0]))
     assert mean[0] == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(len(draws)))
     assert variance[0] == pytest.approx(draws.var(), rel=0.02)
 
@@ -86,7 +86,7 @@ def test_scores_are_kept_task_by_task():
     np.testing.assert_allclose(np.exp(2 * scores.of_task), [12.5, 3.0, 36.0])
     np.testing.assert_array_equal(scores.size, [2, 3, 1])
     mean, _ = Calibration({0: scores, 5: scores}).of_tasks(np.array([0, 3, 9]))
-    shift, _ = log_root_mean_square(scores.size)
+    shift, _ = log_rms_moments(scores.size)
     np.testing.assert_allclose(mean, (scores.of_task - shift).mean())
 
 
@@ -172,7 +172,7 @@ def test_side_information_outside_what_was_seen(fitted):
     one[4] = 50.0
     few = cm.check(model, fresh.with_side(cm.TaskTable({"s0": one, "s1": fresh.side.data["s1"]},
                                                        fresh.ids)))  # fmt: skip
-    low, high = model._map.seen_.ranges["s0"]
+    low, high = model.fitted_.reader.map.seen_.ranges["s0"]
     assert f"s0 50.0: above the training range {low:g} to {high:g}" in few.frame["side"][4]
     assert few.frame["verdict"][4] == "refit"  # its errors are large as well
     far = cm.TaskTable({"s0": one * 0 + 50, "s1": fresh.side.data["s1"]}, fresh.ids)
@@ -213,12 +213,12 @@ def test_learners_without_standard_deviations_compare_tasks():
     assert np.ptp(report.frame["expected"]) == 0
     all_alike = cm.check(model, after.with_target(10 * after.y))
     assert all_alike.verdict == "keep"
-    assert "a change that all tasks share cannot be seen: fit with intervals" in str(all_alike)
+    assert "a change common to all tasks cannot be detected: fit with intervals" in str(all_alike)
 
 
 def test_a_file_without_statistics_compares_tasks(fitted, tmp_path):
     model, after = fitted
-    model.save(tmp_path / "a.condmeta")
+    model.save(tmp_path / "a.condmeta", resume=False)
     model.save(tmp_path / "b.condmeta", resume=True)
     assert cm.check(cm.load(tmp_path / "a.condmeta"), after).ground == "the other tasks"
     again = cm.check(cm.load(tmp_path / "b.condmeta"), after)
@@ -322,10 +322,10 @@ def test_sentence_and_errors(fitted):
     with pytest.raises(DataError, match=r"'false_alarm' parameter must be a float in \(0, 1\)"):
         cm.check(model, after, false_alarm=5)
     with pytest.raises(
-        DataError, match=r"check takes a fitted learner, as ConditionalRidge\. Got a Lin"
+        DataError, match=r"check needs a fitted learner, such as ConditionalRidge\. Got a Lin"
     ):
         cm.check(LinearRegression(), after)
-    with pytest.raises(DataError, match="no rows to check the model by"):
+    with pytest.raises(DataError, match="no rows to check the model with"):
         cm.check(model, after[:0])
 
 
@@ -366,6 +366,6 @@ def test_weights_of_rows_count_in_what_is_expected():
     third = cm.ConditionalRidge(**options).fit(
         before.X, before.y, task=ids, side_info=before.side, sample_weight=np.full(len(ids), 0.33)
     )
-    count = third._store.state.count
+    count = third.fitted_.tasks.state.count
     assert count[0] == pytest.approx(3.3)
-    np.testing.assert_array_equal(third._behind(third._store.ids)[1].count, count)
+    np.testing.assert_array_equal(third.fitted_.statistics(third.fitted_.tasks.ids)[1].count, count)

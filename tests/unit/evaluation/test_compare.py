@@ -8,10 +8,9 @@ import pytest
 
 import condmeta as cm
 from condmeta.errors import DataError
-from condmeta.estimators.held_out import Trial, hold_out
-from condmeta.evaluation.compare import _with_choice
+from condmeta.evaluation.compare import TaskMean, _with_choice
 from condmeta.evaluation.comparison import by_task
-from condmeta.evaluation.task_mean import TaskMean
+from condmeta.learners.held_out import HeldOutAnswers, hold_out
 from condmeta.meta.stacking import CRITERIA
 
 FIXED = {"metric": "diagonal", "noise": "shared", "kappa": 1.0}
@@ -92,7 +91,7 @@ def test_the_choice_is_made_by_other_tasks():
     task, fold = np.repeat(np.arange(4), 5), np.array([0, 0, 1, 1])
     y = np.zeros(20)
     right = np.column_stack([fold[task] != 0, fold[task] != 1]).astype(float)
-    trial = Trial(0, np.arange(4), fold, task, np.arange(20), y, right)
+    trial = HeldOutAnswers(0, np.arange(4), fold, task, np.arange(20), y, right)
     said = _with_choice(trial, 2, CRITERIA["absolute"]).answers[:, 2]
     assert said.tolist() == [1.0] * 20  # either fold gets what was right in the other
 
@@ -166,10 +165,10 @@ def test_progress_is_told():
     [
         ({"learners": {}}, "must be a dict of name -> learner"),
         ({"learners": {"x": object()}}, "'x' cannot be compared: it needs fit, adapt"),
-        ({"learners": {"x": cm.PooledClassifier()}}, "takes regressors; 'x' is a PooledClassifier"),
+        ({"learners": {"x": cm.PooledClassifier()}}, "needs regressors; 'x' is a PooledClassifier"),
         ({"order": "day"}, "'order' parameter must be 'random' or 'first'"),
         ({"criterion": "log"}, "must be one of 'absolute', 'squared'"),
-        ({"shots": (100,)}, "needs 10 that have more than 100 points; 0 do"),
+        ({"shots": (100,)}, "needs 10 with more than 100 points; there are 0"),
     ],
 )
 def test_bad_calls(change, sentence):
@@ -188,10 +187,10 @@ def test_task_may_be_the_name_of_a_column():
 def test_bad_targets():
     rows, stores = draw(20)
     rows["colour"] = np.array(["red", "green", "blue"])[np.arange(len(rows)) % 3]
-    with pytest.raises(DataError, match="y holds 3 classes; two can be compared"):
+    with pytest.raises(DataError, match="y holds 3 classes, but compare takes two"):
         run(rows, stores, "colour")
     few = rows[rows["store"].isin(["s1", "s2"])]
-    with pytest.raises(DataError, match="needs 10 that have more than 0 points; 2 do"):
+    with pytest.raises(DataError, match="needs 10 with more than 0 points; there are 2"):
         run(few, None)
 
 

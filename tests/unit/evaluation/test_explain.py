@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 import condmeta as cm
 from condmeta.errors import DataError
-from condmeta.evaluation.nearest import Neighbourhood
+from condmeta.evaluation.extrapolation import Neighbourhood
 from condmeta.feature_maps import Identity, MeanInput, RandomFourier
 
 T, N = 40, 6
@@ -101,7 +101,7 @@ def test_other_maps():
 
 def test_nearest_tasks_are_those_of_brute_force(ridge):
     found = cm.explain(ridge, NEW, n_nearest=4)
-    encoder = ridge._map.parts_[0]
+    encoder = ridge.fitted_.reader.map.parts_[0]
     Phi = encoder.transform(cm.TaskTable(SIDE, SIDE.index))
     new = encoder.transform(cm.TaskTable(NEW, NEW.index))
     distance = cdist(new / Phi.std(axis=0), Phi / Phi.std(axis=0))
@@ -113,7 +113,7 @@ def test_nearest_tasks_are_those_of_brute_force(ridge):
         np.testing.assert_allclose(mine["distance"], np.sort(distance[t])[:4])
         assert mine["nearest"].tolist()[0] == SIDE.index[distance[t].argmin()]
     within = cdist(Phi / Phi.std(axis=0), Phi / Phi.std(axis=0)) + np.diag(np.full(T, np.inf))
-    assert Neighbourhood.of(ridge).farthest == pytest.approx(within.min(axis=1).max())
+    assert Neighbourhood.of(ridge.fitted_).farthest == pytest.approx(within.min(axis=1).max())
 
 
 def test_what_lies_outside(ridge):
@@ -174,7 +174,7 @@ def test_later_tasks_of_a_stream_widen_what_was_seen():
     for t in ([0, 1], [2, 3]):
         rows = np.arange(4.0)[:, None]
         model.partial_fit(rows, rows[:, 0], task=np.repeat(t, 2), side_info=side.rows(np.array(t)))
-    assert model._map.seen_.ranges == {"age": (0.0, 9.0)}
+    assert model.fitted_.reader.map.seen_.ranges == {"age": (0.0, 9.0)}
     assert not cm.explain(model, {"age": 8.0}).is_outside[0]
     assert cm.explain(model, {"age": 10.0}).is_outside[0]
 
@@ -215,7 +215,7 @@ def test_text(ridge):
     assert lines[1].startswith("  a mean task starts at x0 ")
     assert lines[2].startswith("  size = 90 adds x0 +")
     assert lines[-2].startswith("  like 'shop ")
-    assert lines[-1].startswith("  outside what was seen: size = 90: above the training range")
+    assert lines[-1].startswith("  outside the training range: size = 90: above the training range")
     text = str(cm.explain(ridge, SIDE))
     assert text.count(" starts at x0") == 10
     assert text.endswith("... and 35 more tasks: see frame.")
@@ -237,7 +237,7 @@ def test_calibrated_learners_and_errors(ridge):
     assert_sums(model.model, cm.explain(model, NEW), NEW)
     with pytest.raises(DataError, match="AutoRegressor mixes several learners"):
         cm.explain(cm.AutoRegressor(base=None, shots=(0,)).fit(tasks), NEW)
-    with pytest.raises(DataError, match=r"explain takes a fitted learner.* Got a dict"):
+    with pytest.raises(DataError, match=r"explain needs a fitted learner.* Got a dict"):
         cm.explain({}, NEW)
     with pytest.raises(DataError, match="'n_nearest' parameter must be an int of at least 1"):
         cm.explain(ridge, NEW, n_nearest=0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, rosen, rosen_der
 
-from condmeta.meta.ascent import MEMORY, End, Memory, ascend
+from condmeta.meta.ascent import MEMORY, Memory, Stopping, ascend
 
 FREE = -np.inf, np.inf
 
@@ -21,7 +21,7 @@ def test_end_is_that_of_bounded_least_squares(wall):
     rng = np.random.default_rng(0)
     A, b = rng.normal(size=(40, 12)), rng.normal(size=40)
     lowest, highest = np.full(12, -wall), np.full(12, wall)
-    found = ascend(quadratic(A, b), np.zeros(12), lowest, highest, End(1e-8, 500))
+    found = ascend(quadratic(A, b), np.zeros(12), lowest, highest, Stopping(1e-8, 500))
     theirs = lsq_linear(A, b, (lowest, highest), tol=1e-14).x
     np.testing.assert_allclose(found.x, theirs, atol=1e-7)
     assert found.values[-1] == pytest.approx(quadratic(A, b)(theirs)[0], abs=1e-12)
@@ -30,7 +30,7 @@ def test_end_is_that_of_bounded_least_squares(wall):
 
 def test_a_bent_valley_is_followed_to_its_end():
     start = np.full(6, -1.2)
-    found = ascend(lambda x: (-rosen(x), -rosen_der(x)), start, *FREE, End(1e-8, 500))
+    found = ascend(lambda x: (-rosen(x), -rosen_der(x)), start, *FREE, Stopping(1e-8, 500))
     np.testing.assert_allclose(found.x, 1.0, atol=1e-6)
     assert np.diff(found.values).min() >= 0
     assert found.passes < 150
@@ -41,19 +41,19 @@ def test_places_without_a_value_are_avoided():
         with np.errstate(invalid="ignore", divide="ignore"):
             return float(np.sum(np.log(x) - x)), 1 / x - 1
 
-    found = ascend(slope, np.array([10.0, 5.0]), *FREE, End(1e-8, 100))
+    found = ascend(slope, np.array([10.0, 5.0]), *FREE, Stopping(1e-8, 100))
     np.testing.assert_allclose(found.x, 1.0, atol=1e-7)
 
 
 def test_the_ends():
     slope = quadratic(np.diag([1.0, 30.0]), np.array([1.0, 1.0]))
     start = np.zeros(2)
-    assert ascend(slope, start, *FREE, End(1e-10, 3)).passes <= 3
-    assert len(ascend(slope, start, *FREE, End(100.0, 100)).values) == 1  # no step
+    assert ascend(slope, start, *FREE, Stopping(1e-10, 3)).passes <= 3
+    assert len(ascend(slope, start, *FREE, Stopping(100.0, 100)).values) == 1  # no step
 
 
 def test_no_step_where_nothing_is_higher():
-    found = ascend(lambda x: (-float(np.abs(x).sum()), np.ones(2)), np.zeros(2), *FREE, End())
+    found = ascend(lambda x: (-float(np.abs(x).sum()), np.ones(2)), np.zeros(2), *FREE, Stopping())
     assert len(found.values) == 1
     assert np.array_equal(found.x, [0, 0])
 

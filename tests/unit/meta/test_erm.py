@@ -10,15 +10,15 @@ from condmeta.inner.batch import batch_tasks
 from condmeta.losses import Absolute, EpsilonInsensitive, Huber, Pinball
 from condmeta.meta.erm import BASE, Surrogate, learn_map
 from condmeta.meta.erm_choice import (
-    Candidate,
-    Trial,
-    View,
-    _cautious,
+    ERMSetting,
+    HeldOutTasks,
+    PointSplit,
     choose,
-    fifths,
     lam_grid,
+    largest_lam_within_noise,
 )
-from condmeta.meta.points import WeightedPoints
+from condmeta.tasks.points import Points
+from condmeta.tasks.splits import fifths
 
 LOSSES = {
     "absolute": (Absolute(), cp.abs),
@@ -37,7 +37,7 @@ def draw(T=8, d=3, k=2, low=4, high=7, seed=0):
     X = rng.normal(size=(offsets[-1], d))
     w = Phi @ rng.normal(size=(k, d)) + rng.normal(size=d) + 0.5 * rng.normal(size=(T, d))
     y = np.einsum("ij,ij->i", X, np.repeat(w, sizes, axis=0)) + rng.standard_t(2, size=len(X))
-    return WeightedPoints(X, y, offsets), Phi
+    return Points(X, y, offsets), Phi
 
 
 def joint_minimum(points, Phi, value, lam, kappa):
@@ -136,7 +136,7 @@ def test_units_of_the_target_change_nothing():
 
 def test_few_evaluations_leave_a_gap_that_is_told():
     points, Phi = draw(T=30)
-    early = learn_map(points, Phi, Absolute(), 3.0, 0.1, most=5)
+    early = learn_map(points, Phi, Absolute(), 3.0, 0.1, max_evaluations=5)
     done = learn_map(points, Phi, Absolute(), 3.0, 0.1, tol=1e-7)
     assert early.passes <= 7
     assert early.objective - done.objective <= early.gap
@@ -169,9 +169,9 @@ def test_left_out_points_weigh_as_if_all_were_there():
     """m of n points are solved with lam n / m."""
     points, Phi = draw()
     support, query = fifths(points)[0]
-    view, lam = View(support, query, Phi), 0.7
+    view, lam = PointSplit(support, query, Phi), 0.7
     W = np.random.default_rng(0).normal(size=(3, 3))
-    lost = Trial.of(points, view, np.arange(8)).losses(W, lam, Absolute(), 1)
+    lost = HeldOutTasks.of(points, view, np.arange(8)).losses(W, lam, Absolute(), 1)
     for t in range(8):
         one, other = support.take(np.array([t])), query.take(np.array([t]))
         lam_t = lam * (points.offsets[t + 1] - points.offsets[t]) / len(one.y)
@@ -184,15 +184,15 @@ def test_the_largest_lam_within_noise_is_taken():
     rng = np.random.default_rng(0)
     base = 5 + rng.random(100)
     lost = {
-        Candidate(0.1, 1.0): base,
-        Candidate(1.0, 1.0): base + 0.1 * rng.normal(size=100),
-        Candidate(1.0, 10.0): base + 0.1 * rng.normal(size=100) + 0.005,
-        Candidate(10.0, 1.0): base + 0.1 * rng.normal(size=100) + 0.1,
+        ERMSetting(0.1, 1.0): base,
+        ERMSetting(1.0, 1.0): base + 0.1 * rng.normal(size=100),
+        ERMSetting(1.0, 10.0): base + 0.1 * rng.normal(size=100) + 0.005,
+        ERMSetting(10.0, 1.0): base + 0.1 * rng.normal(size=100) + 0.1,
     }
-    assert _cautious(lost).lam == 1.0
-    lost[Candidate(1.0, 1.0)] = base + 1.0
-    lost[Candidate(1.0, 10.0)] = base + 1.0
-    assert _cautious(lost) == Candidate(0.1, 1.0)
+    assert largest_lam_within_noise(lost).lam == 1.0
+    lost[ERMSetting(1.0, 1.0)] = base + 1.0
+    lost[ERMSetting(1.0, 10.0)] = base + 1.0
+    assert largest_lam_within_noise(lost) == ERMSetting(0.1, 1.0)
 
 
 def test_grid_follows_the_units_of_the_data():
@@ -209,10 +209,10 @@ def test_useless_side_information_is_left_out_and_useful_is_not():
         points, Phi = draw(T=60, k=2, seed=4)
         if not useful:
             Phi = np.random.default_rng(9).normal(size=(60, 20))
-        views = [View(*parts, Phi) for parts in fifths(points)]
+        views = [PointSplit(*parts, Phi) for parts in fifths(points)]
         fold = np.arange(60) % 5
-        chosen[useful], _ = choose(
+        chosen[useful] = choose(
             points, Phi, views, fold, lam_grid(points, Absolute()), (np.inf, 1.0), Absolute()
-        )
+        ).chosen
     assert chosen[True].kappa == 1.0
     assert chosen[False].kappa == np.inf

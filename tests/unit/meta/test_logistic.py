@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from condmeta.meta.ascent import End
-from condmeta.meta.logistic import Model, learn_prior
-from condmeta.meta.logistic_choice import Halves, choose
-from condmeta.meta.points import WeightedPoints
+from condmeta.meta.ascent import Stopping
+from condmeta.meta.logistic import LogisticModel, learn_prior
+from condmeta.meta.logistic_choice import SplitPoints, choose
 from condmeta.meta.prior import METRICS, Frame
 from condmeta.meta.ridge_choice import KAPPAS
+from condmeta.tasks.points import Points
 
 
 def draw(n_tasks, n, d=2, k=2, effect=1.0, spread=1.0, seed=0):
@@ -23,14 +23,14 @@ def draw(n_tasks, n, d=2, k=2, effect=1.0, spread=1.0, seed=0):
     X = rng.normal(size=(n_tasks * n, d))
     f = np.einsum("ij,ij->i", X, np.repeat(W, n, axis=0))
     y = np.where(rng.random(len(f)) < expit(f), 1.0, -1.0)
-    return WeightedPoints(X, y, np.arange(n_tasks + 1) * n), Phi
+    return Points(X, y, np.arange(n_tasks + 1) * n), Phi
 
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kappa", [0.0, 3.0, np.inf])
 def test_gradient_is_that_of_the_objective(engine, metric, kappa):
     points, Phi = draw(9, 4, 3)
-    model = Model(points, Phi, kappa, accuracy=1e-10)
+    model = LogisticModel(points, Phi, kappa, accuracy=1e-10)
     frame = Frame.around(model, model.adopt(model.start(), metric), metric)
     x = 0.5 * np.random.default_rng(1).normal(size=frame.size)
     gradient = frame.pull(model.evaluate(frame.prior(x))[1])
@@ -45,10 +45,10 @@ def test_gradient_is_that_of_the_objective(engine, metric, kappa):
 def test_objective_never_falls(metric):
     points, Phi = draw(40, 5, 3)
     trace: list[float] = []
-    found = learn_prior(points, Phi, metric, 1.0, end=End(1e-5, 300), trace=trace)
+    found = learn_prior(points, Phi, metric, 1.0, stopping=Stopping(1e-5, 300), trace=trace)
     assert len(trace) > 3
     assert np.diff(trace).min() >= -1e-8 * abs(trace[-1])
-    model = Model(points, Phi, 1.0)
+    model = LogisticModel(points, Phi, 1.0)
     slope = Frame.around(model, found.prior, metric).pull(model.evaluate(found.prior)[1])
     assert np.abs(slope).max() < 1e-3
 
@@ -82,8 +82,8 @@ def test_infinite_kappa_leaves_side_information_out():
 def pick(points, Phi):
     T, d = len(Phi), points.X.shape[1]
     X, y = points.X.reshape(T, -1, d), points.y.reshape(T, -1)
-    halves = Halves(points, *(
-        WeightedPoints(
+    halves = SplitPoints(points, *(
+        Points(
             X[:, at].reshape(-1, d), y[:, at].ravel(), np.arange(T + 1) * y[:, at].shape[1]
         )
         for at in (slice(1, None, 2), slice(0, None, 2))

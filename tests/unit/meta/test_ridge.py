@@ -9,10 +9,17 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ascent import End
+from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import METRICS, Frame, Prior, PriorModel
-from condmeta.meta.ridge import Model, learn_prior
-from condmeta.meta.ridge_choice import KAPPAS, NOISES, Halves, Shown, choose, evidence
+from condmeta.meta.ridge import RidgeModel, learn_prior
+from condmeta.meta.ridge_choice import (
+    KAPPAS,
+    NOISES,
+    HeldOutFeatures,
+    SplitStatistics,
+    choose,
+    evidence,
+)
 
 
 def draw(n_tasks=30, n=5, d=2, k=2, seed=0, effect=1.0, noise=0.5):
@@ -45,7 +52,7 @@ def dense_objective(X, y, Phi, W, H, s2, kappa):
 @pytest.mark.parametrize("away", [0.5, 0.0])  # at the start L is diagonal, whatever the metric
 def test_gradient_is_that_of_the_objective(engine, metric, kappa, away):
     X, y, Phi = draw(9, 4, 3)
-    model = Model(SquaredState.of(*flat(X, y)), Phi, kappa, 1)
+    model = RidgeModel(SquaredState.of(*flat(X, y)), Phi, kappa, 1)
     frame = Frame.around(model, model.adopt(model.start(), metric), metric)
     x = away * np.random.default_rng(1).normal(size=frame.size)
     gradient = frame.pull(model.evaluate(frame.prior(x))[1])
@@ -71,7 +78,9 @@ def test_objective_is_the_definition(metric, kappa):
 def test_objective_never_falls(metric, kappa):
     X, y, Phi = draw(20, 3, 4)
     trace: list[float] = []
-    learn_prior(SquaredState.of(*flat(X, y)), Phi, metric, kappa, end=End(1e-6, 300), trace=trace)
+    learn_prior(
+        SquaredState.of(*flat(X, y)), Phi, metric, kappa, stopping=Stopping(1e-6, 300), trace=trace
+    )
     assert len(trace) > 3
     assert np.diff(trace).min() >= -1e-9 * abs(trace[-1])
 
@@ -86,7 +95,9 @@ def test_optimum_is_that_of_a_general_optimiser():
 
     start = np.concatenate([np.ones(4), [-2.0, -2.0, -1.0]])
     theirs = minimize(loss, start, method="BFGS", options={"gtol": 1e-4})
-    ours = learn_prior(SquaredState.of(*flat(X, y)), Phi, "diagonal", kappa, end=End(1e-6, 300))
+    ours = learn_prior(
+        SquaredState.of(*flat(X, y)), Phi, "diagonal", kappa, stopping=Stopping(1e-6, 300)
+    )
     assert ours.objective == pytest.approx(-theirs.fun, abs=1e-6)
     np.testing.assert_allclose(ours.prior.W.ravel(), theirs.x[:4], atol=1e-4)
     np.testing.assert_allclose(np.diag(ours.prior.H), np.exp(theirs.x[4:6]), atol=1e-4)
@@ -110,10 +121,11 @@ def test_engines_find_the_same_prior(monkeypatch):
 def test_engines_climb_alike(metric, kappa, shape):
     T, d, k = shape
     X, y, Phi = draw(T, 6, d, k)
-    model = Model(SquaredState.of(*flat(X, y)), Phi, kappa, 1)
+    model = RidgeModel(SquaredState.of(*flat(X, y)), Phi, kappa, 1)
     frame = Frame.around(model, model.adopt(model.start(), metric), metric)
-    end = End(tol=1e-6, most=7)  # few: near a singular H roundings grow with every step
-    ours, theirs = model.climb(frame, end), PriorModel.climb(model, frame, end)
+    # Few evaluations: near a singular H roundings grow with every step.
+    stopping = Stopping(tol=1e-6, max_evaluations=7)
+    ours, theirs = model.climb(frame, stopping), PriorModel.climb(model, frame, stopping)
     assert ours.passes == theirs.passes
     np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-11)
     np.testing.assert_allclose(ours.x, theirs.x, atol=1e-8)
@@ -147,7 +159,7 @@ def test_singular_metric_is_no_obstacle():
     X = rng.normal(size=(200, 5, 3))
     y = np.einsum("tnd,td->tn", X, w) + 0.3 * rng.normal(size=(200, 5))
     stats, Phi = SquaredState.of(*flat(X, y)), np.empty((200, 0))
-    found = learn_prior(stats, Phi, "full", np.inf, end=End(1e-5, 300))
+    found = learn_prior(stats, Phi, "full", np.inf, stopping=Stopping(1e-5, 300))
     assert found.passes < 150
     np.testing.assert_allclose(found.prior.H, np.outer([1, 1, 0], [1, 1, 0]), atol=0.25)
     assert np.linalg.eigvalsh(found.prior.H)[:2].max() < 0.02
@@ -157,11 +169,11 @@ def test_a_step_never_reaches_a_variance_of_zero():
     """A start far too wide, which a quasi-Newton step would shrink through zero."""
     X, y, Phi = draw(40, 6, 3, 2)
     stats = SquaredState.of(*flat(X, y))
-    best = learn_prior(stats, Phi, "identity", 1.0, end=End(1e-4, 300))
+    best = learn_prior(stats, Phi, "identity", 1.0, stopping=Stopping(1e-4, 300))
     for metric in METRICS:
         for wide in (1e3, 1e-3):
             start = Prior(np.zeros((3, 3)), wide * np.eye(3), 1.0 / wide)
-            found = learn_prior(stats, Phi, metric, 1.0, start, end=End(1e-4, 300))
+            found = learn_prior(stats, Phi, metric, 1.0, start, stopping=Stopping(1e-4, 300))
             assert np.isfinite(found.objective)
             assert found.objective > best.objective - 1e-3
 
@@ -170,9 +182,9 @@ def test_a_step_never_reaches_a_variance_of_zero():
 @pytest.mark.parametrize("end", [0, 1])
 def test_the_objective_is_a_number_wherever_a_line_search_may_look(metric, end):
     X, y, Phi = draw()
-    model = Model(SquaredState.of(*flat(X, y)), Phi, 1.0, 1)
+    model = RidgeModel(SquaredState.of(*flat(X, y)), Phi, 1.0, 1)
     frame = Frame.around(model, model.start(), metric)
-    ends = frame.bounds(model.quietest())[end]
+    ends = frame.bounds(model.min_noise())[end]
     assert np.isinf(ends).sum() == model.start().W.size  # all but the map has an end
     x = np.where(np.isinf(ends), 0.0, ends)
     value, gradient = model.evaluate(frame.prior(x))
@@ -195,14 +207,16 @@ def test_known_truth_is_found():
     np.testing.assert_allclose(prior.H, 0.09 * np.eye(2), atol=0.01)
 
 
-def halves_of(X, y) -> Halves:
+def halves_of(X, y) -> SplitStatistics:
     parts = slice(None), slice(1, None, 2), slice(0, None, 2)
-    return Halves(*(SquaredState.of(*flat(X[:, at], y[:, at])) for at in parts))
+    return SplitStatistics(*(SquaredState.of(*flat(X[:, at], y[:, at])) for at in parts))
 
 
 def pick(X, y, Phi):
     fold = np.arange(len(X)) % 5
-    return choose(halves_of(X, y), Phi, Shown(Phi, Phi), fold, tuple(METRICS), NOISES, KAPPAS)
+    return choose(
+        halves_of(X, y), Phi, HeldOutFeatures(Phi, Phi), fold, tuple(METRICS), NOISES, KAPPAS
+    )
 
 
 def test_side_information_that_pays_is_used():
@@ -222,9 +236,9 @@ def test_settings_that_are_as_good_are_told_apart_by_the_density(monkeypatch):
     w = rng.normal(size=(80, 2)) * [1.0, 0.02]
     X = rng.normal(size=(80, 20, 2))
     y = np.einsum("tnd,td->tn", X, w) + 0.3 * rng.normal(size=(80, 20))
-    monkeypatch.setattr("condmeta.meta.ridge_choice.CLOSE", 10.0)
+    monkeypatch.setattr("condmeta.meta.ridge_choice.TIE", 10.0)
     monkeypatch.setattr("condmeta.meta.ridge_choice.MARGIN", 10.0)
-    monkeypatch.setattr("condmeta.meta.ridge_choice.SURE", 1e9)
+    monkeypatch.setattr("condmeta.meta.ridge_choice.MARGIN_ERRORS", 1e9)
     choice = pick(X, y, rng.normal(size=(80, 1)))
     assert len(choice.scores) == 30
     assert choice.chosen.metric != "identity"
@@ -246,7 +260,7 @@ def test_evidence_is_the_density_with_the_map_integrated_out():
     stats, wide = SquaredState.of(*flat(X, y)), 1e7
     ours, theirs = [], []
     for kappa in (0.5, 20.0):
-        learned = learn_prior(stats, Phi, "diagonal", kappa, end=End(1e-5, 300))
+        learned = learn_prior(stats, Phi, "diagonal", kappa, stopping=Stopping(1e-5, 300))
         ours.append(evidence(stats, Phi, "diagonal", kappa, learned))
         H, s2 = learned.prior.H, learned.prior.s2
         rows = [

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from condmeta.errors import DataError
-from condmeta.tasks.encode import TableEncoder
-from condmeta.tasks.side_table import TaskTable, read_side_row
+from condmeta.feature_maps.table_encoder import TableEncoder
+from condmeta.tasks.side_table import read_side_row
+from condmeta.tasks.task_table import TaskTable
 
 
 def table(**columns):

@@ -26,7 +26,7 @@ def frame(backend):
     return BACKENDS[backend](COLUMNS)
 
 
-def test_kinds_are_told_apart(frame, backend):
+def test_libraries_are_recognised(frame, backend):
     series = frames.get_series(frame, "a")
     assert frames.is_frame(frame)
     assert not frames.is_series(frame)
@@ -36,7 +36,7 @@ def test_kinds_are_told_apart(frame, backend):
 
 
 @pytest.mark.parametrize("obj", [None, 1, "a", [1], (1,), {"a": 1}, np.ones(2), np.float64(1), dt])
-def test_other_objects_are_no_frames(obj):
+def test_other_objects_are_not_frames(obj):
     assert not frames.is_frame(obj)
     assert not frames.is_series(obj)
     assert frames.backend_of(obj) is None
@@ -106,7 +106,7 @@ def test_text_in_x_names_the_column_and_the_remedy(frame):
         frames.numeric_matrix(frame)
 
 
-def test_dates_categories_and_objects_are_no_numbers(backend):
+def test_dates_categories_and_objects_are_not_numbers(backend):
     make = BACKENDS[backend]
     with pytest.raises(DataError, match="Column 'd' holds dates; X must be numeric: turn it into"):
         frames.numeric_matrix(make({"d": [dt.datetime(2024, 5, 1)]}))

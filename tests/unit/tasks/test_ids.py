@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 from condmeta.errors import DataError
 from condmeta.tasks import codes as codes_module
 from condmeta.tasks.codes import int_codes, object_codes, text_codes
-from condmeta.tasks.ids import (
-    explain_absent,
-    factorize,
-    group_rows,
-    id_columns,
-    name_task,
-    positions,
-    show_id,
-)
+from condmeta.tasks.ids import factorize, group_rows, id_columns, positions
+from condmeta.tasks.messages import explain_absent, name_task, show_id
 
 DAY, NOON = dt.date(2024, 5, 1), dt.datetime(2024, 5, 1, 12)
 
@@ -203,7 +196,7 @@ def test_positions_are_minus_one_where_absent():
         ([("a", "1")], [("a", 1)], "Ids ('a', 1) (tuple) and ('a', '1') (tuple) do not match"),
     ],
 )
-def test_ids_that_differ_by_type_alone_are_told_apart(known, absent, sentence):
+def test_ids_that_differ_only_by_type_are_explained(known, absent, sentence):
     assert sentence in explain_absent(known, absent, "the side table")
 
 

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from condmeta.errors import DataError
-from condmeta.tasks.seen import Odd, SeenColumns
-from condmeta.tasks.side_table import TaskTable, read_side_row, read_side_table, side_from_rows
+from condmeta.feature_maps.training_ranges import TrainingRanges, UnusualValue
+from condmeta.tasks.side_table import read_side_row, read_side_table, side_from_rows
+from condmeta.tasks.task_table import TaskTable
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 STORES = {
@@ -334,22 +335,22 @@ def test_repr_is_readable():
     )
 
 
-def test_what_was_seen_is_told_from_what_was_not():
+def test_values_outside_the_training_ranges_are_found():
     table = TaskTable(
         {"size": [1.0, None, 3.0], "city": ["Rome", "Bonn", None], "open": [True, False, True]},
         ids=range(3),
     )
-    seen = SeenColumns.of(table)
-    assert seen.oddities(table) == []
+    seen = TrainingRanges.of(table)
+    assert seen.unusual_values(table) == []
     new = TaskTable(
         {"size": [0.5, 2.0, 9.0], "city": ["Oslo", "Rome", None], "open": [None, True, False]},
         ids=range(3),
     )
-    assert seen.oddities(new) == [
-        Odd(0, "size", 0.5, "below the training range 1 to 3"),
-        Odd(0, "city", "Oslo", "a level not seen in training"),
-        Odd(0, "open", None, "missing, which no training task was"),
-        Odd(2, "size", 9.0, "above the training range 1 to 3"),
+    assert seen.unusual_values(new) == [
+        UnusualValue(0, "size", 0.5, "below the training range 1 to 3"),
+        UnusualValue(0, "city", "Oslo", "a level not seen in training"),
+        UnusualValue(0, "open", None, "missing, which no training task was"),
+        UnusualValue(2, "size", 9.0, "above the training range 1 to 3"),
     ]
-    assert seen.join(SeenColumns.of(new)).oddities(new) == []
-    assert seen.join(SeenColumns.of(new)).ranges == {"size": (0.5, 9.0)}
+    assert seen.join(TrainingRanges.of(new)).unusual_values(new) == []
+    assert seen.join(TrainingRanges.of(new)).ranges == {"size": (0.5, 9.0)}

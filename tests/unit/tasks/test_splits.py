@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from condmeta.errors import DataError
-from condmeta.tasks.splits import make_generator, point_mask, task_parts
+from condmeta.tasks.points import Points
+from condmeta.tasks.splits import (
+    across_tasks,
+    first_halves,
+    half_of,
+    make_generator,
+    point_mask,
+    sample_tasks,
+    task_parts,
+    within_tasks,
+)
 
 
 @given(st.integers(1, 50), st.integers(0, 2**32 - 1))
@@ -57,9 +67,9 @@ sizes_of_tasks = st.lists(st.integers(0, 7), min_size=1, max_size=20)
 
 
 @given(sizes_of_tasks, st.integers(0, 5), st.sampled_from(["random", "first"]))
-def test_a_count_takes_that_many_points_of_each_task(sizes, count, how):
+def test_a_count_takes_that_many_points_of_each_task(sizes, count, order):
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    mask = point_mask(offsets, count, how, random_state=0)
+    mask = point_mask(offsets, count, order, random_state=0)
     taken = [int(mask[a:b].sum()) for a, b in pairwise(offsets)]
     assert taken == [min(count, n) for n in sizes]
 
@@ -87,6 +97,64 @@ def test_unusable_train_is_refused(train):
         point_mask(np.array([0, 2]), train)
 
 
-def test_unknown_how_is_refused():
-    with pytest.raises(DataError, match=r"must be 'random' or 'first'. Got 'last' instead"):
+def test_unknown_order_is_refused():
+    sentence = r"'order' parameter of split_points must be 'random' or 'first'. Got 'last' instead"
+    with pytest.raises(DataError, match=sentence):
         point_mask(np.array([0, 2]), 1, "last")
+
+
+def numbered(sizes) -> Points:
+    """Return points of tasks with these sizes; x and y are the row's number."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.arange(float(offsets[-1]))
+    return Points(rows[:, None], rows, offsets, rows + 1)
+
+
+@given(st.permutations(list("abcdefghij")), st.integers(0, 12))
+def test_a_sample_of_tasks_does_not_depend_on_their_order(ids, size):
+    ids, known = np.array(ids, dtype=object), np.array(list("abcdefghij"), dtype=object)
+    assert ids[sample_tasks(ids, size)].tolist() == known[sample_tasks(known, size)].tolist()
+
+
+@given(sizes_of_tasks)
+def test_the_two_halves_of_tasks_are_all_their_points(sizes):
+    points = numbered(sizes)
+    tasks = np.arange(len(sizes))
+    second, first = (half_of(points, tasks, half) for half in (True, False))
+    assert sorted([*first.y, *second.y]) == points.y.tolist()
+    assert second.sizes.tolist() == [n // 2 for n in sizes]
+    mask, *offsets = first_halves(points.offsets)
+    assert np.diff(offsets[0]).tolist() == [n // 2 for n in sizes]
+    np.testing.assert_array_equal(points.where(mask).offsets, offsets[0])
+    np.testing.assert_array_equal(points.where(~mask).offsets, offsets[1])
+
+
+@given(sizes_of_tasks)
+def test_points_that_come_in_chunks_have_the_same_halves(sizes):
+    points, tasks = numbered(sizes), np.arange(len(sizes))
+    first = point_mask(points.offsets, 3, "first")
+    shown, rest = points.where(first), points.where(~first)
+    for half in (True, False):
+        parts = half_of(shown, tasks, half), half_of(rest, tasks, half, shown.sizes)
+        assert sorted([*parts[0].y, *parts[1].y]) == sorted(half_of(points, tasks, half).y)
+
+
+def test_rows_are_held_out_once_within_tasks():
+    points = numbered([7, 1, 0, 2])
+    support, query = within_tasks(points)
+    # Five problems of the first task, two of the last; one point alone cannot be held out.
+    assert len(query.sizes) == len(support.sizes) == 7
+    assert sorted(query.y) == [*range(7), 8, 9]
+    assert (support.sizes + query.sizes).tolist() == [7] * 5 + [2] * 2
+    np.testing.assert_array_equal(query.weight, query.y + 1)
+
+
+@pytest.mark.parametrize(("sizes", "whole"), [([3] * 6, True), ([3] * 4, False)])
+def test_tasks_are_held_out_whole_if_there_are_five(sizes, whole):
+    points = numbered(sizes)
+    support, query = across_tasks(points)
+    assert sorted(query.y) == points.y.tolist()
+    for f in range(5):
+        seen = support.y[support.offsets[f] : support.offsets[f + 1]] // 3
+        held = query.y[query.offsets[f] : query.offsets[f + 1]] // 3
+        assert bool(set(seen) & set(held)) != whole

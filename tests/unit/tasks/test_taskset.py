@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from condmeta.errors import DataError
 from condmeta.tasks import Task, TaskSet, TaskTable, frames
-from condmeta.tasks.taskset import check_finite
+from condmeta.tasks.checks import check_finite
+from condmeta.tasks.ids import as_id_array
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 SALES = {
@@ -34,7 +35,7 @@ def sales(kind="pandas", **more):
     return KINDS[kind](SALES | more)
 
 
-def test_rows_of_a_task_stand_together_in_their_order(kind):
+def test_rows_of_a_task_are_together_in_their_order(kind):
     tasks = TaskSet.from_frame(sales(kind), task="store", target="sales")
     assert tasks.ids.tolist() == ["b", "a", "c"]
     assert tasks.offsets.tolist() == [0, 3, 5, 6]
@@ -189,6 +190,21 @@ def test_the_users_array_is_neither_copied_nor_frozen():
             array[0] = 0
 
 
+def test_trusted_arrays_are_neither_checked_nor_copied():
+    X, y, weight = np.array([[1.0], [np.nan], [3.0]]), np.arange(3.0), np.ones(3)
+    side = TaskTable({"s": [1.0, 2.0]}, ids=["a", "b"])
+    ids = as_id_array(["a", "b"])
+    names = {"feature_names": ("x",), "target_name": "y", "task_name": "t", "backend": "polars"}
+    tasks = TaskSet.trusted(X, y, np.array([0, 2, 3]), ids, side, weight, **names)
+    assert np.shares_memory(tasks.X, X)
+    assert np.shares_memory(tasks.weight, weight)
+    assert tasks.row_order.tolist() == [0, 1, 2]
+    assert tasks.side is side
+    assert {name: getattr(tasks, name) for name in names} == names
+    assert repr(tasks) == "TaskSet(2 tasks, 3 rows, 1 to 2 a task, 1 features, side: 1 columns)"
+    assert TaskSet.trusted(X, None, np.array([0, 2, 3]), ids).y is None
+
+
 def test_tasks_in_a_list_keep_their_order_and_may_be_empty():
     tasks = TaskSet.from_tasks(
         [
@@ -299,7 +315,7 @@ def test_unusable_columns_are_named(kind, options, sentence):
         TaskSet.from_frame(sales(kind), **options)
 
 
-def test_an_array_is_no_frame():
+def test_an_array_is_not_a_frame():
     with pytest.raises(DataError, match=r"got a ndarray: for arrays use TaskSet\.from_arrays"):
         TaskSet.from_frame(ONE, "store")
 
@@ -329,9 +345,9 @@ def test_check_finite_with_row_aligned_ids_or_none():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"offsets": [0, 2]}, r"offsets must rise from 0 to the number of rows \(3\) in 3 steps"),
-        ({"offsets": [0, 4, 3]}, "offsets must rise"),
-        ({"offsets": [1, 2, 3]}, "offsets must rise"),
+        ({"offsets": [0, 2]}, r"must have 3 values, .* rise from 0 to the number of rows \(3\)"),
+        ({"offsets": [0, 4, 3]}, "offsets must have 3 values"),
+        ({"offsets": [1, 2, 3]}, "offsets must have 3 values"),
         ({"ids": ["a", "a"]}, "1 task ids occur more than once: 'a'"),
         ({"side": {"a": 1}}, "side must be a TaskTable"),
         ({"row_order": [0, 1]}, "row_order must have 3 entries"),
@@ -390,7 +406,7 @@ def test_split_tasks_gives_disjoint_sets():
 def test_split_points_keeps_all_tasks_in_both():
     side = TaskTable(np.arange(4.0)[:, None], ["a", "b", "c", "z"])
     tasks = TaskSet.from_frame(sales(), "store", "sales", side=side)
-    support, query = tasks.split_points(2, how="first")
+    support, query = tasks.split_points(2, order="first")
     assert support.ids.tolist() == query.ids.tolist() == ["b", "a", "c", "z"]
     assert support.y.tolist() == [10, 30, 20, 50, 40]
     assert support.sizes.tolist() == [2, 2, 1, 0]

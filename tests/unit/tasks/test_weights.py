@@ -33,7 +33,7 @@ def test_weights_follow_their_rows():
     assert tasks.restore_order(tasks.weight).tolist() == WEIGHT
     assert tasks[[2, 0]].weight.tolist() == [3.0, 1.0, 2.0, 4.0]
     assert tasks[1].weight.tolist() == [0.0, 0.5]
-    support, query = tasks.split_points(1, how="first")
+    support, query = tasks.split_points(1, order="first")
     assert support.weight.tolist() == [1.0, 0.0, 3.0]
     assert query.weight.tolist() == [2.0, 4.0, 0.5]
     assert tasks.with_target(-tasks.y).weight is not None

@@ -1,0 +1,1 @@
+"""Pages: each is one HTML file with style, scripts and data inside (needs jinja2)."""

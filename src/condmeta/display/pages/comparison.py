@@ -1,0 +1,122 @@
+"""The page of a comparison: the advised learner, errors, side information, single tasks."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import condmeta
+from condmeta.display.pages.render import inline_svg, render
+from condmeta.display.pages.task_cards import MOST_TASKS, task_cards
+from condmeta.display.plots import AdvantageDisplay, ShotCurveDisplay
+from condmeta.display.plots.canvas import new_figure
+from condmeta.engine import active_engine
+
+if TYPE_CHECKING:
+    from condmeta.evaluation.comparison import Comparison
+
+SIZE = 5.2, 3.6  # inches
+MEANING = {
+    "own data": "the task's own points alone",
+    "pooled": "one linear model for all tasks",
+    "unconditional": "a learned prior, no side information",
+    "conditional": "a learned prior that depends on the side information",
+    "unconditional on base": "boosted trees, then a learned prior on top of them",
+    "conditional on base": "boosted trees, then a prior that depends on the side information",
+    "task mean on base": "boosted trees plus the shrunken mean of the task's residuals",
+    "auto": "the best of these for each number of points, chosen on other tasks",
+}
+SHOWN = {
+    "random": "drawn at random from the points of the task",
+    "first": "the first points of the task; the error is that on the later ones",
+}
+
+
+def render_comparison(
+    found: Comparison, *, title: str | None = None, command: str | None = None,
+    following: str | None = None,
+) -> str:  # fmt: skip
+    """Return the page as text."""
+    tasks, cards = found.tasks, task_cards(found)
+    curves = ShotCurveDisplay.from_frame(found.frame, error_name=f"mean {found.criterion.title}")
+    curves.plot(new_figure(*SIZE).subplots(), legend=False)
+    curves.figure_.legend(
+        handles=list(curves.lines_.values()), loc="outside upper center", ncols=3, frameon=False,
+        fontsize="small",
+    )  # fmt: skip
+    return render(
+        "comparison.html", ("sort.js", "cards.js"), title=title or "Which learner?",
+        command=command, found=found, facts=_facts(found),
+        curves=inline_svg(curves.figure_, "curves", curves.describe()),
+        rows=[_row(found, name) for name in found.names], columns=_columns(found),
+        pictures={} if found.advantage is None else {"advantage": _advantage_picture(found)},
+        snippet=following or _snippet(found), download=_csv_link(found.rows), cards=cards,
+        shown=min(len(cards["tasks"]), MOST_TASKS), of_all=int((tasks.sizes > 0).sum()),
+        about={"condmeta": condmeta.__version__, "engine": active_engine()},
+    )  # fmt: skip
+
+
+def _facts(found: Comparison) -> dict[str, str]:
+    tasks = found.tasks
+    sizes = tasks.sizes[tasks.sizes > 0]
+    low, high = int(sizes.min()), int(sizes.max())
+    points = str(low) if low == high else f"{low} to {high} (median {np.median(sizes):g})"
+    side = [] if tasks.side is None else list(tasks.side.columns)
+    names = tasks.feature_names or [f"x{j}" for j in range(tasks.n_features)]
+    return {
+        "tasks": f"{len(sizes)}, with {points} points",
+        "rows": f"{len(tasks.y)}",
+        "features": f"{tasks.n_features}: {_listed(names)}",
+        "side information": f"{len(side)} columns: {_listed(side)}" if side else "none",
+        "error": f"mean {found.criterion.title} on tasks held out in 5 folds",
+        "points shown": SHOWN[found.order],
+    }
+
+
+def _listed(names, most: int = 12) -> str:
+    names = list(map(str, names))
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
+def _row(found: Comparison, name: str) -> dict[str, Any]:
+    """Return the errors of one learner; the best of a column is marked."""
+    mine = (row for row in found.rows if row["learner"] == name)
+    cells = [row | {"is_best": row["behind"] == 0} for row in mine]
+    return {"name": name, "meaning": MEANING.get(name, ""), "cells": cells}
+
+
+def _columns(found: Comparison) -> list[dict[str, Any]]:
+    """Return the side columns, sorted by the share that each explains alone."""
+    shares = {} if found.advantage is None else found.advantage.column_shares
+    rows = [{"name": name, "alone": a, "unique": b} for name, (a, b) in shares.items()]
+    return sorted(rows, key=lambda row: -row["alone"].value)
+
+
+def _advantage_picture(found: Comparison):
+    display = AdvantageDisplay.from_advantage(found.advantage)
+    display.plot(new_figure(SIZE[0], 1.6 + 0.32 * min(len(display.columns), 12)).subplots())
+    return inline_svg(display.figure_, "advantage", display.describe())
+
+
+def _snippet(found: Comparison) -> str:
+    """Return the lines of code that fit and use the advised learner."""
+    has_side = found.tasks.side is not None
+    side, row = (", side_info=side_table", ", side_info=row") if has_side else ("", "")
+    return (
+        f"model = cm.{found.call}.fit(X, y, task=ids{side})\n"
+        "model.predict(X_new, task=ids_new)  # known tasks, and new tasks without points\n"
+        f"model.adapt(X_few, y_few{row})  # a new task, from a few points"
+    )
+
+
+def _csv_link(rows: list[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return "data:text/csv;base64," + base64.b64encode(out.getvalue().encode()).decode()

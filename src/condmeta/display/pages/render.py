@@ -1,0 +1,58 @@
+"""Fill a page template: one file with style, scripts and figures inside."""
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+try:
+    import jinja2
+    from markupsafe import Markup, escape
+except ImportError as error:
+    raise ImportError('The report needs jinja2: pip install "condmeta[report]".') from error
+
+from condmeta.display.plots.canvas import figure_bytes
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(template: str, scripts: Sequence[str], **content: Any) -> str:
+    """Return a page; its security policy allows only the named scripts, by their hashes."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True,
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["as_title"] = lambda text: Markup(
+        html.escape(text).replace("w_rho", "<i>w</i><sub>ρ</sub>")
+    )
+    texts = [_read(name) for name in scripts]
+    digests = [hashlib.sha256(text.encode()).digest() for text in texts]
+    return environment.get_template(template).render(
+        style=Markup(_read("page.css")),
+        scripts=[Markup(text) for text in texts],
+        script_hashes=[base64.b64encode(digest).decode() for digest in digests],
+        **content,
+    )
+
+
+def _read(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def inline_svg(figure: Any, name: str, alt: str) -> Markup:
+    """Return a figure as an SVG element that scales with its container, described by `alt`.
+
+    Ids get the prefix `name`, because several figures share a page. The header, metadata and style
+    sheet of the file are left out: a style sheet would apply to the whole page.
+    """
+    text = figure_bytes(figure, "svg").decode("utf-8")
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="|href="#|url\(#', rf"\g<0>{name}-", text)
+    text = re.sub(r"\s+$", "", text, flags=re.MULTILINE)
+    head, rest = text.split(">", 1)
+    box = re.search(r'viewBox="[^"]*"', head)
+    return Markup(f'<svg {box.group()} role="img" aria-label="{escape(alt)}">{rest}')

@@ -1,0 +1,130 @@
+"""The variance that side information explains, column by column, and the error it saves."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from condmeta.display.plots.canvas import Display, axes_to_draw, legend_above, points_axis, shorten
+from condmeta.errors import DataError
+
+ALL, ALONE, UNIQUE, GAIN = "#000000", "#d55e00", "#0072b2", "#d55e00"
+OFFSET = 0.15  # distance of the two marks of a column from its line
+NARROWEST = -0.05, 0.2  # least range of the axis: a share near 0 must not look large
+WIDEST = -0.5, 1.25  # largest range of the axis: very wide intervals are cut off
+
+
+class AdvantageDisplay(Display):
+    """Draw the share of the variance of task coefficients that side information explains.
+
+    Parameters
+    ----------
+    share : (value, low, high)
+        The share of the variance that all side columns explain together, with its interval.
+    columns : dict of name -> ((value, low, high), (value, low, high))
+        The share that a side column explains alone, and the share lost without it.
+    gains : list of (points, gain, standard error)
+        The share of the error on new tasks that side information saves.
+    coverage : float
+        Coverage of the intervals.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> tasks = cm.environments.Circle(d=3, n=6).sample(60, random_state=0)
+    >>> found = cm.advantage(tasks, feature_map=cm.feature_maps.CircleMap(), shots=())
+    >>> display = cm.plots.AdvantageDisplay.from_advantage(found).plot()
+    >>> [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    ['all columns', 's']
+    """
+
+    def __init__(self, share, columns, gains=(), coverage: float = 0.9):
+        self.share, self.columns, self.gains, self.coverage = share, columns, gains, coverage
+
+    @classmethod
+    def from_advantage(cls, advantage: Any) -> Self:
+        """Make the display of a result of `condmeta.advantage`."""
+        gains = [(one.n_support, one.gain, one.gain_error) for one in advantage.gains]
+        return cls(tuple(advantage.share), advantage.column_shares, gains, advantage.coverage)
+
+    def plot(
+        self, ax: Any = None, *, of: str = "columns", most: int = 12, title: str | None = None,
+        legend: bool = True,
+    ):  # fmt: skip
+        """Draw on `ax`, or on a new figure; return self.
+
+        Parameters
+        ----------
+        of : "columns" or "gains"
+            Shares of the side columns, or the gain against the number of points of a new task, with
+            bars of two standard errors.
+        most : int
+            Number of columns to draw: those that explain most alone.
+        """
+        if of not in ("columns", "gains"):
+            raise DataError(f"plot draws of='columns' or of='gains'. Got {of!r} instead.")
+        if of == "gains" and not self.gains:
+            raise DataError("There are no gains to draw: call advantage with shots=(0, 1, 2, 5).")
+        names = self._leading(most)
+        ax = axes_to_draw(ax, 5.4, 3.2 if of == "gains" else 1.3 + 0.36 * (len(names) + 1))
+        if of == "gains":
+            self._draw_gains(ax)
+            return self._finish(ax, title)
+        self._draw_columns(ax, names)
+        return self._finish(ax, title, legend_above(ax) if legend else None)
+
+    def _leading(self, most: int) -> list[str]:
+        return sorted(self.columns, key=lambda name: -self.columns[name][0][0])[:most]
+
+    def _draw_columns(self, ax: Any, names: list[str]) -> None:
+        ax.grid(False, axis="y")
+        ax.axvline(0, color="#333333", linewidth=1)
+        shared = {"capsize": 2.5, "linewidth": 1.4, "markersize": 6, "linestyle": "none"}
+        _bar(ax, self.share, 0, "s", ALL, "together", shared)
+        for row, name in enumerate(names, start=1):
+            alone, unique = self.columns[name]
+            labels = ("column alone", "lost without it") if row == 1 else (None, None)
+            _bar(ax, alone, row - OFFSET, "o", ALONE, labels[0], shared)
+            _bar(ax, unique, row + OFFSET, "D", UNIQUE, labels[1], shared | {"mfc": "white"})
+        ax.set_yticks(range(len(names) + 1), ["all columns", *map(shorten, names)])
+        ax.set_ylim(len(names) + 0.5, -0.5)
+        ends = np.array([self.share, *(part for name in names for part in self.columns[name])])
+        low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
+        room = 0.04 * (high - low) or 0.05
+        low, high = min(low - room, NARROWEST[0]), max(high + room, NARROWEST[1])
+        ax.set_xlim(max(low, WIDEST[0]), min(high, WIDEST[1]))
+        ax.xaxis.set_major_formatter(_percent)
+        hidden = len(self.columns) - len(names)
+        more = f"\n({hidden} more columns explain less)" if hidden else ""
+        ax.set_xlabel(f"share of the variance of task coefficients{more}")
+
+    def _draw_gains(self, ax: Any) -> None:
+        shots, gains, errors = np.array(self.gains, dtype=float).T
+        ax.axhline(0, color="#333333", linewidth=1)
+        style = {"fmt": "o-", "color": GAIN, "capsize": 2.5, "linewidth": 1.4, "markersize": 5}
+        ax.errorbar(shots, gains, yerr=2 * errors, **style)
+        points_axis(ax, shots)
+        ax.yaxis.set_major_formatter(_percent)
+        ax.set_ylabel("error saved by side information")
+
+    def describe(self) -> str:
+        """Return a description of the figure."""
+        share, low, high = (f"{100 * value:.0f}" for value in self.share)
+        explained = f"{share} % [{low}, {high}] of the variance of task coefficients"
+        text = f"Side information explains {explained}."
+        if len(self.columns) > 1:
+            alone = ((name, self.columns[name][0][0]) for name in self._leading(3))
+            text += f" Alone: {', '.join(f'{name} {100 * part:.0f} %' for name, part in alone)}."
+        if self.gains:
+            gains = ", ".join(f"{100 * gain:.0f} % at {shot}" for shot, gain, _ in self.gains)
+            text += f" Share of the error on new tasks that it saves, by number of points: {gains}."
+        return text
+
+
+def _bar(ax, interval, at, marker, colour, label, options) -> None:
+    value, low, high = interval
+    reach = [[max(value - low, 0.0)], [max(high - value, 0.0)]]
+    ax.errorbar(value, at, xerr=reach, marker=marker, color=colour, label=label, **options)
+
+
+def _percent(value: float, _: Any = None) -> str:
+    return f"{100 * value:.0f} %"

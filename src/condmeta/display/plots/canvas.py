@@ -1,0 +1,146 @@
+"""Make figures, axes and legends, without pyplot, and write figures to files."""
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+GRID_COLOUR = "#d9d9d9"
+FORMATS = ("png", "svg", "pdf")
+UNDATED = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+SETTINGS = {"svg.hashsalt": "condmeta", "svg.fonttype": "none", "pdf.fonttype": 42}
+NARROWEST = 0.045  # least distance of two labels of `points_axis`, as a share of the width
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure; width and height in inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('Figures need matplotlib: pip install "condmeta[plot]".') from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def prepare(ax: Any) -> None:
+    """Draw a light grid behind the data, and no box."""
+    ax.set_axisbelow(True)
+    ax.grid(True, color=GRID_COLOUR, linewidth=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def axes_to_draw(ax: Any, width: float, height: float) -> Any:
+    """Return `ax`, or the axes of a new figure, prepared."""
+    ax = new_figure(width, height).subplots() if ax is None else ax
+    prepare(ax)
+    return ax
+
+
+def set_title(ax: Any, title: str, pad: float | None = None) -> None:
+    """Write a title, w_rho as the paper's symbol."""
+    ax.set_title(title.replace("w_rho", r"$w_\rho$"), fontsize="medium", pad=pad)
+
+
+class Display:
+    """The base of all displays.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Drawn by `plot`.
+    """
+
+    def _finish(self, ax: Any, title: str | None, pad: float | None = None) -> Any:
+        """Write the title, set `ax_` and `figure_`, return self."""
+        if title:
+            set_title(ax, title, pad)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def draw_curve(ax: Any, x, mean, spread, style, name: str, **options: Any) -> Any:
+    """Draw a line with a band of `spread` on either side; return the line."""
+    (line,) = ax.plot(
+        x, mean, label=name, color=style.colour, linestyle=style.line, linewidth=1.6,
+        marker=style.marker, **options,
+    )  # fmt: skip
+    ax.fill_between(x, mean - spread, mean + spread, color=style.colour, alpha=0.13, linewidth=0)
+    return line
+
+
+def _log1p(points: Any) -> np.ndarray:
+    return np.log1p(np.maximum(points, -0.99))  # matplotlib also asks for negative values
+
+
+def points_axis(ax: Any, shots: Any) -> None:
+    """Scale the x axis like log(1 + points), and label as many of `shots` as fit."""
+    shots = np.unique(np.asarray(shots, dtype=float))
+    ax.set_xscale("function", functions=(_log1p, np.expm1))
+    ends = np.log1p(shots[[0, -1]])
+    room = 0.03 * (ends[1] - ends[0]) or 0.5
+    ax.set_xlim(np.expm1(ends[0] - room), np.expm1(ends[1] + room))
+    labelled = [shots[0]]
+    for shot in shots[1:]:
+        if np.log1p(shot) - np.log1p(labelled[-1]) >= NARROWEST * (ends[1] - ends[0]):
+            labelled.append(shot)
+    ax.set_xticks(labelled, [f"{shot:g}" for shot in labelled])
+    ax.minorticks_off()
+    ax.set_xlabel("number of points of the task")
+
+
+def legend_above(ax: Any, columns: int = 3, title: str | None = None, **options: Any) -> float:
+    """Put the legend above the axes, where it hides no data; return its height in points.
+
+    A title of the axes needs that height as its `pad`.
+    """
+    legend = ax.legend(
+        frameon=False, fontsize="small", title=title, title_fontsize="small", loc="lower center",
+        bbox_to_anchor=(0.5, 1.0), ncols=columns, columnspacing=1.2, handletextpad=0.4,
+        borderaxespad=0.1, **options,
+    )  # fmt: skip
+    lines = -(-len(legend.get_texts()) // columns) + (title is not None)
+    return 9.0 + 14.0 * lines
+
+
+def shorten(name: Any, longest: int = 28) -> str:
+    """Return a name of at most `longest` characters: its start and its end."""
+    text, tail = str(name), longest // 3
+    return text if len(text) <= longest else f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
+def settle(figure: Any) -> Any:
+    """Fix the layout of a figure, to save every format the same work; return the figure."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine(None)
+    for ax in figure.axes:
+        legend = ax.get_legend()
+        if legend is not None:
+            corner = legend.get_window_extent().transformed(ax.transAxes.inverted())
+            legend.set_loc((corner.x0, corner.y0))
+    return figure
+
+
+def figure_bytes(figure: Any, kind: str) -> bytes:
+    """Return a figure as a PNG (300 dpi), SVG or PDF file; without a date, so always the same."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(SETTINGS):
+        figure.savefig(buffer, format=kind, dpi=300, metadata=UNDATED[kind])
+    return buffer.getvalue()
+
+
+def save_figure(figure: Any, stem: Any, formats: Iterable[str] = FORMATS) -> list[Path]:
+    """Write `stem`.png, `stem`.svg and `stem`.pdf; return the paths.
+
+    Examples
+    --------
+    Draw the learning curves of some results into a folder::
+
+        save_figure(results.plot().figure_, "out/curves")
+    """
+    written = {Path(f"{stem}.{kind}"): figure_bytes(figure, kind) for kind in formats}
+    for path, content in written.items():
+        path.write_bytes(content)
+    return list(written)

@@ -1,0 +1,80 @@
+"""The figure of the paper: test error against the number of training tasks."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from condmeta.display.plots.canvas import Display, axes_to_draw, draw_curve
+from condmeta.display.plots.style import styles_of
+
+MARKERS = 8  # on each line
+HEADROOM = 0.12  # of the height, above the tallest curve that is shown in full
+
+
+class LearningCurveDisplay(Display):
+    """Draw the mean error of each method over seeds, with a band of one standard deviation.
+
+    Parameters
+    ----------
+    curves : dict of method -> Curve
+        Arrays `T`, `mean` and `std`; see `Results.curve`.
+
+    Attributes
+    ----------
+    lines_ : dict of method -> Line2D
+        Drawn by `plot`.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> results = cm.experiments.run(
+    ...     cm.environments.Circle(d=3, n=8), {"one bias": cm.ConditionalSGDRegressor(None)},
+    ...     setting=((20, 5, 5),), seeds=2)
+    >>> cm.plots.LearningCurveDisplay.from_results(results).plot().ax_.get_xlabel()
+    'number of training tasks'
+    """
+
+    def __init__(self, curves: dict[str, Any]):
+        self.curves = curves
+
+    @classmethod
+    def from_results(cls, results: Any, methods: Sequence[str] | None = None) -> Self:
+        """Make the display of all methods of some `Results`, or of the named ones."""
+        return cls({name: results.curve(name) for name in methods or results.methods})
+
+    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
+        """Draw on `ax`, or on a new figure; return self."""
+        ax = axes_to_draw(ax, 5.0, 3.6)
+        styles, self.lines_ = styles_of(self.curves), {}
+        for place, (name, curve) in enumerate(self.curves.items()):
+            step = max(1, len(curve.T) // MARKERS)
+            # Markers of different methods are at different T and do not hide each other.
+            every = place * step // max(1, len(self.curves)), step
+            options = {"markersize": 4.5, "markevery": every}
+            parts = curve.T, curve.mean, curve.std
+            self.lines_[name] = draw_curve(ax, *parts, styles[name], name, **options)
+        ax.set(xlabel="number of training tasks", ylabel="test error (absolute loss)")
+        last = max(int(curve.T[-1]) for curve in self.curves.values())
+        ax.set(xlim=(0, last), ylim=self._height())
+        if legend:
+            ax.legend(frameon=False, fontsize="small")
+        return self._finish(ax, title)
+
+    def describe(self) -> str:
+        """Return a description of the figure: the last errors."""
+        T = max(int(curve.T[-1]) for curve in self.curves.values())
+        errors = ", ".join(f"{name} {curve.mean[-1]:.4g}" for name, curve in self.curves.items())
+        return f"Test error against the number of training tasks. After {T} tasks: {errors}."
+
+    def _height(self) -> tuple[float, float]:
+        """Return limits that show all but the first tenth of every curve.
+
+        Hyper-parameters chosen for the last T may be many times worse after few tasks; these first
+        errors would flatten all other curves.
+        """
+        parts = [(c.mean[len(c.T) // 10 :], c.std[len(c.T) // 10 :]) for c in self.curves.values()]
+        low = min(float(np.nanmin(mean - std)) for mean, std in parts)
+        high = max(float(np.nanmax(mean + std)) for mean, std in parts)
+        room = HEADROOM * (high - low) or 1.0
+        return max(0.0, low - room), high + room

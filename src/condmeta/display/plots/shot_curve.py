@@ -1,0 +1,150 @@
+"""Error on new tasks against the number of their points, for several learners."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from condmeta.display.plots.canvas import Display, axes_to_draw, draw_curve, points_axis
+from condmeta.display.plots.style import styles_of
+from condmeta.errors import DataError
+
+TALLEST = 4.0  # times the median error; larger errors are marked at the edge
+HEADROOM = 0.06  # of the height
+
+
+class ShotCurve(NamedTuple):
+    """Increasing numbers of points; errors; standard errors (NaN if unknown)."""
+
+    shot: np.ndarray
+    error: np.ndarray
+    se: np.ndarray
+
+
+class ShotCurveDisplay(Display):
+    """Draw the error of each learner on new tasks against the number of their points.
+
+    Bands are one standard error wide on either side.
+
+    Parameters
+    ----------
+    curves : dict of learner -> ShotCurve
+        Arrays `shot`, `error` and `se` of equal length.
+    error_name : str
+        The name of the error, for the axis.
+
+    Attributes
+    ----------
+    lines_ : dict of learner -> Line2D
+        Drawn by `plot`.
+
+    Examples
+    --------
+    >>> from condmeta.display.plots import ShotCurveDisplay
+    >>> table = {"learner": ["own data", "own data", "conditional", "conditional"],
+    ...          "shot": [0, 5, 0, 5], "error": [3.0, 2.0, 1.5, 1.0], "se": [0.2, 0.1, 0.1, 0.1]}
+    >>> display = ShotCurveDisplay.from_frame(table).plot()
+    >>> display.ax_.get_xlabel()
+    'number of points of the task'
+    >>> display.describe()
+    'Mean absolute error on new tasks by number of points. 0 points: conditional 1.5, own data 3.
+    5 points: conditional 1, own data 2.'
+    """
+
+    def __init__(self, curves: Mapping[str, ShotCurve], error_name: str = "mean absolute error"):
+        self.curves, self.error_name = dict(curves), error_name
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, learners: Sequence[str] | None = None,
+        error_name: str = "mean absolute error",
+    ) -> Self:  # fmt: skip
+        """Make the display of a tidy table with the columns learner, shot, error and se.
+
+        `se`, the standard error, may be absent. `learners` selects learners, in that order.
+        """
+        try:
+            names, shot, error = (np.asarray(frame[c]) for c in ("learner", "shot", "error"))
+        except (KeyError, ValueError, IndexError) as problem:
+            raise DataError(
+                "A shot curve needs a table with the columns learner, shot and error "
+                f"(and se, if known): {problem}."
+            ) from None
+        try:
+            se = np.asarray(frame["se"], dtype=float)
+        except (KeyError, ValueError, IndexError):
+            se = np.full(len(error), np.nan)
+        known = list(dict.fromkeys(names.tolist()))
+        unknown = [name for name in learners or () if name not in known]
+        if unknown:
+            raise DataError(f"The table has no learner {unknown[0]!r}; it has {known}.")
+        curves = {}
+        for name in learners or known:
+            at = np.flatnonzero(names == name)
+            at = at[np.argsort(shot[at], kind="stable")]
+            curves[str(name)] = ShotCurve(shot[at], error[at].astype(float), se[at])
+        return cls(curves, error_name)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> Self:
+        """Make the display of what a fitted `AutoRegressor` or `AutoClassifier` compared."""
+        if not hasattr(estimator, "errors_") or not hasattr(estimator, "shots_"):
+            raise DataError(
+                "A shot curve is made from a fitted AutoRegressor, which has compared learners on "
+                f"held-out tasks, or from a table by from_frame. Got a {type(estimator).__name__}."
+            )
+        shots, errors = estimator.shots_, estimator.errors_
+        unknown = np.full(len(shots), np.nan)
+        parts = zip(estimator.candidates_, errors.T, strict=True)
+        curves = {name: ShotCurve(shots, part, unknown) for name, part in parts}
+        return cls(curves, f"mean {estimator.criterion_.title}")
+
+    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
+        """Draw on `ax`, or on a new figure; return self."""
+        ax = axes_to_draw(ax, 5.4, 3.6)
+        styles, low, high = styles_of(self.curves), *self._height()
+        self.lines_ = {}
+        for name, curve in self.curves.items():
+            style = styles[name]
+            self.lines_[name] = draw_curve(ax, *curve, style, name, markersize=5)
+            if len(curve.shot) == 1:  # a band has no width
+                ends = curve.error - curve.se, curve.error + curve.se
+                ax.vlines(curve.shot, *ends, color=style.colour, linewidth=1.4)
+            cut = curve.shot[curve.error > high]
+            if len(cut):
+                edge = {"marker": "^", "markersize": 7, "linestyle": "none", "clip_on": False}
+                ax.plot(cut, np.full(len(cut), high), color=style.colour, zorder=3, **edge)
+        points_axis(ax, np.concatenate([curve.shot for curve in self.curves.values()]))
+        ax.set(ylim=(low, high), ylabel=self.error_name)
+        if legend:
+            ax.legend(frameon=False, fontsize="small")
+        return self._finish(ax, title)
+
+    def describe(self) -> str:
+        """Return a description of the figure: the errors at each number of points, best first."""
+        shots = np.unique(np.concatenate([curve.shot for curve in self.curves.values()]))
+        parts = []
+        for shot in shots.tolist():
+            found = [
+                (float(curve.error[curve.shot == shot][0]), name)
+                for name, curve in self.curves.items()
+                if (curve.shot == shot).any()
+            ]
+            errors = ", ".join(f"{name} {error:.3g}" for error, name in sorted(found))
+            parts.append(f"{shot:g} {'point' if shot == 1 else 'points'}: {errors}.")
+        name = self.error_name[:1].upper() + self.error_name[1:]
+        return f"{name} on new tasks by number of points. {' '.join(parts)}"
+
+    def _height(self) -> tuple[float, float]:
+        """Return limits that one bad learner cannot stretch, which would flatten the others."""
+        errors = np.concatenate([curve.error for curve in self.curves.values()])
+        spread = np.nan_to_num(np.concatenate([curve.se for curve in self.curves.values()]))
+        drawn = np.isfinite(errors)
+        if not drawn.any():
+            return 0.0, 1.0
+        errors, spread = errors[drawn], spread[drawn]
+        limit = TALLEST * float(np.median(errors))
+        high = float((errors + spread).max()) if (errors <= limit).all() else limit
+        low = float((errors - spread).min())
+        room = HEADROOM * (high - low) or 0.1 * abs(high) or 1.0
+        return (max(0.0, low - room) if errors.min() >= 0 else low - room), high + room

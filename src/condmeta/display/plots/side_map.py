@@ -1,0 +1,99 @@
+"""The learned map M: the effect of each side feature on each coefficient."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from condmeta.display.plots.canvas import Display, new_figure, shorten
+from condmeta.display.plots.learners import learner_of
+from condmeta.errors import DataError
+from condmeta.fitted.tables import coefficient_names
+
+MOST = 30  # side features in a figure: those with the largest effects
+WRITTEN = 150  # up to this many cells, each shows its number
+
+
+class MapDisplay(Display):
+    """Draw the effect of each side feature on each coefficient as a heat map.
+
+    Effects are in the learner's units, those of `M_`, in which coefficients can be compared. With
+    scale="standard" a coefficient is the effect of one standard deviation of its feature, and the
+    intercept belongs to a row of means. "auto" standardises the numbers of a side table too.
+    `M_frame` has the user's units.
+
+    Parameters
+    ----------
+    effects : (k, d) array
+        The transpose of M.
+    side_features : list of str
+        k names.
+    features : list of str
+        d names of coefficients.
+
+    Attributes
+    ----------
+    image_ : the heat map
+        Drawn by `plot`.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> tasks = cm.environments.Circle(d=2, n=6).sample(30, random_state=0)
+    >>> display = cm.plots.MapDisplay.from_estimator(cm.ConditionalRidge().fit(tasks)).plot()
+    >>> [tick.get_text() for tick in display.ax_.get_xticklabels()]
+    ['x0', 'x1', '(intercept)']
+    """
+
+    def __init__(self, effects: np.ndarray, side_features: list[str], features: list[str]):
+        self.effects, self.side_features, self.features = effects, side_features, features
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> Self:
+        """Make the display of a fitted learner with a linear map."""
+        learner = learner_of(estimator, "A picture of the map", linear=True)
+        if not learner.side_features_:
+            reason = "the model was fitted without side information"
+            raise DataError(f"The map has no side features: {reason}.")
+        return cls(learner.M_.T, learner.side_features_, coefficient_names(learner.fitted_))
+
+    def plot(self, ax: Any = None, *, title: str | None = None, most: int = MOST):
+        """Draw on `ax`, or on a new figure; return self."""
+        weight = np.abs(self.effects).max(axis=1)
+        at = np.sort(np.argsort(-weight, kind="stable")[:most])
+        effects, d, largest = self.effects[at], len(self.features), float(weight.max()) or 1.0
+        if ax is None:
+            longest = max(len(shorten(self.side_features[j])) for j in at)
+            width = min(1.3 + 0.075 * longest + max(0.62 * d, 1.8), 11)
+            ax = new_figure(width, 1.5 + 0.3 * len(at)).subplots()
+        self.image_ = ax.imshow(effects, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto")
+        is_long = d > 12 or max(map(len, self.features)) > 6
+        tilt = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
+        ax.set_xticks(range(d), [shorten(name, 18) for name in self.features], **tilt)
+        ax.set_yticks(range(len(at)), [shorten(self.side_features[j]) for j in at])
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        hidden = len(self.effects) - len(at)
+        more = f" ({hidden} more move less)" if hidden else ""
+        ax.set(xlabel="coefficient", ylabel=f"side feature{more}")
+        if effects.size <= WRITTEN:
+            for (i, j), effect in np.ndenumerate(effects):
+                colour = "white" if abs(effect) > 0.6 * largest else "#222222"
+                text = f"{effect:.2g}" if abs(effect) >= 0.005 * largest else "0"
+                ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=7.5)
+        bar = ax.figure.colorbar(self.image_, ax=ax, fraction=0.05, pad=0.03)
+        bar.ax.tick_params(labelsize="small")
+        bar.outline.set_visible(False)
+        return self._finish(ax, title)
+
+    def describe(self) -> str:
+        """Return a description of the figure: the strongest side feature of each coefficient."""
+        strongest = np.abs(self.effects).argmax(axis=0)
+        effects = [
+            f"{name} most by {self.side_features[i]} ({self.effects[i, j]:+.2g})"
+            for j, (name, i) in enumerate(zip(self.features, strongest.tolist(), strict=True))
+        ]
+        more = f", and {len(effects) - 8} more" if len(effects) > 8 else ""
+        return (
+            f"Effects of {len(self.side_features)} side features on {len(self.features)} "
+            f"coefficients: {', '.join(effects[:8])}{more}."
+        )

@@ -1,0 +1,60 @@
+"""One colour, line and marker for each method, the same in every figure.
+
+The colours are Okabe and Ito's, which colour-blind readers can distinguish; dashes and markers
+distinguish the methods in grey print.
+"""
+
+import zlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+
+class Style(NamedTuple):
+    """How a method is drawn."""
+
+    colour: str
+    line: Any
+    marker: str
+
+
+PAPER = {
+    "ITL": Style("#595959", (0, (1, 1.2)), "x"),
+    "mean": Style("#000000", (0, (6, 1.5, 1, 1.5)), "+"),
+    "unconditional": Style("#0072b2", (0, (5, 1.8)), "s"),
+    "conditional": Style("#d55e00", "-", "o"),
+    "conditional, true map": Style("#d55e00", "-", "o"),
+    "conditional, random features": Style("#009e73", (0, (3, 1, 1, 1)), "^"),
+}
+ALIKE = {"own data": "ITL", "pooled": "mean"}  # learners drawn like a method of the paper
+OTHERS = (
+    Style("#cc79a7", "-", "D"),
+    Style("#009e73", (0, (4, 1)), "v"),
+    Style("#56b4e9", (0, (2, 1)), "P"),
+    Style("#a6761d", "-", "X"),
+    Style("#e69f00", (0, (7, 2)), "<"),
+    Style("#8c564b", (0, (3, 1, 1, 1, 1, 1)), ">"),
+)
+
+
+def styles_of(methods: Iterable[str]) -> dict[str, Style]:
+    """Return the style of each method: fixed for the paper's, else chosen by a hash of the name.
+
+    If two methods would share a style, the later one gets another.
+
+    Examples
+    --------
+    >>> styles_of(["unconditional", "mine"])["unconditional"].colour
+    '#0072b2'
+    """
+    found: dict[str, Style] = {}
+    taken: set[int] = set()
+    for name in methods:
+        if ALIKE.get(name, name) in PAPER:
+            found[name] = PAPER[ALIKE.get(name, name)]
+            continue
+        place = zlib.crc32(name.encode()) % len(OTHERS)
+        while place in taken and len(taken) < len(OTHERS):
+            place = (place + 1) % len(OTHERS)
+        taken.add(place)
+        found[name] = OTHERS[place]
+    return found

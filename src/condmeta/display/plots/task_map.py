@@ -1,0 +1,162 @@
+"""Tasks as points: tasks with similar coefficients, or side information, are near each other."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from condmeta.display.plots.canvas import Display, axes_to_draw, legend_above, shorten
+from condmeta.display.plots.learners import learner_of, side_columns_of, side_values
+from condmeta.errors import DataError
+from condmeta.feature_maps.raw_columns import raw_columns
+from condmeta.fitted.tables import coefficient_names
+from condmeta.fitted.tau import LinearTau
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#595959")
+MARKERS = ("o", "s", "^", "D", "v", "P", "x")
+REST = "others"
+
+
+class TaskMapDisplay(Display):
+    """Draw tasks in the two principal directions of their differences.
+
+    Parameters
+    ----------
+    positions : (T, 2) array
+    labels : (str, str)
+        Labels of the axes.
+    values : (T,) array or None
+        A side column: numbers, or texts.
+    column : str or None
+        Its name.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> tasks = cm.environments.Circle(d=3, n=6).sample(30, random_state=0)
+    >>> display = cm.plots.TaskMapDisplay.from_estimator(cm.ConditionalRidge().fit(tasks)).plot()
+    >>> display.positions.shape, display.column
+    ((30, 2), 's')
+    """
+
+    def __init__(self, positions, labels, values=None, column: str | None = None):
+        self.positions, self.labels = positions, labels
+        self.values, self.column = values, column
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, of: str = "coefficients", colour_by: str | None = None
+    ) -> Self:
+        """Make the display of the tasks that a fitted learner kept.
+
+        Parameters
+        ----------
+        of : "coefficients" or "side"
+            Place tasks by their adapted coefficients or by their side information; each feature is
+            standardised.
+        colour_by : str, optional
+            A side column; by default the one with the largest effect on the priors.
+        """
+        learner = learner_of(estimator, "A map of tasks", tasks=True)
+        fitted, store = learner.fitted_, learner.fitted_.tasks
+        at = np.flatnonzero(store.sizes > 0)
+        if len(at) < 2:
+            raise DataError(f"A map of tasks needs two tasks or more. There are {len(at)}.")
+        if of == "coefficients":
+            names = coefficient_names(fitted)
+            features = fitted.scales.user_vector(store.coef[at])
+        elif of == "side":
+            if store.Phi is None or not store.Phi.shape[1]:
+                raise DataError("The model has no side information of its tasks to draw.")
+            names, features = list(learner.side_features_), store.Phi[at]
+        else:
+            raise DataError(f"A map is of='coefficients' or of='side'. Got {of!r} instead.")
+        if features.shape[1] > 1:
+            positions, labels = principal(features, names)
+        else:
+            positions = np.column_stack([features, store.sizes[at]])
+            labels = shorten(names[0]), "number of points"
+        column = colour_by if colour_by is not None else _strongest(learner)
+        values = None if column is None else side_values(learner, column)[at]
+        return cls(positions, labels, values, column)
+
+    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
+        """Draw on `ax`, or on a new figure; return self."""
+        ax = axes_to_draw(ax, 5.4, 4.4)
+        size = 34 if len(self.positions) < 300 else 14 if len(self.positions) < 3000 else 5
+        dots = {"s": size, "alpha": 0.85, "linewidths": 0, "rasterized": len(self.positions) > 2000}
+        pad = None
+        if self.values is None:
+            ax.scatter(*self.positions.T, color=COLOURS[0], **dots)
+        elif self.values.dtype.kind not in "fiub":
+            self._draw_levels(ax, dots)
+            if legend:
+                options = {"title": shorten(self.column), "markerscale": np.sqrt(34 / size)}
+                longest = max(map(len, ax.get_legend_handles_labels()[1]))
+                pad = legend_above(ax, 4 if longest < 13 else 3 if longest < 18 else 2, **options)
+        else:
+            self._draw_numbers(ax, dots)
+            if legend and ax.get_legend_handles_labels()[1]:
+                pad = legend_above(ax)
+        ax.set(xlabel=self.labels[0], ylabel=self.labels[1])
+        ax.margins(0.06)
+        return self._finish(ax, title, pad)
+
+    def _draw_levels(self, ax: Any, dots: dict) -> None:
+        texts = self.values.astype(str)
+        levels, counts = np.unique(texts, return_counts=True)
+        shown = sorted(levels[np.argsort(-counts, kind="stable")][: len(COLOURS) - 1].tolist())
+        group = np.where(np.isin(texts, shown), texts, REST)
+        if REST in group and REST not in shown:
+            shown.append(REST)
+        for level, colour, marker in zip(shown, COLOURS, MARKERS, strict=False):
+            here = self.positions[group == level]
+            lines = {"linewidths": 1.0} if marker == "x" else {}
+            label = f"{shorten(level, 16)} ({len(here)})"
+            ax.scatter(*here.T, color=colour, marker=marker, label=label, **(dots | lines))
+
+    def _draw_numbers(self, ax: Any, dots: dict) -> None:
+        there = np.isfinite(self.values)
+        if not there.all():
+            ax.scatter(*self.positions[~there].T, color="#bdbdbd", marker="x", s=dots["s"],
+                       linewidths=1.0, label=f"{shorten(self.column)} missing")  # fmt: skip
+        points = ax.scatter(*self.positions[there].T, c=self.values[there], cmap="cividis", **dots)
+        bar = ax.figure.colorbar(points, ax=ax, fraction=0.05, pad=0.03)
+        bar.set_label(shorten(self.column))
+        bar.outline.set_visible(False)
+
+    def describe(self) -> str:
+        """Return a description of the figure."""
+        text = f"{len(self.positions)} tasks by {self.labels[0]} and {self.labels[1]}"
+        return f"{text}." if self.column is None else f"{text}, coloured by {self.column}."
+
+
+def principal(features: np.ndarray, names: list[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return positions (T, 2) in the leading directions of standardised features, and labels.
+
+    A label gives the share of the variance in a direction, and the features with the largest parts.
+    """
+    scale = features.std(axis=0)
+    Z = (features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    left, sizes, right = np.linalg.svd(Z, full_matrices=False)
+    share = sizes**2 / max((sizes**2).sum(), 1e-300)
+    labels = []
+    for i in range(2):
+        # the sign of a direction is arbitrary: make its largest part positive
+        sign = np.sign(right[i, np.abs(right[i]).argmax()]) or 1.0
+        left[:, i], right[i] = left[:, i] * sign, right[i] * sign
+        order = np.argsort(-np.abs(right[i]), kind="stable")[:2]
+        parts = [f"{'-' if right[i, j] < 0 else '+'}{shorten(names[j], 14)}" for j in order
+                 if abs(right[i, j]) > 0.25]  # fmt: skip
+        labels.append(f"direction {i + 1}, {100 * share[i]:.0f} % ({', '.join(parts)})")
+    return left[:, :2] * sizes[:2], tuple(labels)
+
+
+def _strongest(learner: Any) -> str | None:
+    """Return the side column with the largest effect on the priors of the tasks."""
+    columns = side_columns_of(learner)
+    if not columns or not isinstance(learner.fitted_.tau, LinearTau):
+        return columns[0] if columns else None
+    sources = np.array(raw_columns(learner.fitted_.reader.map))
+    Phi, M = learner.fitted_.tasks.Phi, learner.M_
+    parts = [Phi[:, sources == name] @ M.T[sources == name] for name in columns]
+    return columns[int(np.argmax([part.var(axis=0).sum() for part in parts]))]

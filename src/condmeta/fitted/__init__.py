@@ -1,0 +1,1 @@
+"""What a fit leaves: one immutable value that answers every question (see `fitted.py`)."""

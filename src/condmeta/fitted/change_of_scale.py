@@ -1,0 +1,37 @@
+"""Weights in the units of other scales."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from condmeta.fitted.scales import Scales
+
+
+class ChangeOfScale(NamedTuple):
+    """From weights of rows in one scale to weights in another: w -> B w, intercepts + shift."""
+
+    B: np.ndarray
+    shift: float
+
+    @classmethod
+    def between(cls, one: Scales, other: Scales) -> ChangeOfScale:
+        """Return the change from the weights of `one` to the weights of `other`."""
+        d = len(one.x_mean)
+        B = np.eye(one.width)
+        B[np.arange(d), np.arange(d)] = other.x_scale / one.x_scale
+        if one.fit_intercept:
+            B[d, :d] = (other.x_mean - one.x_mean) / one.x_scale
+        return cls(B, one.y_offset - other.y_offset)
+
+    def map(self, W) -> np.ndarray:
+        """Return a map (k+1, width) with b in its last row."""
+        W = W @ self.B.T
+        if self.shift:
+            W[-1, -1] += self.shift
+        return W
+
+    def covariance(self, H) -> np.ndarray:
+        """Return a covariance of weights."""
+        return self.B @ H @ self.B.T

@@ -1,0 +1,360 @@
+"""One fitted value: everything that answers a question about a fit, and nothing that changes.
+
+A learner's `fit` makes a `Fitted`; `adapt`, `predict` and tables read it; `update` and
+`partial_fit` return a new one. A call that fails leaves the old value in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.fitted.predictor import LinearPredictor
+from condmeta.fitted.prepared import (
+    Prepared,
+    align_points,
+    no_points,
+    prepare,
+    raw_points,
+)
+from condmeta.fitted.seen_ids import SeenIds
+from condmeta.fitted.side_reader import SideReader
+from condmeta.fitted.task_model import TaskModels, require_resumable
+from condmeta.fitted.task_store import TaskStore, solve_named
+from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.inner.bernoulli import Covariances
+from condmeta.inner.squared import SquaredState
+from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.persistence.registry import register_tuple
+from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks.points import Points
+from condmeta.tasks.splits import first_halves
+from condmeta.tasks.weights import task_sums
+
+
+@register_tuple(name="InputColumns")
+class Columns(NamedTuple):
+    """The columns that `fit` saw: features of X, the task column, and the kind of table."""
+
+    n_features: int
+    names: tuple[str, ...] | None = None
+    task_name: Any = None
+    backend: str | None = None
+
+
+class Rows(NamedTuple):
+    """Rows to predict: X (N, d), and the task of each row by its position in `ids`.
+
+    `codes` is None if all rows belong to one task without an id, which is then the only entry of
+    `ids`. `side` and `points` are the side rows and conditioning points that came with the call.
+    `restore` puts answers into the order of the call.
+    """
+
+    X: np.ndarray
+    codes: np.ndarray | None
+    ids: np.ndarray
+    side: TaskTable | None = None
+    points: TaskSet | None = None
+    restore: Callable = np.asarray
+
+
+@register_tuple
+class Fitted(NamedTuple):
+    """What a fit leaves.
+
+    Attributes
+    ----------
+    predictor : LinearPredictor
+        Scales, inner algorithm, classes and shared model: from weights and rows to predictions.
+    reader : SideReader
+        From side information to Phi.
+    tau : LinearTau or KernelTau, or None
+        From Phi to theta. None while statistics are collected and nothing is learned yet.
+    tasks : TaskStore or None
+        The models of known tasks; None with keep_tasks=False.
+    columns : Columns
+    n_tasks : int
+        Tasks that tau was learned from.
+    conditioning : "shared" or "split"
+    info : dict of name -> value
+        The learner's own attributes, such as `lam_` or `H_`.
+    state : named tuple or None
+        What further tasks need: the state of a stream, or the statistics of all tasks.
+    seen : SeenIds or None
+        The tasks of a stream, where `tasks` does not hold them.
+    """
+
+    predictor: LinearPredictor
+    reader: SideReader
+    tau: LinearTau | KernelTau | None
+    tasks: TaskStore | None
+    columns: Columns
+    n_tasks: int
+    conditioning: str = "shared"
+    info: dict[str, Any] = {}
+    state: Any = None
+    seen: SeenIds | None = None
+
+    # Scales and inner algorithm, where most callers look for them.
+
+    @property
+    def scales(self):
+        """The scales of rows and targets."""
+        return self.predictor.scales
+
+    @property
+    def inner(self):
+        """The inner algorithm A(theta, Z)."""
+        return self.predictor.inner
+
+    # From side information to theta.
+
+    def features(self, ids, table: TaskTable | None, points: TaskSet | None = None):
+        """Return Phi of tasks from their side rows and conditioning points alone."""
+        given = None
+        if self.reader.reads_points:
+            given = no_points(len(ids), len(self.scales.x_mean))
+            if points is not None:
+                given = align_points(points, ids, self.scales, self.predictor.classes)
+        return self._features(ids, self._aligned(table), given)
+
+    def _aligned(self, table: TaskTable | None) -> TaskTable | None:
+        columns = self.reader.columns
+        return table if table is None or columns is None else table.align(columns)
+
+    def _features(self, ids, table, given):
+        """Return Phi; a known task without a side row has the Phi that it is known by."""
+        read, store = self.reader.features, self.tasks
+        linear = isinstance(self.tau, LinearTau) and not self.reader.reads_points
+        nameless = len(ids) == 1 and ids[0] is None
+        if store is None or store.Phi is None or not linear or nameless:
+            return read(ids, table, given, self.tau)
+        has = np.zeros(len(ids), bool) if table is None else table.has(ids)
+        at = np.where(has, -1, store.positions(ids.tolist()))
+        if not (at >= 0).any():
+            return read(ids, table, given, self.tau)
+        Phi = np.empty((len(ids), len(self.reader.names)))
+        Phi[at >= 0] = store.Phi[at[at >= 0]]
+        if (at < 0).any():
+            Phi[at < 0] = read(ids[at < 0], table, given, self.tau)
+        return Phi
+
+    def theta(self, ids, table, points=None, n_jobs: int = 1) -> np.ndarray:
+        """Return tau(s) of tasks (T, width), in the learner's units."""
+        return self.tau.theta(self.features(ids, table, points), n_jobs)
+
+    # New points: adapt and update.
+
+    def prepare(self, tasks: TaskSet, points: TaskSet | None) -> Prepared:
+        """Return tasks in the learner's units; `tasks` have passed the shared model."""
+        conditioning = self.conditioning if self.reader.reads_points else None
+        how = self.scales, conditioning, self._features, self.predictor.classes
+        return prepare(tasks, points, *how)
+
+    def past_shared_model(self, tasks: TaskSet) -> TaskSet:
+        """Return tasks as the per-task models see them."""
+        if self.predictor.shared is None:
+            return tasks
+        by_row = np.repeat(np.arange(len(tasks)), tasks.sizes)
+        sides = self.shared_sides(tasks.ids, tasks.side)[by_row]
+        return tasks.with_rows(*self.predictor.shared.head_inputs(tasks.X, tasks.y, sides))
+
+    def shared_sides(self, ids, table) -> np.ndarray | None:
+        """Return what the shared model reads of tasks (T, k): from side rows, or as it is known."""
+        if self.predictor.shared is None:
+            return None
+        sides = self.predictor.shared.sides(ids, table)
+        if self.tasks is not None:
+            found = self.tasks.positions(ids.tolist())
+            known = (found >= 0) & ~(np.zeros(len(ids), bool) if table is None else table.has(ids))
+            sides[known] = self.tasks.sides[found[known]]
+        return sides
+
+    def adapt(self, tasks: TaskSet, points: TaskSet | None, n_jobs=1, keep_state=False):
+        """Return the models of tasks (`TaskModels`), solved from their points."""
+        data = self.prepare(self.past_shared_model(tasks), points)
+        theta, rows = self.tau.theta(data.Phi, n_jobs), data.points
+        solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keep_state)
+        sides = self.shared_sides(tasks.ids, tasks.side)
+        n = rows.count
+        if keep_state:  # of one task, all its points, though some may only condition
+            n = tasks.sizes if tasks.weight is None else task_sums(tasks.weight, tasks.offsets)
+        return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides)
+
+    def solve(self, ids, Phi, points: Points, n_jobs: int) -> TaskStore:
+        """Return the models of tasks, from points in the learner's units, as a store."""
+        theta, is_number = self.tau.theta(Phi, n_jobs), self.predictor.classes is None
+        return TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, keep_own=is_number)
+
+    def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Fitted:
+        """Return a value in which known tasks have further points, and new tasks are added."""
+        store = self.tasks
+        if store is None:
+            raise DataError("The model keeps no task models to update: fit with keep_tasks=True.")
+        require_resumable(self.predictor, store.state)
+        found = store.positions(tasks.ids.tolist())
+        known, new = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
+        store.refuse_lookalikes(tasks.ids[new].tolist())
+        tasks, side = self.past_shared_model(tasks), tasks.side
+        state = self.state
+        if len(known):
+            part = tasks.subset(known)
+            X, y = self.scales.rows(part.X), self.scales.target(part.y)
+            rows = Points(X, y, part.offsets, part.weight)
+            store = store.extend(self.inner, found[known], rows, n_jobs)
+            if isinstance(state, TaskStatistics):
+                state = state.extend(found[known], raw_points(part, self.scales))
+        if len(new):
+            part = tasks.subset(new)
+            data = self.prepare(part, points)
+            more = self.solve(data.ids, data.Phi, data.points, n_jobs)
+            store = store.concat(replace(more, sides=self.shared_sides(more.ids, side)))
+            if isinstance(state, TaskStatistics):
+                state = state.join(self.collect(part, points))
+        return self._replace(tasks=store, state=state)
+
+    def collect(self, tasks: TaskSet, points: TaskSet | None) -> TaskStatistics:
+        """Return the statistics of tasks, and their side rows or features."""
+        raw = raw_points(tasks, self.scales)
+        if not self.reader.reads_points:
+            table = tasks.side
+            if table is not None:
+                table = table.take(tasks.ids[table.has(tasks.ids)])
+            return TaskStatistics.of(tasks.ids, raw, table)
+        data, features = self.prepare(tasks, points), None
+        if points is None and self.conditioning == "shared":
+
+            def features(at, shown: Points):
+                X, y = self.scales.rescaled(shown.X), self.scales.target(shown.y)
+                own = (*self.scales.for_maps(X, y), shown.offsets, shown.weight)
+                return self._features(tasks.ids[at], tasks.side, own)
+
+        elif points is None:  # the first half of a task's points only conditions
+            raw = raw.where(~first_halves(tasks.offsets)[0])
+        return TaskStatistics.of(tasks.ids, raw, None, data.Phi, features)
+
+    # Predictions.
+
+    def weights(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
+        """Return the weight vectors (T, width) of the tasks of a call: their models, or tau."""
+        ids, store = rows.ids, self.tasks
+        weights = np.empty((len(ids), self.scales.width))
+        found = np.full(len(ids), -1)
+        if store is not None:
+            found = store.positions(ids.tolist())
+            weights[found >= 0] = store.coef[found[found >= 0]]
+        new = found < 0
+        if store is not None:
+            store.refuse_lookalikes(ids[new].tolist())
+        if (rows.side is not None or rows.points is not None) and not new.all():
+            # A known task without points starts, and stays, at tau of the side row given now.
+            given = rows.points is not None and np.isin(ids, rows.points.ids)
+            given |= rows.side is not None and rows.side.has(ids)
+            empty = np.zeros(len(ids), bool)
+            empty[~new] = store.sizes[found[~new]] == 0
+            new |= empty & given
+        if new.any():
+            weights[new] = self.theta(ids[new], rows.side, rows.points, n_jobs)
+        return weights
+
+    def _call(self, rows: Rows, n_jobs: int) -> tuple:
+        """Return the arguments of `LinearPredictor.scores` for the rows of a call."""
+        sides = self.shared_sides(rows.ids, rows.side)
+        return rows.X, self.weights(rows, n_jobs), rows.codes, n_jobs, sides
+
+    def scores(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
+        """Return <row, w> of rows (N,), each with the weights of its task."""
+        return rows.restore(self.predictor.scores(*self._call(rows, n_jobs)))
+
+    def predict(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
+        """Return numbers or classes (N,), in the order of the call."""
+        return self.predictor.decide(self.scores(rows, n_jobs))
+
+    def predict_proba(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
+        """Return the probabilities of the two classes (N, 2)."""
+        call, state = self._call(rows, n_jobs), None
+        if hasattr(self.inner, "variances"):
+            state = self.covariances(rows.ids)
+        return rows.restore(self.predictor.probabilities(*call, state))
+
+    def std(self, rows: Rows) -> np.ndarray:
+        """Return the standard deviation of a new label at each row (N,)."""
+        theta, stats = self.statistics(rows.ids)
+        return rows.restore(self.predictor.std(rows.X, theta, stats, rows.codes))
+
+    def n_points(self, rows: Rows) -> np.ndarray:
+        """Return how many points of its task the model knows, for each row (N,)."""
+        store = self.tasks
+        sizes = np.zeros(len(rows.ids), np.int64 if store is None else store.sizes.dtype)
+        if store is not None:
+            at = store.positions(rows.ids.tolist())
+            sizes[at >= 0] = store.sizes[at[at >= 0]]
+        codes = np.zeros(len(rows.X), np.int64) if rows.codes is None else rows.codes
+        return rows.restore(sizes[codes])
+
+    def statistics(self, ids) -> tuple[np.ndarray, SquaredState | None]:
+        """Return theta (T, width) and statistics of tasks: zero for unknown, None if not kept."""
+        store, width = self.tasks, self.scales.width
+        stats, theta = SquaredState.start(len(ids), width), np.zeros((len(ids), width))
+        at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
+        if not (at >= 0).any():
+            return theta, stats
+        if store.state is None:
+            return theta, None
+        stats = stats._replace(count=stats.count.astype(float))  # sums of weights are no integers
+        for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
+            mine[at >= 0] = theirs[at[at >= 0]]
+        return theta, stats
+
+    def covariances(self, ids) -> Covariances:
+        """Return the covariances of the weights of tasks; H for those without points."""
+        covariance = np.repeat(self.info["H_"][None], len(ids), axis=0)
+        if self.tasks is not None:
+            at = self.tasks.positions(ids.tolist())
+            covariance[at >= 0] = self.tasks.state.covariance[at[at >= 0]]
+        return Covariances(covariance)
+
+    def which_task(self) -> DataError:
+        """Return the error of a call that does not name the task of its rows."""
+        count = self.n_tasks if self.tasks is None else len(self.tasks)
+        return DataError(
+            f"The model knows {count} tasks: say which one each row belongs to by task=, or by "
+            "task_column= in the constructor. For a new task give its row as side_info."
+        )
+
+    # Files.
+
+    def slim(self, tasks: bool, resume: bool) -> Fitted:
+        """Return the value without task models, or without what `update` and `partial_fit` need."""
+        store, state, seen = self.tasks, self.state, self.seen
+        if not tasks:
+            store, seen = None, None if seen is None else SeenIds()
+        elif store is not None and not resume:
+            store = store.without_state(self.scales)
+        if isinstance(state, TaskStatistics) and not (tasks and resume):
+            state = None  # statistics of every task
+        tau = self.tau
+        if isinstance(tau, KernelTau) and not resume:
+            tau = tau.without_gradients()
+        return self._replace(tasks=store, state=state, seen=seen, tau=tau)
+
+    def check(self) -> Fitted:
+        """Raise ValueError if the parts, read from a file, do not fit each other; return self."""
+        scales, store, shared = self.scales, self.tasks, self.predictor.shared
+        d = len(scales.x_mean)
+        added = shared is not None and shared.classes  # its log odds are an input
+        fits = scales.x_mean.shape == (d,) == scales.x_scale.shape
+        fits &= scales.n_inputs == self.columns.n_features
+        fits &= scales.transformer is not None or scales.n_inputs + added == d
+        if store is not None:
+            fits &= store.theta.shape == (len(store.ids), scales.width) == store.coef.shape
+            fits &= store.Phi is None or len(store.Phi) == len(store.ids)
+        if not fits:
+            raise ValueError(f"arrays that do not have {self.columns.n_features} features")
+        if self.tau is not None:
+            self.tau.check(len(self.reader.names), scales.width)
+        return self

@@ -1,0 +1,122 @@
+"""From weight vectors and rows to predictions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.fitted.scales import Scales
+from condmeta.fitted.shared_model import SharedModel
+from condmeta.inner.averaged import averaged_logistic
+from condmeta.inner.scores import row_scores
+from condmeta.persistence.registry import register_tuple
+
+
+@register_tuple
+class LinearPredictor(NamedTuple):
+    """What turns a task's weight vector into predictions; the same for all tasks of one fit.
+
+    Attributes
+    ----------
+    owner : str
+        The learner's class, for messages.
+    scales : Scales
+    inner : inner algorithm, or None before the learner has learned it
+    classes : (2,) array or None
+    shared : SharedModel or None
+        A model of all tasks; per-task models are fitted to its residuals, or to its log odds.
+    feature_names : tuple of str or None
+        Columns of X as `fit` saw them.
+    resumable : bool
+        Whether a task can take further points exactly.
+    weighs : bool
+        Whether rows may have weights.
+    """
+
+    owner: str
+    scales: Scales
+    inner: Any
+    classes: np.ndarray | None = None
+    shared: SharedModel | None = None
+    feature_names: tuple[str, ...] | None = None
+    resumable: bool = False
+    weighs: bool = False
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether the scores are log odds."""
+        return getattr(getattr(self.inner, "loss", None), "name", "") == "logistic"
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether a task's model needs more than its weights: for `update`, or to predict."""
+        more = hasattr(self.inner, "variances") or hasattr(self.inner, "spread")
+        return self.resumable or more
+
+    def scores(self, X, W, codes=None, n_jobs=1, sides=None) -> np.ndarray:
+        """Return <row, W[codes]> of each row of X (N, d), plus the output of a shared regressor.
+
+        W (T, width); without `codes` (N,) all rows belong to the first task. `sides` (T, k) are the
+        side coordinates that the shared model reads of the tasks.
+        """
+        scores = self._linear(self.rows(X, codes, sides), W, codes, n_jobs)
+        if self.shared is not None and not self.shared.classes:
+            scores += self.shared.predict(X, sides[_positions(codes, len(X))])
+        return scores
+
+    def _linear(self, rows, W, codes, n_jobs) -> np.ndarray:
+        scores = rows @ W[0] if codes is None else row_scores(rows, W, codes, n_jobs)
+        scores += self.scales.y_offset
+        return scores
+
+    def rows(self, X, codes=None, sides=None) -> np.ndarray:
+        """Return the rows of the linear model (N, width), with the log odds of a shared model."""
+        if self.shared is not None and self.shared.classes:
+            X, _ = self.shared.head_inputs(X, None, sides[_positions(codes, len(X))])
+        return self.scales.rows(X)
+
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
+        return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
+
+    def std(self, X, theta, state, codes=None) -> np.ndarray:
+        """Return the standard deviation of a new label at rows X, from each task's posterior."""
+        if not hasattr(self.inner, "spread"):
+            raise DataError("return_std=True is for ConditionalRidge: other learners have none.")
+        if state is None:
+            raise DataError(
+                "Standard deviations need the statistics of the tasks, which this model was saved "
+                "without. Save it with resume=True."
+            )
+        return self.inner.spread(state, theta, self.scales.rows(X), _positions(codes, len(X)))
+
+    def probabilities(self, X, W, codes=None, n_jobs=1, sides=None, state=None) -> np.ndarray:
+        """Return the two class probabilities (N, 2) of rows X; the parameters are as for `scores`.
+
+        Where the inner algorithm has a posterior, they average over it (`state`).
+        """
+        if not self.probabilistic:
+            raise AttributeError("predict_proba is available with loss='logistic' only.")
+        rows = self.rows(X, codes, sides)
+        scores = self._linear(rows, W, codes, n_jobs)
+        if hasattr(self.inner, "variances"):
+            variances = self.inner.variances(state, rows, _positions(codes, len(rows)))
+            positive = averaged_logistic(scores, variances)
+        else:
+            positive = np.exp(-np.logaddexp(0.0, -scores))
+        return np.column_stack([1.0 - positive, positive])
+
+
+def _positions(codes, n_rows: int) -> np.ndarray:
+    """Return the position of each row's task; all zero where there is one task."""
+    return np.zeros(n_rows, np.int64) if codes is None else codes
+
+
+def encode_labels(y, classes) -> np.ndarray:
+    """Return labels as -1.0 and +1.0, or raise if a label is not a class of the fit."""
+    unknown = [label for label in np.unique(y).tolist() if label not in classes.tolist()]
+    if unknown:
+        raise DataError(f"y holds labels {unknown} that are not classes: {classes.tolist()}.")
+    return np.where(y == classes[1], 1.0, -1.0)

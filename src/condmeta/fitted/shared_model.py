@@ -1,0 +1,160 @@
+"""A shared model of all tasks; each task's linear model is fitted to its residuals.
+
+A shared model f(x, s) is any model of the row's features and its task's side columns. It captures
+effects that the tasks share and that are not linear. For a numeric target the per-task models are
+fitted to the residuals y - f. For two classes f is the log odds of the second class, and becomes
+one more input of the per-task models. In training, f must come from fits that did not see the task:
+in-sample residuals would leave the per-task models nothing to learn.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logit
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from condmeta.errors import DataError, ModelFileError
+from condmeta.feature_maps import ComposedMap
+from condmeta.fitted.boosted_trees import BoostedTrees
+from condmeta.persistence.registry import register_tuple
+from condmeta.tasks import TaskSet
+from condmeta.tasks.splits import FOLDS
+
+LARGEST_LOG_ODDS = 7.0  # clip: forests output exactly 0 or 1
+
+
+@register_tuple(name="Base")
+class SharedModel(NamedTuple):
+    """A fitted shared model: the model, the encoder of side rows (or None), the mean coordinates.
+
+    `classes`: the model has two classes, and f is the log odds of the second.
+    """
+
+    model: Any
+    encoder: ComposedMap | None
+    fill: np.ndarray
+    classes: bool = False
+
+    def sides(self, ids, table) -> np.ndarray:
+        """Return the side coordinates (T, k) of tasks; those without a side row have the mean."""
+        if self.encoder is None:
+            return np.empty((len(ids), 0))
+        has = np.zeros(len(ids), bool) if table is None else table.has(ids)
+        rows = np.flatnonzero(has)
+        given = table.align(self.encoder.columns_).take(ids[rows]) if len(rows) else None
+        return self.encoder.transform(len(ids), table=given, rows=rows, fill=self.fill)
+
+    def predict(self, X, sides) -> np.ndarray:
+        """Return f(x, s) of rows X (N, d) with the side coordinates of their tasks (N, k)."""
+        return _output(self.model, np.hstack([X, sides]), self.classes)
+
+    def head_inputs(self, X, y, sides) -> tuple[np.ndarray, Any]:
+        """Return inputs and labels of the per-task models; `sides` (N, k) by row."""
+        return head_inputs(X, y, self.predict(X, sides), self.classes)
+
+
+class OutOfTask(NamedTuple):
+    """A fitted shared model, and out-of-task predictions (N,) for the training rows."""
+
+    model: SharedModel
+    unseen: np.ndarray
+
+    def head_inputs(self, tasks: TaskSet) -> TaskSet:
+        """Return the training tasks as the per-task models see them."""
+        return tasks.with_rows(*head_inputs(tasks.X, tasks.y, self.unseen, self.model.classes))
+
+
+def require_storable(shared: SharedModel | None) -> None:
+    """Raise if a model file cannot hold the shared model."""
+    if shared is not None and not isinstance(shared.model, BoostedTrees):
+        raise ModelFileError(
+            f"A model file cannot hold the base {type(shared.model).__name__}: use "
+            "base='boosting', or run the base yourself and pass its predictions as offset= (for "
+            "two classes its log odds, as a column of X); or pickle the learner, and open such "
+            "files only where you trust them."
+        )
+
+
+def head_inputs(X, y, base_output, classes: bool) -> tuple[np.ndarray, Any]:
+    """Return inputs and labels of the per-task models, from the output (N,) of the shared model."""
+    if not classes:
+        return X, y - base_output
+    # An input, not an offset of fixed weight 1: trees are overconfident on unseen tasks, and the
+    # learned prior of this weight corrects that.
+    return np.column_stack([X, np.clip(base_output, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)]), y
+
+
+def fit_shared_model(base, tasks: TaskSet, classes: bool = False) -> OutOfTask:
+    """Fit a shared model to all tasks, and for each fold of tasks to the others.
+
+    `base` is "boosting" or a scikit-learn model; `classes`: the labels are -1 and +1, not numbers.
+    There are 5 folds, every fifth task in turn; with fewer tasks each is a fold.
+    """
+    model = _make(base, classes)
+    encoder, fill, Phi = None, np.zeros(0), np.empty((len(tasks), 0))
+    if tasks.side is not None:
+        present = tasks.side.has(tasks.ids) & (tasks.sizes > 0)
+        if present.any():
+            encoder = ComposedMap("auto").fit(tasks.side.take(tasks.ids[present]))
+            unfilled = SharedModel(None, encoder, np.zeros(encoder.n_features_out))
+            fill = unfilled.sides(tasks.ids[present], tasks.side).mean(axis=0)
+            Phi = SharedModel(None, encoder, fill).sides(tasks.ids, tasks.side)
+    task = np.repeat(np.arange(len(tasks)), tasks.sizes)
+    rank = np.cumsum(tasks.sizes > 0) - 1
+    if rank[-1] < 1:
+        raise DataError(
+            "A base needs at least two tasks with points: it is fitted with tasks left out in turn."
+        )
+    Z, fold = np.hstack([tasks.X, Phi[task]]), rank[task] % min(FOLDS, rank[-1] + 1)
+    unseen = np.empty(len(Z))
+    for f in np.unique(fold):
+        left_out = fold == f
+        plus, minus = ((label * tasks.y[~left_out] > 0).sum() for label in (1, -1))
+        if classes and min(plus, minus) < 2:  # too few for most classifiers
+            unseen[left_out] = np.inf if plus > minus else -np.inf
+        else:
+            unseen[left_out] = _output(_fitted(model, Z, tasks, ~left_out), Z[left_out], classes)
+    fitted = _fitted(model, Z, tasks, slice(None))
+    if isinstance(base, str):
+        fitted = BoostedTrees.of(fitted)
+    return OutOfTask(SharedModel(fitted, encoder, fill, classes), unseen)
+
+
+def _fitted(model, Z, tasks: TaskSet, rows):
+    if tasks.weight is None:
+        return clone(model).fit(Z[rows], tasks.y[rows])
+    if not has_fit_parameter(model, "sample_weight"):
+        raise DataError(
+            f"The base {type(model).__name__} takes no sample_weight: use base='boosting' or "
+            "another model that does, or leave sample_weight out."
+        )
+    return clone(model).fit(Z[rows], tasks.y[rows], sample_weight=tasks.weight[rows])
+
+
+def _output(model, Z, classes: bool) -> np.ndarray:
+    """Return the predictions of a model for rows Z (N, p): numbers, or log odds."""
+    if not len(Z):  # models of scikit-learn refuse an empty array
+        return np.empty(0)
+    if classes and not isinstance(model, BoostedTrees):  # BoostedTrees predict log odds
+        return logit(model.predict_proba(Z)[:, 1])
+    return model.predict(Z)
+
+
+def _make(base, classes: bool):
+    if isinstance(base, str) and base == "boosting":
+        from sklearn import ensemble  # slow to import
+
+        kind = "HistGradientBoosting" + ("Classifier" if classes else "Regressor")
+        return getattr(ensemble, kind)(random_state=0)
+    answers = "predict_proba" if classes else "predict"
+    if hasattr(base, "fit") and hasattr(base, answers) and not isinstance(base, type):
+        return copy.deepcopy(base)
+    kind = "classifier with predict_proba" if classes else "regressor"
+    raise DataError(
+        f"The 'base' parameter must be None, 'boosting' or a scikit-learn {kind}. "
+        f"Got {base!r} instead."
+    )

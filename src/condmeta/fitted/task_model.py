@@ -1,0 +1,245 @@
+"""Models of tasks, as `adapt` returns them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.fitted.predictor import LinearPredictor
+from condmeta.fitted.user_rows import read_points, read_rows
+from condmeta.inner.algorithms import weighted
+from condmeta.tasks import TaskSet
+from condmeta.tasks.checks import check_finite
+from condmeta.tasks.ids import factorize, positions
+from condmeta.tasks.messages import explain_absent
+from condmeta.text import pluralize
+
+
+class TaskModel:
+    """The fitted model of one task, as `adapt` returns it.
+
+    (A `TaskSet` holds the rows of many tasks, a `TaskTable` one row of side information a task.)
+
+    Attributes
+    ----------
+    coef_ : (d,) array
+    intercept_ : float
+    theta_ : (d,) array, or (d+1,) with the intercept last
+        Where the model started, tau(s).
+    n_ : int, or float if points have weights
+        Points that the model has seen; 0 is zero-shot.
+    gap_ : float or None
+        Duality gap of the solution; None where there is none.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> learner = cm.FixedBiasRegressor(theta=1.0).fit([[1.0], [2.0]], [1.0, 2.0])
+    >>> model = learner.adapt([[1.0], [1.0]], [3.0, 3.0])
+    >>> model.update([[1.0]], [3.0]).coef_, model.n_
+    (array([1.66666667]), 3)
+    """
+
+    def __init__(
+        self, predictor: LinearPredictor, theta, coef, n, state=None, gap=None, sides=None
+    ):
+        self._predictor, self._theta, self._coef, self._state = predictor, theta, coef, state
+        self._sides = sides
+        self.n_ = n.item() if isinstance(n, np.generic) else n
+        self.gap_ = gap
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return self._predictor.scales.to_user(self._coef)[0]
+
+    @property
+    def intercept_(self) -> float:
+        return float(self._predictor.scales.to_user(self._coef)[1])
+
+    @property
+    def theta_(self) -> np.ndarray:
+        return self._predictor.scales.user_vector(self._theta)
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the scores of rows X (N, d); their sign is the class."""
+        return self._predictor.scores(self._read(X), self._coef[None], sides=self._sides)
+
+    def _read(self, X) -> np.ndarray:
+        X = read_rows(self._predictor, X)
+        check_finite(X, None, feature_names=self._predictor.feature_names)
+        return X
+
+    def predict(self, X, return_std=False):
+        """Return the predictions for rows X (N, d), and their standard deviations if asked for.
+
+        Standard deviations are those of `ConditionalRidge`; other learners have none.
+        """
+        predicted = self._predictor.decide(self.decision_function(X))
+        if not return_std:
+            return predicted
+        rows = read_rows(self._predictor, X)
+        return predicted, self._predictor.std(rows, self._theta[None], self._state)
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Return class probabilities (N, 2); logistic loss only."""
+        given = {"sides": self._sides, "state": self._state}
+        return self._predictor.probabilities(self._read(X), self._coef[None], **given)
+
+    def update(self, X, y, sample_weight=None) -> TaskModel:
+        """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`."""
+        predictor = self._predictor
+        require_resumable(predictor, self._state)
+        X, y, weight = read_points(predictor, read_rows(predictor, X), y, sample_weight)
+        if predictor.shared is not None:
+            X, y = predictor.shared.head_inputs(X, y, np.repeat(self._sides, len(X), axis=0))
+        scales = predictor.scales
+        solved = predictor.inner.solve_tasks(
+            self._theta[None], scales.rows(X), scales.target(y), np.array([0, len(y)]),
+            state=self._state, **weighted(weight),
+        )  # fmt: skip
+        self._coef, self._state = solved.coef[0], solved.state
+        self.n_ += len(y) if weight is None else float(weight.sum())
+        return self
+
+    def __repr__(self) -> str:
+        return f"TaskModel(n={self.n_}, features={len(self.coef_)})"
+
+
+class TaskModels(Mapping):
+    """Models of many tasks, a mapping from task id to `TaskModel`.
+
+    Attributes
+    ----------
+    ids : (T,) array
+    coef_ : (T, d) array
+    intercept_ : (T,) array
+    theta_ : (T, d) array, or (T, d+1) with the intercept last
+    n_ : (T,) array
+    gap_ : (T,) array or None
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> learner = cm.FixedBiasRegressor(theta=1.0).fit([[1.0], [2.0]], [1.0, 2.0])
+    >>> models = learner.adapt([[1.0], [1.0]], [3.0, 3.0], task=["a", "b"])
+    >>> list(models), models["b"].predict([[2.0]])
+    (['a', 'b'], array([2.]))
+    """
+
+    def __init__(self, predictor: LinearPredictor, ids, theta, solved, rows, n, sides=None):
+        self._predictor, self._theta, self._coef, self._rows = predictor, theta, solved.coef, rows
+        self._solved_state, self._sides = solved.state, sides
+        self.ids = ids
+        self.n_ = n
+        self.gap_ = solved.gap
+
+    coef_ = TaskModel.coef_
+    theta_ = TaskModel.theta_
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return self._predictor.scales.to_user(self._coef)[1]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self):
+        return iter(self.ids.tolist())
+
+    @cached_property
+    def _index(self) -> dict[Any, int]:
+        return {task: t for t, task in enumerate(self.ids.tolist())}
+
+    def __contains__(self, task) -> bool:
+        return task in self._index
+
+    def __getitem__(self, task) -> TaskModel:
+        return self.at(self._index[task])
+
+    def at(self, t: int) -> TaskModel:
+        """Return the model of the task at position t."""
+        state = None
+        if self._predictor.keeps_state:
+            state = self._solved_state  # of one task: `adapt` keeps no states of many
+            if state is None or len(self.ids) > 1:
+                state = self._solve_again(np.array([t]))
+        gap = None if self.gap_ is None else float(self.gap_[t])
+        sides = None if self._sides is None else self._sides[t : t + 1]
+        parts = self._theta[t], self._coef[t], self.n_[t], state, gap, sides
+        return TaskModel(self._predictor, *parts)
+
+    def _solve_again(self, at):
+        X, y, offsets, weight = self._rows.take(at)
+        inner = self._predictor.inner
+        return inner.solve_tasks(self._theta[at], X, y, offsets, **weighted(weight)).state
+
+    def decision_function(self, X, *, task=None) -> np.ndarray:
+        """Return the scores of rows X (N, d), each by the model of its task.
+
+        `task` holds an id for each row; a `TaskSet` in place of X carries its own.
+        """
+        score = self._predictor.scores
+        return self._by_row(lambda X, codes: score(X, self._coef, codes, 1, self._sides), X, task)
+
+    def predict(self, X, *, task=None, return_std=False):
+        """Return the predictions for rows X (N, d), each by the model of its task.
+
+        `return_std` as for `TaskModel.predict`.
+        """
+        predicted = self._predictor.decide(self.decision_function(X, task=task))
+        if not return_std:
+            return predicted
+        std = self._predictor.std
+        return predicted, self._by_row(
+            lambda X, codes: std(X, self._theta, self._state, codes), X, task
+        )
+
+    def predict_proba(self, X, *, task=None) -> np.ndarray:
+        """Return class probabilities (N, 2); logistic loss only."""
+        given: dict[str, Any] = {"sides": self._sides}
+        if hasattr(self._predictor.inner, "variances"):
+            given["state"] = self._state
+        compute = self._predictor.probabilities
+        return self._by_row(lambda X, codes: compute(X, self._coef, codes, **given), X, task)
+
+    @cached_property
+    def _state(self):
+        return self._solve_again(np.arange(len(self.ids)))
+
+    def _by_row(self, value, X, task) -> np.ndarray:
+        """Return value(rows, positions of their tasks), in the order of the call."""
+        if isinstance(X, TaskSet):
+            return X.restore_order(self._by_row(value, X.X, np.repeat(X.ids, X.sizes)))
+        X = read_rows(self._predictor, X)
+        codes, ids = factorize(task)
+        found = positions(self.ids, ids)
+        if (found < 0).any():
+            raise DataError(explain_absent(self.ids, ids[found < 0], "the adapted tasks"))
+        if len(codes) != len(X):
+            raise DataError(f"X has {len(X)} rows and task has {len(codes)} ids.")
+        names = self._predictor.feature_names
+        check_finite(X, None, lambda row: ids[codes[row]], feature_names=names)
+        return value(X, found[codes])
+
+    def __repr__(self) -> str:
+        features = len(self._predictor.scales.x_mean)
+        return f"TaskModels({pluralize(len(self), 'task')}, features={features})"
+
+
+def require_resumable(predictor: LinearPredictor, state) -> None:
+    """Raise if points cannot be added exactly."""
+    if not predictor.resumable:
+        raise DataError(
+            "update does not work with these settings: it needs inner='online', or inner='batch' "
+            "with loss='squared', and no feature map of the task's own points. Call adapt with all "
+            "the points of the task instead."
+        )
+    if state is None:
+        raise DataError(
+            "This model was saved without what update needs. Save it with resume=True, or call "
+            "adapt with all the points of the task."
+        )

@@ -1,0 +1,228 @@
+"""The models of the tasks that a learner keeps, in flat arrays."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import ConvergenceWarning, DataError, DivergenceError
+from condmeta.fitted.scales import Scales
+from condmeta.inner.algorithms import Solved, solve_tasks, weighted
+from condmeta.inner.bernoulli import Covariances
+from condmeta.inner.coin import CoinTasks
+from condmeta.inner.least_squares import least_squares
+from condmeta.inner.no_adaptation import PointCount
+from condmeta.inner.online import OnlineState
+from condmeta.inner.squared import SquaredState
+from condmeta.persistence import register
+from condmeta.tasks.messages import explain_mismatch, show_id, show_ids
+from condmeta.tasks.points import Points
+
+MOST_FEATURES = 128  # of Phi, kept for each task
+MOST_STATISTICS = 1 << 21  # numbers that are kept for own estimates alone: 16 MB
+FIRST_FORMAT = {  # names of states in files of the first format
+    "online": OnlineState, "squared": SquaredState, "counted": PointCount, "coin": CoinTasks,
+    "covariances": Covariances,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class TaskStore:
+    """Models of T tasks, in the learner's units.
+
+    Parameters
+    ----------
+    ids : (T,) object array
+    sizes : (T,) array
+        Points of each task, or the sum of their weights; 0 for a task known from its side
+        information alone.
+    theta, coef : (T, width) arrays
+        Where each task starts, and its model.
+    own : (T, width) array or None
+        Least-squares estimates in the user's units, of a store without statistics.
+    gap : (T,) array or None
+        Duality gaps of batch solves.
+    state : named tuple of arrays with T rows, or None
+        What `update` needs, or `predict_proba`.
+    sides : (T, k) array or None
+        What the shared model reads of each task.
+    Phi : (T, k) array or None
+        Features of each task; not kept if k is large.
+    own_statistics : SquaredState or None
+        What own estimates follow from, if `state` does not hold it; not kept if it is large.
+    """
+
+    ids: np.ndarray
+    sizes: np.ndarray
+    theta: np.ndarray
+    coef: np.ndarray
+    own: np.ndarray | None = None
+    gap: np.ndarray | None = None
+    state: Any = None
+    sides: np.ndarray | None = None
+    Phi: Any = None
+    own_statistics: SquaredState | None = None
+
+    @classmethod
+    def solve(cls, inner, ids, theta, points: Points, n_jobs, Phi=None, keep_own=True) -> TaskStore:
+        """Solve tasks from their theta; with `keep_own`, own estimates can be asked for."""
+        solved = solve_named(inner, ids, theta, points, n_jobs)
+        keep_own &= theta.size * theta.shape[1] <= MOST_STATISTICS
+        statistics = None
+        if keep_own and not isinstance(solved.state, SquaredState):
+            statistics = SquaredState.of(*points)
+        parts = points.count, theta, solved.coef, None, solved.gap, solved.state
+        return cls(ids, *parts, Phi=_narrow(Phi), own_statistics=statistics)
+
+    @classmethod
+    def from_statistics(cls, inner, ids, theta, stats: SquaredState, n_jobs, Phi) -> TaskStore:
+        """Return the models of tasks from their statistics."""
+        coef = inner.posterior(stats, theta, n_jobs).mean
+        return cls(ids, stats.count, theta, coef, state=stats, Phi=_narrow(Phi))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def index(self) -> dict[Any, int]:
+        """Position of each id."""
+        return {task: position for position, task in enumerate(self.ids.tolist())}
+
+    @cached_property
+    def kinds(self) -> set:
+        """The types of the ids."""
+        return set(map(_kind, self.ids.tolist()))
+
+    def refuse_lookalikes(self, ids) -> None:
+        """Raise if a new id differs from a known one by its type alone: 17 and "17"."""
+        other = [task for task in ids if _kind(task) not in self.kinds and task is not None]
+        mismatch = explain_mismatch(self.ids, other) if other else ""
+        if mismatch:
+            raise DataError(mismatch)
+
+    def positions(self, ids) -> np.ndarray:
+        """Return the position of each id, -1 where it is not known."""
+        return np.fromiter(map(self.index.get, ids, repeat(-1)), np.int64, len(ids))
+
+    def own_estimates(self, scales: Scales) -> np.ndarray:
+        """Return each task's own least-squares estimate (T, width), in the user's units.
+
+        NaN for a coefficient that the task's points do not determine; for all coefficients where
+        neither the statistics nor the estimates are kept.
+        """
+        statistics = self.state if isinstance(self.state, SquaredState) else self.own_statistics
+        if statistics is None:
+            return np.full_like(self.coef, np.nan) if self.own is None else self.own
+        w, determined = least_squares(statistics, scales.user_matrix())
+        return np.where(determined, scales.user_vector(w), np.nan)
+
+    def extend(self, inner, at, points: Points, n_jobs) -> TaskStore:
+        """Return a store in which the tasks at positions `at` have further points."""
+        X, y, offsets, weight = points
+        before = type(self.state)(*(array[at] for array in self.state))
+        with naming_task(self.ids[at]):
+            part = inner.solve_tasks(
+                self.theta[at], X, y, offsets, state=before, n_jobs=n_jobs, **weighted(weight)
+            )
+        own = self.own_statistics
+        if own is not None:
+            own = _put_state(own, at, own.take(at).extend(X, y, offsets, weight))
+        return replace(
+            self,
+            sizes=_put_rows(self.sizes, at, self.sizes[at] + points.count),
+            coef=_put_rows(self.coef, at, part.coef),
+            own=None if self.own is None else _put_rows(self.own, at, np.nan),
+            gap=None if self.gap is None else _put_rows(self.gap, at, part.gap),
+            state=_put_state(self.state, at, part.state),
+            own_statistics=own,
+        )
+
+    def concat(self, other: TaskStore) -> TaskStore:
+        """Return a store with the tasks of another one appended."""
+        names = [field.name for field in fields(self)]
+        return TaskStore(*(_join(getattr(self, name), getattr(other, name)) for name in names))
+
+    def without_state(self, scales: Scales) -> TaskStore:
+        """Return a store that can predict but not be updated; own estimates stay."""
+        if getattr(self.state, "predicts", False):
+            return self
+        few = self.coef.size * self.coef.shape[1] <= MOST_STATISTICS
+        own = self.own_estimates(scales) if few else self.own
+        return replace(self, state=None, own=own, own_statistics=None)
+
+
+def _export(store: TaskStore) -> dict:
+    return {field.name: getattr(store, field.name) for field in fields(store)}
+
+
+def _restore(cls, parts: dict) -> TaskStore:
+    if "own_state" in parts:  # the first format: `own` had another meaning, states were dicts
+        parts = {name: part for name, part in parts.items() if not name.startswith("own")}
+        if parts["state"] is not None:
+            state = dict(parts["state"])
+            parts["state"] = FIRST_FORMAT[state.pop("kind")](**state)
+    return cls(**parts)
+
+
+register(TaskStore, export=_export, restore=_restore)
+
+
+def _narrow(Phi):
+    return Phi if isinstance(Phi, np.ndarray) and Phi.shape[1] <= MOST_FEATURES else None
+
+
+def _kind(task):
+    return tuple(map(type, task)) if isinstance(task, tuple) else type(task)
+
+
+def _put_rows(array, at, values) -> np.ndarray:
+    out = array.astype(np.result_type(array, values))  # counts are integers until weights come
+    out[at] = values
+    return out
+
+
+def _put_state(state, at, part):
+    return type(state)(*(_put_rows(a, at, b) for a, b in zip(state, part, strict=True)))
+
+
+def _join(a, b):
+    """Join arrays, or states part by part; None stays None."""
+    if a is None or b is None:
+        return None
+    if isinstance(a, tuple):
+        return type(a)(*map(_join, a, b))
+    return np.concatenate([a, b])
+
+
+def solve_named(inner, ids, theta, points: Points, n_jobs=1, keep_state=True) -> Solved:
+    """Solve tasks; name those whose pass diverges, or whose gap stays above the tolerance."""
+    X, y, offsets, weight = points
+    with naming_task(ids):
+        solved = solve_tasks(inner, theta, X, y, offsets, n_jobs, keep_state, weight)
+    if solved.unsolved is not None and len(solved.unsolved):
+        first = show_ids(ids[solved.unsolved])
+        warnings.warn(
+            f"{len(solved.unsolved)} tasks were not solved to tol={inner.tol:g}: {first}. Their "
+            "gap_ bounds the error; a larger lam or scale='standard' makes them easier.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return solved
+
+
+@contextmanager
+def naming_task(ids):
+    """Put the task's id into the message of a pass that diverges."""
+    try:
+        yield
+    except DivergenceError as error:
+        position = getattr(error, "position", None)
+        if position is None or ids[position] is None:  # None: the nameless task of adapt
+            raise
+        raise DivergenceError(f"Task {show_id(ids[position])}: {error}") from None

@@ -1,0 +1,56 @@
+r"""Test whether new points of a task agree with its posterior.
+
+Given w ~ N(m, P) and noise s2, the residuals r = y - X m of new points have the covariance
+
+    V = s2 I + X P X^T,
+
+and q = r^T V^-1 r has the chi-squared distribution with n degrees of freedom. The residuals are not
+independent, because the points of a task share its weights. With P = C C^T, S = X^T X and
+e = X^T r,
+
+    q = (r^T r - e^T C (s2 I + C^T S C)^-1 C^T e) / s2,   E r^T r = n s2 + tr(S P).
+
+If a task has a noise of its own, estimated from nu residuals, q / n has the F distribution with n
+and nu degrees of freedom.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats as distributions
+
+from condmeta.inner.posterior import PRIOR_POINTS, Gaussian, precision
+from condmeta.inner.squared import SquaredState
+
+
+class PosteriorCheck(NamedTuple):
+    """For T tasks: p (T,), the p-value of the residuals, and the expected r^T r / n (T,)."""
+
+    p: np.ndarray
+    expected: np.ndarray
+
+
+def check_posterior(
+    inner: Gaussian, before: SquaredState, theta: np.ndarray, new: SquaredState, room=1.0
+) -> PosteriorCheck:
+    """Compare new points of T tasks with the posteriors that `before` gives, from theta (T, d).
+
+    before : statistics of the points that the posteriors are computed from
+    new : statistics of the new rows and of their residuals from the posterior mean
+    room : (T,) factor of V, which was learned and may be too small
+    """
+    n = new.count
+    s2 = inner.posterior(before, theta).s2
+    lower = np.linalg.cholesky(precision(before.gram, inner.factor, s2))
+    C = np.swapaxes(np.linalg.solve(lower, np.broadcast_to(inner.factor.T, lower.shape)), 1, 2)
+    inside = np.swapaxes(C, 1, 2) @ new.gram @ C  # C^T S C; its trace is that of S P
+    spread = np.einsum("tii->t", inside)
+    inside[:, np.arange(len(inner.factor)), np.arange(len(inner.factor))] += s2[:, None]
+    Ce = np.einsum("tij,ti->tj", C, new.moment)
+    explained = np.einsum("ti,ti->t", Ce, np.linalg.solve(inside, Ce[:, :, None])[:, :, 0])
+    q = np.maximum(new.square - explained, 0.0) / (s2 * room)
+    if inner.own_noise:
+        p = distributions.f.sf(q / n, n, before.count + PRIOR_POINTS)
+    else:
+        p = distributions.chi2.sf(q, n)
+    return PosteriorCheck(p, s2 + spread / n)

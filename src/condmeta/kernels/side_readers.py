@@ -1,0 +1,93 @@
+"""Readers that turn tasks into what a kernel reads: sets of points, or rows of kernel values.
+
+They have the interface of `ComposedMap`, which returns coordinates. If a task lacks what the
+kernel reads, its coordinates and kernel values are NaN, and its set of points is empty.
+"""
+
+from typing import Self
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.kernels.own import GramRows
+from condmeta.kernels.set_kernels import PointSets
+from condmeta.persistence import register
+from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks.messages import name_task, show_ids
+
+
+def has_side(sides) -> np.ndarray:
+    """Return for each task whether it has what the kernel reads, (T,) bool."""
+    return ~np.isnan(sides).any(axis=1) if isinstance(sides, np.ndarray) else sides.present
+
+
+def join_sides(first, second):
+    """Return the tasks of both, in this order."""
+    if isinstance(first, np.ndarray):
+        return np.concatenate([first, second])
+    return first.concat(second)
+
+
+@register
+class SetReader:
+    """Pass the points of each task to a kernel on sets."""
+
+    reads_table, reads_points, columns_ = False, True, None
+
+    def fit(self, table, points) -> Self:
+        """Learn the names of the coordinates."""
+        names = points.feature_names
+        self.names_out_ = names or tuple(f"x{j}" for j in range(points.X.shape[1]))
+        return self
+
+    def transform(self, n_tasks, *, table=None, rows=None, points=None, fill=None) -> PointSets:
+        """Return the points of each task."""
+        return PointSets(np.ascontiguousarray(points[0]), points[2])
+
+
+@register
+class GramReader:
+    """Read kernel values from a side table with one column for each training task."""
+
+    reads_table, reads_points = True, False
+
+    def fit(self, table: TaskTable | None, points) -> Self:
+        """Learn the names of the columns."""
+        if table is None:
+            raise DataError(
+                "kernel='precomputed' reads kernel values from side_info: pass a table with one "
+                "row for each task and one column for each training task, named like it."
+            )
+        self.columns_ = self.names_out_ = table.columns
+        self.places_ = {name: j for j, name in enumerate(table.columns)}
+        return self
+
+    def transform(self, n_tasks, *, table=None, rows=None, points=None, fill=None) -> GramRows:
+        """Return the rows of kernel values, NaN for tasks without a row."""
+        values = np.full((n_tasks, len(self.columns_)), np.nan)
+        own = np.full(n_tasks, -1)
+        if table is not None:
+            table = table.align(self.columns_)
+            read = table.numeric(allow_gaps=True)
+            if np.isnan(read).any():
+                t, j = np.argwhere(np.isnan(read))[0]
+                raise DataError(
+                    f"{name_task(table.ids[t])} has no kernel value in column {self.columns_[j]!r}."
+                )
+            values[rows] = read
+            own[rows] = [self.places_.get(str(task), -1) for task in table.ids.tolist()]
+        return GramRows(values, own)
+
+    def require_square(self, tasks: TaskSet) -> None:
+        """Raise a DataError unless rows and columns stand for the same training tasks."""
+        trained = tasks.ids[tasks.sizes > 0]
+        absent = [task for task in trained.tolist() if str(task) not in self.places_]
+        known = set(map(str, tasks.side.ids.tolist()))
+        unknown = [name for name in self.columns_ if name not in known]
+        if absent or unknown:
+            parts = [f"Tasks without a column: {show_ids(absent)}."] * bool(absent)
+            parts += [f"Columns without a task: {show_ids(unknown)}."] * bool(unknown)
+            raise DataError(
+                "kernel='precomputed' needs a square table of the training tasks, with columns "
+                f"named like the rows. {' '.join(parts)}"
+            )

@@ -1,0 +1,1 @@
+"""The learners, as scikit-learn estimators; `condmeta` lists the public ones."""

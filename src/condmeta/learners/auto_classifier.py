@@ -1,0 +1,127 @@
+"""The learner to take when there is no telling which: two classes."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logit
+from sklearn.base import ClassifierMixin
+
+from condmeta.learners.auto import READING, Auto, storable
+from condmeta.learners.baselines import IndependentClassifier, PooledClassifier
+from condmeta.learners.blend import decided, probabilities
+from condmeta.learners.held_out import FEWEST_TASKS
+from condmeta.learners.inputs import METADATA, Inputs
+from condmeta.learners.logistic import ConditionalLogistic
+from condmeta.learners.targets import target_of
+from condmeta.meta.stacking import LOG_LOSS, Criterion
+from condmeta.tasks.messages import show_id
+
+
+@storable
+class AutoClassifier(ClassifierMixin, Auto):
+    """Choose among classifiers and simple alternatives, for each number of points of a task.
+
+    Like `AutoRegressor`, by the log loss of the probabilities. The candidates are: the task's own
+    data alone, one pooled model, a learned prior without and with side information, and the last
+    two on top of gradient boosting. A convex combination of their probabilities is used if it is
+    better on held-out tasks.
+
+    Parameters
+    ----------
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi of the conditional candidates.
+    base : "boosting", a scikit-learn classifier with predict_proba, or None
+        The base of the candidates that have one (see `ConditionalLogistic`).
+    shots : sequence of int
+        The numbers of points to compare at. Numbers that fewer than 10 tasks exceed are left out.
+    order : "random" or "first"
+        Which points of a held-out task the candidates get: a random sample, or the first rows.
+    random_state : int, Generator, RandomState or None
+    scale, fit_intercept, missing_side, task_column, side_columns, side_key, n_jobs
+        As for `ConditionalLogistic`.
+
+    Attributes
+    ----------
+    classes_ : (2,) array
+    weights_ : (shots, candidates) array
+        The convex combination for each number of points.
+    candidates_ : list of str
+    errors_ : (shots, candidates) array
+        Mean log losses on held-out tasks; nan if none could be held out.
+    shots_ : (shots,) array
+    report_ : str
+        What was chosen, where and why.
+    n_tasks_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import numpy as np, condmeta as cm
+    >>> rng = np.random.default_rng(0)
+    >>> s, X = rng.normal(size=60), rng.normal(size=(60, 8, 1))
+    >>> y = rng.random((60, 8)) < 1 / (1 + np.exp(-3 * s[:, None] * X[:, :, 0]))
+    >>> model = cm.AutoClassifier(shots=(0, 3)).fit(
+    ...     X.reshape(-1, 1), y.ravel(), task=np.repeat(np.arange(60), 8),
+    ...     side_info=cm.TaskTable(s[:, None], ids=range(60)),
+    ... )
+    >>> model.candidates_[int(model.weights_[0].argmax())]
+    'conditional'
+    >>> model.adapt(side_info=[1.0]).predict([[2.0], [-2.0]])
+    array([ True, False])
+    """
+
+    classes_ = property(lambda self: self.chosen_.classes)
+
+    __metadata_request__predict_proba = METADATA
+    __metadata_request__decision_function = METADATA
+
+    def _criterion(self) -> Criterion:
+        return LOG_LOSS
+
+    def _candidates(self, conditional: bool) -> dict:
+        reading = {name: getattr(self, name) for name in READING}
+        learners = {
+            "own data": IndependentClassifier(**reading),
+            "pooled": PooledClassifier(**reading),
+            "unconditional": ConditionalLogistic(None, missing_side="mean", **reading),
+        }
+        if conditional:
+            learners["conditional"] = ConditionalLogistic(
+                self.feature_map, missing_side=self.missing_side, **reading
+            )
+        return learners
+
+    def _too_few(self, given: Inputs) -> str:
+        few = super()._too_few(given)
+        if few:
+            return few
+        tasks = given.tasks
+        task = np.repeat(np.arange(len(tasks)), tasks.sizes)
+        for label, name in zip((-1.0, 1.0), given.classes.tolist(), strict=True):
+            count = len(np.unique(task[tasks.y == label]))
+            if count < FEWEST_TASKS:  # folds without the class could not be learned from
+                return f"the class {show_id(name)} is in {count} tasks, too few to hold any out"
+        return ""
+
+    def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Predict classes (N,), each task by what was chosen for its number of points."""
+        return decided(self._blended(X, task=task, side_info=side_info), self.classes_)
+
+    def predict_proba(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Return the probabilities of the two classes (N, 2), in the order of `classes_`."""
+        return probabilities(self._blended(X, task=task, side_info=side_info), self.classes_)
+
+    def decision_function(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Return the log odds of the second class (N,)."""
+        return logit(self._blended(X, task=task, side_info=side_info))
+
+    def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
+        """Return the accuracy of the predictions."""
+        from sklearn.metrics import accuracy_score  # slow to import, and fit does not need it
+
+        predicted = self.predict(X, task=task, side_info=side_info)
+        return accuracy_score(target_of(X, y), predicted, sample_weight=sample_weight)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

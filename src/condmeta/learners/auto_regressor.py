@@ -1,0 +1,106 @@
+"""The learner to take when there is no telling which: numbers."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from condmeta.learners.auto import READING, Auto, storable
+from condmeta.learners.baselines import IndependentRegressor, PooledRegressor
+from condmeta.learners.parameters import one_of
+from condmeta.learners.ridge import ConditionalRidge
+from condmeta.learners.targets import target_of
+from condmeta.meta.stacking import CRITERIA, Criterion
+
+
+@storable
+@dataclass(eq=False, repr=False)
+class AutoRegressor(RegressorMixin, Auto):
+    """Choose among learners and simple alternatives, for each number of points that a task has.
+
+    The candidates are: the task's own data alone, one pooled model, a learned prior without and
+    with side information, and the last two on top of gradient boosting. Tasks are held out in
+    folds. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ... points of every
+    held-out task, and is judged by the remaining points. A task with n points uses the candidate,
+    or the convex combination of candidates, that was best at the largest tested number of points <=
+    n.
+
+    Parameters
+    ----------
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi of the conditional candidates.
+    base : "boosting", a scikit-learn regressor, or None
+        The base of the candidates that have one (see `ConditionalRidge`).
+    shots : sequence of int
+        The numbers of points to compare at. Numbers that fewer than 10 tasks exceed are left out.
+    criterion : "absolute" or "squared"
+        The error that counts.
+    order : "random" or "first"
+        Which points of a held-out task the candidates get: a random sample, or the first rows.
+    random_state : int, Generator, RandomState or None
+    scale, fit_intercept, missing_side, task_column, side_columns, side_key, n_jobs
+        As for `ConditionalRidge`.
+
+    Attributes
+    ----------
+    weights_ : (shots, candidates) array
+        The convex combination for each number of points.
+    candidates_ : list of str
+    errors_ : (shots, candidates) array
+        Mean errors on held-out tasks; nan if there were too few tasks to hold any out.
+    shots_ : (shots,) array
+    task_errors_ : (shots, 2) array, or None
+        Mean and variance over held-out tasks of the logarithm of a task's root mean square error;
+        `check` compares new errors with them. None if there were too few tasks to hold any out.
+    report_ : str
+        What was chosen, where and why.
+    n_tasks_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import numpy as np, condmeta as cm
+    >>> rng = np.random.default_rng(0)
+    >>> task = np.repeat(np.arange(40), 6)
+    >>> X = rng.normal(size=(240, 1))
+    >>> y = X[:, 0] * (2 + 0.1 * rng.normal(size=40))[task] + 0.1 * rng.normal(size=240)
+    >>> model = cm.AutoRegressor(base=None, shots=(0, 3)).fit(X, y, task=task)
+    >>> model.candidates_
+    ['own data', 'pooled', 'unconditional']
+    >>> bool(abs(model.predict([[1.0]], task=["new"]) - 2) < 0.1)
+    True
+    """
+
+    _: KW_ONLY
+    criterion: Any = "absolute"
+
+    _rules = {"criterion": one_of(CRITERIA)}
+
+    def _criterion(self) -> Criterion:
+        return CRITERIA[self.criterion]
+
+    def _candidates(self, conditional: bool) -> dict:
+        reading = {name: getattr(self, name) for name in READING}
+        learners = {
+            "own data": IndependentRegressor(**reading),
+            "pooled": PooledRegressor(**reading),
+            "unconditional": ConditionalRidge(None, missing_side="mean", **reading),
+        }
+        if conditional:
+            learners["conditional"] = ConditionalRidge(
+                self.feature_map, missing_side=self.missing_side, **reading
+            )
+        return learners
+
+    def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Predict rows, each task by what was chosen for its number of points."""
+        return self._blended(X, task=task, side_info=side_info)
+
+    def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
+        """Return R^2 of the predictions."""
+        from sklearn.metrics import r2_score  # slow to import, and fit does not need it
+
+        predicted = self.predict(X, task=task, side_info=side_info)
+        return r2_score(target_of(X, y), predicted, sample_weight=sample_weight)

@@ -1,0 +1,247 @@
+"""The plain alternatives: a given bias, own data only, one model for all."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from condmeta.fitted.tau import LinearTau
+from condmeta.inner.algorithms import get_inner, solve_tasks
+from condmeta.inner.no_adaptation import NoAdaptation
+from condmeta.learners.learn import Learned, Training
+from condmeta.learners.learner import Learner, found
+from condmeta.learners.model_file import storable
+from condmeta.learners.parameters import POSITIVE, jobs_of, or_word
+from condmeta.learners.targets import Classifier, Regressor
+from condmeta.losses import get_loss
+from condmeta.meta.lam_choice import choose_lam
+from condmeta.tasks.splits import across_tasks, within_tasks
+
+
+@dataclass(eq=False, repr=False)
+class Baseline(Learner):
+    """A learner with the same theta for all tasks: a map without features (k = 0)."""
+
+    _: KW_ONLY
+    loss: Any = "squared"
+    inner: Any = "batch"
+    lam: Any = "cv"
+    tol: float = 1e-6
+
+    missing_side = "mean"
+    _rules = {"lam": or_word("cv", POSITIVE)}
+    lam_ = found()
+
+    @property
+    def _weighs(self) -> bool:
+        return isinstance(self.inner, str) and self.inner == "batch"
+
+    def _make_inner(self, lam: float):
+        return get_inner(self.inner, lam, self.loss, self.tol)
+
+    def _choose_lam(self, hold_out, data: Training, theta) -> float:
+        """Return lam, by cross-validation if it is to be chosen."""
+        if not isinstance(self.lam, str):
+            return self.lam
+        loss = self._make_inner(1.0).loss
+        return choose_lam(data.rows, hold_out, theta, self._make_inner, loss, jobs_of(self))
+
+
+class FixedBias(Baseline):
+    """A given bias for every task."""
+
+    theta = 0.0
+
+    def _learn(self, data: Training) -> Learned:
+        theta = data.scales.from_user(self.theta)
+        lam = self._choose_lam(within_tasks, data, theta)
+        return Learned(constant(theta), self._make_inner(lam), {"lam_": lam})
+
+
+def constant(theta) -> LinearTau:
+    """Return the map that gives every task the same theta."""
+    return LinearTau(theta[None, :], np.zeros(0))
+
+
+@storable
+@dataclass(eq=False, repr=False)
+class FixedBiasRegressor(Regressor, FixedBias):
+    """Solve every task around one given vector: the paper's oracle, if it is the tasks' mean.
+
+    Parameters
+    ----------
+    theta : float, (d,) array, or (d+1,) array with the intercept last
+        The bias, in the user's units; a number broadcasts.
+    loss, inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol,
+    n_jobs
+        As for `ConditionalSGDRegressor`; `lam="cv"` chooses it by cross-validation within tasks.
+
+    Attributes
+    ----------
+    lam_ : float
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> oracle = cm.FixedBiasRegressor(theta=[1.0, 2.0], inner="batch")
+    >>> oracle = oracle.fit([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], task=["a", "b"])
+    >>> oracle.predict([[1.0, 1.0]], task=["a"])
+    array([3.])
+    """
+
+    theta: Any = 0.0
+    _: KW_ONLY
+    loss: Any = "absolute"
+    inner: Any = "online"
+    lam: Any = 1.0
+    scale: str = "none"
+    fit_intercept: bool = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # a bias of zero and one online pass, by default
+        return tags
+
+
+@storable
+@dataclass(eq=False, repr=False)
+class FixedBiasClassifier(Classifier, FixedBias):
+    """Solve every task around one given vector, for two classes.
+
+    Parameters
+    ----------
+    theta, inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol,
+    n_jobs
+        As for `FixedBiasRegressor`.
+    loss : "hinge", "logistic", or a loss object for labels -1 and +1
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> oracle = cm.FixedBiasClassifier(theta=[1.0, -1.0])
+    >>> oracle.fit([[1.0, 0.0], [0.0, 1.0]], [1, 0], task=[7, 7]).predict([[3.0, 1.0]])
+    array([1])
+    """
+
+    theta: Any = 0.0
+    _: KW_ONLY
+    loss: Any = "hinge"
+    inner: Any = "online"
+    lam: Any = 1.0
+    scale: str = "none"
+    fit_intercept: bool = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+@storable
+class IndependentRegressor(Regressor, FixedBias):
+    """Solve every task from its own points alone, shrunk towards the offset of y.
+
+    Parameters
+    ----------
+    loss, inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol,
+    n_jobs
+        As for `ConditionalSGDRegressor`; `lam="cv"` chooses one lam for all tasks, by
+        cross-validation within tasks. A task without points is predicted at `y_offset_`.
+
+    Attributes
+    ----------
+    lam_ : float
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> own = cm.IndependentRegressor(lam=0.01).fit(
+    ...     [[0.0], [1.0], [0.0], [1.0]], [0.0, 1.0, 5.0, 3.0], task=["a", "a", "b", "b"])
+    >>> own.predict([[2.0], [2.0]], task=["a", "b"]).round(1)
+    array([2., 1.])
+    """
+
+
+@storable
+@dataclass(eq=False, repr=False)
+class IndependentClassifier(Classifier, FixedBias):
+    """Solve every task from its own points alone, for two classes.
+
+    Parameters
+    ----------
+    inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol, n_jobs
+        As for `IndependentRegressor`.
+    loss : "logistic", "hinge", or a loss object for labels -1 and +1
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> own = cm.IndependentClassifier(lam=0.1).fit([[-1.0], [1.0]], [0, 1])
+    >>> own.predict([[2.0]])
+    array([1])
+    """
+
+    _: KW_ONLY
+    loss: Any = "logistic"
+
+
+class Pooled(Baseline):
+    """One model for all tasks."""
+
+    def _learn(self, data: Training) -> Learned:
+        X, y, _, weight = data.rows
+        zero = np.zeros(X.shape[1])
+        lam = self._choose_lam(across_tasks, data, zero)
+        whole = np.array([0, len(y)])
+        solved = solve_tasks(self._make_inner(lam), zero[None], X, y, whole, weight=weight)
+        tau, loss = constant(solved.coef[0]), get_loss(self.loss)
+        return Learned(tau, NoAdaptation(loss), {"lam_": lam})
+
+
+@storable
+class PooledRegressor(Regressor, Pooled):
+    """Fit one linear model to the rows of all tasks.
+
+    Parameters
+    ----------
+    loss, inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol,
+    n_jobs
+        As for `ConditionalSGDRegressor`; `lam="cv"` chooses it by cross-validation over tasks.
+
+    Attributes
+    ----------
+    lam_ : float
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> pooled = cm.PooledRegressor(lam=1e-6).fit(
+    ...     [[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0], task=["a", "b", "b"])
+    >>> pooled.predict([[3.0]], task=["new"]).round(3)
+    array([7.])
+    """
+
+
+@storable
+@dataclass(eq=False, repr=False)
+class PooledClassifier(Classifier, Pooled):
+    """Fit one linear classifier to the rows of all tasks.
+
+    Parameters
+    ----------
+    inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol, n_jobs
+        As for `PooledRegressor`.
+    loss : "logistic", "hinge", or a loss object for labels -1 and +1
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> pooled = cm.PooledClassifier(lam=0.1).fit([[-1.0], [1.0]], ["no", "yes"], task=[1, 2])
+    >>> pooled.predict([[2.0]], task=[3])
+    array(['yes'], dtype='<U3')
+    """
+
+    _: KW_ONLY
+    loss: Any = "logistic"

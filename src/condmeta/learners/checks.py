@@ -1,0 +1,42 @@
+"""Checks of tasks against the learner that is given them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.fitted.fitted import Columns
+from condmeta.fitted.user_rows import no_weights
+from condmeta.tasks import TaskSet
+
+
+def check_features(learner, tasks: TaskSet, columns: Columns, what: str) -> None:
+    """Raise if a TaskSet has other features than the fit."""
+    if tasks.n_features != columns.n_features:
+        raise DataError(
+            f"{what} has {tasks.n_features} features, but {type(learner).__name__} is expecting "
+            f"{columns.n_features} features as input."
+        )
+    expected = columns.names or tasks.feature_names
+    if tasks.feature_names is not None and list(expected) != list(tasks.feature_names):
+        raise DataError(
+            "The feature names should match those that were passed during fit: "
+            f"{list(expected)}. Got {list(tasks.feature_names)} instead."
+        )
+
+
+def check_weights(learner, tasks: TaskSet) -> TaskSet:
+    if tasks.weight is not None and not learner._weighs:
+        raise no_weights(type(learner).__name__)
+    return tasks
+
+
+def drop_weightless(tasks: TaskSet) -> TaskSet:
+    """Return the rows of positive weight, with all tasks, in the order of their first such row."""
+    if tasks.weight is None or (tasks.weight > 0).all():
+        return tasks
+    tasks = tasks.where(tasks.weight > 0)
+    filled = np.flatnonzero(tasks.sizes)
+    first = tasks.row_order[tasks.offsets[filled]]
+    empty = np.flatnonzero(tasks.sizes == 0)
+    return tasks.subset(np.concatenate([filled[np.argsort(first)], empty]))

@@ -1,0 +1,124 @@
+"""Coin betting as a scikit-learn estimator: streams of tasks, nothing to tune."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DivergenceError, FewTasksWarning
+from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.tau import LinearTau
+from condmeta.inner.coin import Coin
+from condmeta.learners.learn import Learned, Training
+from condmeta.learners.learner import found
+from condmeta.learners.model_file import storable
+from condmeta.learners.streams import StreamLearner, partial_fit
+from condmeta.learners.targets import Regressor
+from condmeta.meta.coin import CoinState, coin_pass
+
+ENOUGH_TASKS = 30
+
+
+@storable
+@dataclass(eq=False, repr=False)
+class ConditionalCoinRegressor(Regressor, StreamLearner):
+    r"""Learn where a task's linear model starts from its side information, with nothing to tune.
+
+    The map is learned by coin betting: each of its entries is a gambler, and each task runs bets of
+    its own (`condmeta.meta.coin`, `condmeta.inner.coin`). There is no lam, no meta_step, and no
+    need for validation tasks. The loss is the absolute loss; the map is the average of the iterates
+    with weights t.
+
+    The scales of the bets come from the tasks of `fit`, or of the first call of `partial_fit`;
+    later calls keep them. With fewer than 30 such tasks a `FewTasksWarning` is issued. Without an
+    intercept and with scale="none", x -> a x and y -> b y multiplies predictions by b. For this
+    property maps of points read rows divided by the longest row, and targets divided by their mean
+    absolute value. If X or y is all zero, the map is 0.
+
+    Parameters
+    ----------
+    feature_map, conditioning, scale, fit_intercept, missing_side, task_column, side_columns,
+    side_key, keep_tasks, n_jobs
+        As for `ConditionalSGDRegressor`.
+
+    Attributes
+    ----------
+    M_, b_ : (width, k) and (width,) arrays in the learner's units
+    theta_mean_ : tau at the mean training Phi, user's units
+    n_cut_rows_ : int
+        Rows of later `partial_fit` calls that were longer than all rows of the first call. The bets
+        cut their norm to that length; if there are many, fit again.
+    n_tasks_, n_features_in_, feature_names_in_, side_features_, y_offset_
+
+    Notes
+    -----
+    A pass over T tasks of n points costs O(T d (n + k)). No regret bound is claimed: the bound for
+    coin betting by coordinates assumes that the largest gradient is known; here it is learned.
+
+    References
+    ----------
+    Orabona, Tommasi: Training Deep Networks without Learning Rates Through Coin Betting.
+    Orabona, Pal: Coin Betting and Parameter-Free Online Learning.
+
+    Examples
+    --------
+    >>> import numpy as np, condmeta as cm
+    >>> rng = np.random.default_rng(0)
+    >>> ids, s = np.repeat(np.arange(60), 5), rng.choice([-1.0, 1.0], size=60)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = X @ [1.0, 0.0] + s[ids] * (X @ [0.0, 2.0])
+    >>> side = cm.TaskTable(s[:, None], ids=np.arange(60))
+    >>> learner = cm.ConditionalCoinRegressor().fit(X, y, task=ids, side_info=side)
+    >>> learner.theta_for([1.0]).round(), learner.theta_for([-1.0]).round()
+    (array([1., 2.]), array([ 1., -2.]))
+    """
+
+    feature_map: Any = "auto"
+    _: KW_ONLY
+    conditioning: str = "shared"
+    scale: str = "none"
+    fit_intercept: bool = False
+    missing_side: str = "error"
+
+    loss = "absolute"
+    _unit_free = True
+    n_cut_rows_ = found()
+    partial_fit = partial_fit
+
+    def _learn(self, data: Training, before: Fitted | None = None) -> Learned:
+        """Run the tasks through the bets, from a copy of the state before."""
+        X, y, offsets, _ = data.rows
+        if before is None:
+            state, cut = _start(data), 0
+        else:
+            state, cut = before.state.copy(), before.info["n_cut_rows_"]
+        with np.errstate(over="ignore", invalid="ignore"):
+            coin_pass(*state, X, y, offsets, data.Phi)
+            weights = state.map()
+        if not (np.isfinite(weights).all() and np.isfinite(state.scales).all()):
+            raise DivergenceError(
+                "The bets leave the range of floating-point numbers. Divide X and y by their "
+                "sizes, or use scale='standard'."
+            )
+        tau, inner = LinearTau(weights, state.phi_mean), Coin(state.radius, state.stake)
+        return Learned(tau, inner, {"n_cut_rows_": cut + state.count_longer(X)}, state)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # one task is one pass of bets, which learns little
+        return tags
+
+
+def _start(data: Training) -> CoinState:
+    if len(data.ids) < ENOUGH_TASKS:
+        warnings.warn(
+            f"ConditionalCoinRegressor takes its scales from {len(data.ids)} tasks, and is weak "
+            f"below {ENOUGH_TASKS}. Give fit, or the first call of partial_fit, more tasks, or use "
+            "ConditionalSGDRegressorCV.",
+            FewTasksWarning,
+            stacklevel=6,
+        )
+    return CoinState.start(data.rows.X, data.rows.y, data.Phi)

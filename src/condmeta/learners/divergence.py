@@ -1,0 +1,44 @@
+"""Meta-steps that diverge, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condmeta.errors import DivergenceError
+from condmeta.fitted.task_store import naming_task
+from condmeta.inner.algorithms import Online, diverged
+from condmeta.inner.online import HUGE, loss_is_unbounded
+from condmeta.inner.scores import row_scores
+from condmeta.learners.learn import Training
+
+
+def refuse_divergence(bad: int, data: Training, inner, meta_step: float, before, after) -> None:
+    """Raise if the pass failed at the task `bad` (-1: none), or if the map became huge.
+
+    `before` and `after` are functions that return theta (T, width) of the tasks at the last
+    iterate, before and after the pass.
+    """
+    if bad >= 0 and isinstance(inner, Online):
+        with naming_task(data.ids):
+            raise diverged(bad, inner.lam)
+    if bad >= 0 or _is_huge(data, inner, before, after):
+        raise DivergenceError(
+            f"The meta-steps diverge at meta_step={meta_step:g}. Use a smaller meta_step, a loss "
+            "with bounded slopes, or scale='standard'."
+        )
+
+
+def _is_huge(data: Training, inner, before, after) -> bool:
+    """Return whether predictions are far beyond the targets, which bounded slopes cannot cause.
+
+    The predictions before the pass count as well: the targets of one call may all be zero.
+    """
+    if not loss_is_unbounded(getattr(inner, "loss", None)):
+        return False
+    X, y, offsets, _ = data.rows
+    task = np.repeat(np.arange(len(data.ids)), np.diff(offsets))
+    reach = []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for theta in (before, after):
+            reach.append(np.abs(row_scores(X, theta(), task, 1)).max(initial=0.0))
+    return not reach[1] <= HUGE * max(np.abs(y).max(initial=0.0), reach[0])

@@ -1,0 +1,116 @@
+"""Predictions of learners for held-out tasks, from a few of their points."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from condmeta.fitted.shared_model import OutOfTask, head_inputs
+from condmeta.tasks import TaskSet
+from condmeta.tasks.splits import FOLDS, folds_of_tasks
+
+FEWEST_TASKS = 10  # to hold some out
+CHOSEN = "metric", "noise", "kappa", "lam"  # settings that learners choose from the data
+
+
+class HeldOutAnswers(NamedTuple):
+    """Predictions of C candidates for held-out tasks that showed `shot` points.
+
+    ids (T,) and fold (T,) of the tasks; task (N,), the position of each row's task; row (N,), its
+    row in the input; y (N,); answers (N, C), for classifiers the probability of the second class.
+    Rows count weight (N,) times, or once.
+    """
+
+    shot: int
+    ids: np.ndarray
+    fold: np.ndarray
+    task: np.ndarray
+    row: np.ndarray
+    y: np.ndarray
+    answers: np.ndarray
+    weight: np.ndarray | None = None
+
+
+def no_progress(step: str) -> None:
+    """Report nothing."""
+
+
+def hold_out(
+    learners: dict, tasks: TaskSet, shared: OutOfTask | None, shots, order: str, random_state,
+    progress=no_progress,
+) -> list[HeldOutAnswers]:  # fmt: skip
+    """Return the predictions of learners at several numbers of points, each task held out once.
+
+    Learners named "... on base" are fitted to the residuals, or log odds, of the shared model, from
+    fits that did not see the task. `progress` is called with the next step.
+    """
+    tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
+    shots = [m for m in sorted(set(shots)) if (tasks.sizes > m).sum() >= FEWEST_TASKS]
+    base = np.zeros(int(tasks.row_order.max()) + 1)  # by input row, which subsets remember
+    if shared is not None:
+        base[tasks.row_order] = shared.unseen
+    adds = shared is not None and not shared.model.classes
+
+    def with_and_without(part: TaskSet) -> dict[bool, TaskSet]:
+        if shared is None:
+            return {True: part, False: part}
+        seen = head_inputs(part.X, part.y, base[part.row_order], shared.model.classes)
+        return {True: part.with_rows(*seen), False: part}
+
+    answers: dict[int, list] = {m: [] for m in shots}
+    folds = folds_of_tasks(tasks, FOLDS, shots, order, random_state)
+    for number, (train, parts) in enumerate(folds):
+        progress(f"fold {number + 1} of {FOLDS}: tasks held out")
+        rest = with_and_without(train)
+        fitted = {name: clone(one).fit(rest[on_base(name)]) for name, one in learners.items()}
+        for m, shown, asked in parts:
+            few, query = with_and_without(shown), with_and_without(asked)
+            predicted = [
+                answer(learner, learner.adapt(few[on_base(name)]), query[on_base(name)])
+                + (base[asked.row_order] if on_base(name) and adds else 0.0)
+                for name, learner in fitted.items()
+            ]
+            answers[m].append((number, asked, np.column_stack(predicted)))
+    return [_joined(m, parts) for m, parts in answers.items() if parts]
+
+
+def answer(learner, models, query: TaskSet) -> np.ndarray:
+    """Return the predictions of task models for query rows (N,), in the order of `query.X`."""
+    task = query.ids[np.repeat(np.arange(len(query)), query.sizes)]
+    if is_classifier(learner):
+        return models.predict_proba(query.X, task=task)[:, 1]
+    return models.predict(query.X, task=task)
+
+
+def frozen(learner):
+    """Return an unfitted learner with the settings that a fitted one chose."""
+    params = learner.get_params(deep=False)
+    chosen = {
+        name: getattr(learner, f"{name}_")
+        for name in CHOSEN
+        if name in params and hasattr(learner, f"{name}_")
+    }
+    return clone(learner).set_params(**chosen, keep_tasks=False)
+
+
+def on_base(name: str) -> bool:
+    """Return whether a candidate of this name is fitted to the residuals of the shared model."""
+    return name.endswith("on base")
+
+
+def _joined(m: int, parts: list) -> HeldOutAnswers:
+    folds, queries, answers = zip(*parts, strict=True)
+    sizes = np.concatenate([query.sizes for query in queries])
+    weights = [query.weight for query in queries]
+    return HeldOutAnswers(
+        shot=m,
+        ids=np.concatenate([query.ids for query in queries]),
+        fold=np.repeat(folds, [len(query) for query in queries]),
+        task=np.repeat(np.arange(len(sizes)), sizes),
+        row=np.concatenate([query.row_order for query in queries]),
+        y=np.concatenate([query.y for query in queries]),
+        answers=np.concatenate(answers),
+        weight=None if any(weight is None for weight in weights) else np.concatenate(weights),
+    )

@@ -1,0 +1,310 @@
+"""From what a user passes (arrays, frames, ids, columns) to checked values.
+
+`read_training` reads the call of a first `fit`, `read_tasks` labelled rows for a fitted learner,
+and `read_rows` rows to predict. One task without an id is a set of one task, with the id None.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils.validation import validate_data
+
+from condmeta.errors import DataError
+from condmeta.fitted.fitted import Columns, Fitted, Rows
+from condmeta.fitted.prepared import no_points
+from condmeta.fitted.user_rows import no_weights, numbers, read_points, read_target
+from condmeta.learners.checks import check_features, check_weights, drop_weightless
+from condmeta.learners.labels import read_labels
+from condmeta.learners.side_inputs import NAMELESS, read_one_side, read_side, side_reader
+from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks.checks import check_finite
+from condmeta.tasks.frames import (
+    as_vector,
+    backend_of,
+    column_names,
+    drop_columns,
+    eager,
+    get_column,
+    get_series,
+    is_frame,
+    numeric_matrix,
+    require_columns,
+    select_columns,
+)
+from condmeta.tasks.ids import as_id_array, factorize
+from condmeta.tasks.read import join_side, require_rows, task_name_of
+from condmeta.tasks.side_table import as_names, side_from_rows
+
+# scikit-learn's routing passes these to every method that takes ids, without a request.
+METADATA = {"task": True, "side_info": True}
+
+
+class Inputs(NamedTuple):
+    """What a call of `fit` gives: tasks with labels as numbers, and what is known of their columns.
+
+    `points` are separate conditioning points, or None.
+    """
+
+    tasks: TaskSet
+    points: TaskSet | None
+    columns: Columns
+    classes: np.ndarray | None
+
+
+def is_nameless(learner, X, task) -> bool:
+    """Return whether a call does not name the tasks of its rows: they are then one task."""
+    return task is None and learner.task_column is None and not isinstance(X, TaskSet)
+
+
+def read_training(learner, X, y, task, side_info, weight=None, classes=None) -> Inputs:
+    """Read the tasks that a learner learns from first."""
+    reader, wants_classes = side_reader(learner), is_classifier(learner)
+    if isinstance(X, TaskSet):
+        _refuse_company(X, (y, task, weight))
+        columns = _columns_of(X)
+        table, points = read_side(learner, side_info, reader.map, columns)
+        labels, classes = read_labels(X.y, None, wants_classes, classes)
+        tasks = X.with_target(labels)
+        tasks = tasks if table is None else tasks.with_side(table)
+        require_rows(X.X)
+    else:
+        rows = _read_columns(learner, X, task, None)
+        if rows.task is None and side_info is not None:
+            raise DataError(
+                "There is side_info about tasks, but nothing names the task of each row of X: pass "
+                "task=, ids or the name of a column of X."
+            )
+        columns = rows.columns
+        target = read_target(y, len(rows.X), type(learner).__name__)
+        labels, classes = read_labels(target, rows.task, wants_classes, classes)
+        table, points = read_side(learner, rows.side_info(side_info), reader.map, columns)
+        tasks = _grouped(rows, labels, table, weight)
+    tasks = drop_weightless(check_weights(learner, tasks))
+    if not len(tasks.X):
+        raise DataError("Every weight is zero: there is nothing to learn from.")
+    return Inputs(tasks, points, columns, classes)
+
+
+def inputs_of(learner, tasks: TaskSet, classes=None) -> Inputs:
+    """Return tasks that were read already; with `classes`, their labels are -1 and +1."""
+    columns = Columns(
+        tasks.n_features, _as_tuple(tasks.feature_names), tasks.task_name, tasks.backend
+    )
+    return Inputs(drop_weightless(tasks), None, columns, classes)
+
+
+def read_tasks(
+    learner, fitted: Fitted, X, y, task, side_info, weight=None
+) -> tuple[TaskSet, TaskSet | None]:
+    """Read labelled rows of tasks for a fitted learner; also separate conditioning points."""
+    fmap, columns, classes = fitted.reader.map, fitted.columns, fitted.predictor.classes
+    if isinstance(X, TaskSet):
+        _refuse_company(X, (y, task, weight))
+        check_features(learner, X, columns, "X")
+        named = columns._replace(task_name=X.task_name or columns.task_name)
+        table, points = read_side(learner, side_info, fmap, named)
+        tasks = X.with_target(read_labels(X.y, None, classes is not None, classes)[0])
+        tasks = tasks if table is None else tasks.with_side(table)
+    else:
+        rows = _read_columns(learner, X, task, columns)
+        target = read_target(y, len(rows.X), type(learner).__name__)
+        labels, _ = read_labels(target, rows.task, classes is not None, classes)
+        table, points = read_side(learner, rows.side_info(side_info), fmap, rows.columns)
+        tasks = _grouped(rows, labels, table, weight)
+    return drop_weightless(check_weights(learner, tasks)), points
+
+
+def read_new_tasks(learner, fitted: Fitted, X, y, task, side_info, weight=None):
+    """Read the tasks of `adapt`: labelled rows, or none; also separate conditioning points."""
+    if X is not None and not is_nameless(learner, X, task):
+        return read_tasks(learner, fitted, X, y, task, side_info, weight)
+    if task is not None:  # ids without points, and further ones of the side table
+        named = fitted.columns._replace(task_name=task_name_of(task) or fitted.columns.task_name)
+        table, points = read_side(learner, side_info, fitted.reader.map, named)
+        ids = factorize(task)[1]
+        if table is not None:
+            ids, table = join_side(ids, table, "mean")
+        X, y, offsets = no_points(len(ids), fitted.columns.n_features)
+        return TaskSet.trusted(X, y, offsets, ids, table), points
+    if X is None or len(X) == 0:
+        X, y, _ = no_points(1, fitted.columns.n_features)
+        weight = None
+    else:
+        rows = _read_columns(learner, X, None, fitted.columns)
+        side_info = rows.side_info(side_info)
+        X, y, weight = read_points(fitted.predictor, rows.X, y, weight)
+    table, points = read_one_side(learner, fitted, side_info)
+    offsets = np.array([0, len(X)])
+    return TaskSet.trusted(X, y, offsets, NAMELESS, table, weight=weight), points
+
+
+def read_rows(learner, fitted: Fitted, X, task, side_info) -> Rows:
+    """Read rows to predict, and the task of each."""
+    columns, fmap = fitted.columns, fitted.reader.map
+    if isinstance(X, TaskSet):
+        _refuse_company(X, (task,))
+        check_features(learner, X, columns, "X")
+        side_info = X.side if side_info is None else side_info
+        named = columns._replace(task_name=X.task_name or columns.task_name)
+        codes = np.repeat(np.arange(len(X)), X.sizes)
+        table, points = read_side(learner, side_info, fmap, named)
+        return Rows(X.X, codes, X.ids, table, points, X.restore_order)
+    rows = _read_columns(learner, X, task, columns)
+    if rows.task is None:
+        check_finite(rows.X, None, feature_names=columns.names)
+        if side_info is None:
+            if fitted.tasks is None or len(fitted.tasks) != 1:
+                raise fitted.which_task()
+            return Rows(rows.X, None, fitted.tasks.ids)
+        table, points = read_one_side(learner, fitted, side_info)
+        return Rows(rows.X, None, NAMELESS, table, points)
+    codes, ids = factorize(rows.task)
+    if len(codes) != len(rows.X):
+        raise DataError(f"X has {len(rows.X)} rows and task has {len(codes)} ids.")
+    check_finite(rows.X, None, lambda row: ids[codes[row]], feature_names=columns.names)
+    table, points = read_side(learner, rows.side_info(side_info), fmap, rows.columns)
+    return Rows(rows.X, codes, ids, table, points)
+
+
+def read_offset(offset, n_rows: int) -> np.ndarray:
+    """Return an offset (N,) as finite numbers, or raise."""
+    values = as_vector(np.asarray(offset))
+    if values.shape != (n_rows,):
+        raise DataError(f"offset has shape {values.shape}, expected one number for {n_rows} rows.")
+    if not np.isfinite(values).all():
+        row = int(np.argmax(~np.isfinite(values)))
+        raise DataError(f"offset holds {values[row]} in row {row}: it must be finite.")
+    return values
+
+
+def minus_offset(y, offset):
+    """Return y - offset, or y unchanged without one."""
+    if offset is None:
+        return y
+    if y is None:
+        raise DataError("An offset goes with y: a TaskSet carries its own target, take it off y.")
+    y = as_vector(np.asarray(y))
+    return y - read_offset(offset, len(y))
+
+
+def refuse_unknown(method: str, unknown: dict) -> None:
+    """Raise for an unknown argument, or for weights given to a learner without any."""
+    others = [name for name in unknown if name != "sample_weight"]
+    if others:
+        raise TypeError(f"{method} got an unexpected keyword argument {others[0]!r}.")
+    if unknown.get("sample_weight") is not None:
+        raise no_weights(method.partition(".")[0])
+
+
+class _FrameRows(NamedTuple):
+    """The rows of a call: X (N, d), ids or None, columns of side information, columns of X."""
+
+    X: np.ndarray
+    task: Any
+    side_columns: dict[str, np.ndarray]
+    columns: Columns
+
+    def side_info(self, given):
+        """Return the side information of the call: what was given, or the side columns."""
+        if not self.side_columns:
+            return given
+        if given is not None:
+            raise DataError("Give side information by side_info= or by side_columns=, not by both.")
+        if self.task is None:
+            return side_from_rows(self.side_columns, np.zeros(len(self.X), int), as_id_array([0]))
+        return side_from_rows(self.side_columns, *factorize(self.task))
+
+
+def _read_columns(learner, X, task, known: Columns | None) -> _FrameRows:
+    """Read X and the ids of its rows, from `task` or from the columns that the learner names.
+
+    Without `known` columns those of X are learned, else they are checked.
+    """
+    backend = backend_of(X) if is_frame(X) else None
+    keys, sides = as_names(learner.task_column), as_names(learner.side_columns)
+    side_columns = {}
+    if backend is None and (keys or sides):
+        raise DataError(
+            f"{type(learner).__name__} has task_column or side_columns set, so X must be a "
+            "DataFrame with these columns. Got an array instead."
+        )
+    if backend is not None:
+        X = eager(X)
+        if keys and task is not None:
+            raise DataError("Give the task ids by task= or by task_column=, not by both.")
+        if _names_columns(task, column_names(X)):
+            keys = as_names(task)
+        require_columns(X, keys, "task")
+        require_columns(X, sides, "side_columns")
+        if keys:
+            task = get_series(X, keys[0]) if len(keys) == 1 else select_columns(X, keys)
+        side_columns = {name: get_column(X, name) for name in sides}
+        X = drop_columns(X, [*keys, *sides]) if keys or sides else X
+    if keys:  # a column of a PyArrow table does not know its name
+        name = keys[0] if len(keys) == 1 else tuple(keys)
+    else:
+        name = None if task is None else task_name_of(task)
+    if known is not None:
+        matrix = _read_known_matrix(learner, X, known)
+        named = known._replace(task_name=name or known.task_name)
+        return _FrameRows(matrix, task, side_columns, named)
+    probe = type(type(learner).__name__, (BaseEstimator,), {})()  # validate_data sets attributes
+    matrix = _read_matrix(probe, X, reset=True)
+    names = _as_tuple(getattr(probe, "feature_names_in_", None))
+    columns = Columns(probe.n_features_in_, names, name, backend)
+    return _FrameRows(matrix, task, side_columns, columns)
+
+
+def _read_known_matrix(learner, X, known: Columns) -> np.ndarray:
+    """Return X (N, d) as C-contiguous float64, its columns checked."""
+    plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and len(X) > 0
+    if plain and X.shape[1] == known.n_features and known.names is None:
+        return np.ascontiguousarray(X)  # plainly right: a call on a few rows must be quick
+    return _read_matrix(learner, X, reset=False)
+
+
+def _read_matrix(estimator, X, reset: bool) -> np.ndarray:
+    if is_frame(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return numeric_matrix(X)
+    return validate_data(
+        estimator, numbers(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False
+    )
+
+
+def _grouped(rows: _FrameRows, labels, table: TaskTable | None, weight) -> TaskSet:
+    """Return the rows of a call as tasks."""
+    return TaskSet.from_arrays(
+        rows.X, labels, rows.task, side_info=table, missing_side="mean", weight=weight,
+        feature_names=rows.columns.names,
+    )  # fmt: skip
+
+
+def _refuse_company(tasks: TaskSet, others) -> None:
+    if any(other is not None for other in others):
+        raise DataError("A TaskSet carries y and the task ids: pass it alone, without y and task.")
+    if tasks.y is None and len(others) > 1:
+        raise DataError("The TaskSet has no y. Make it with a target.")
+
+
+def _names_columns(task, names) -> bool:
+    """Return whether `task` names columns: a string, or a list of column names."""
+    if isinstance(task, str):
+        return True
+    return (
+        isinstance(task, list)
+        and 0 < len(task) < len(names)
+        and all(isinstance(name, str) and name in names for name in task)
+    )
+
+
+def _columns_of(tasks: TaskSet) -> Columns:
+    names = _as_tuple(tasks.feature_names)
+    return Columns(tasks.n_features, names, tasks.task_name, tasks.backend)
+
+
+def _as_tuple(names) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)

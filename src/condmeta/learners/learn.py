@@ -1,0 +1,206 @@
+"""Learn from tasks that were read: scales and encodings, tau, then the model of every task.
+
+`learn` calls a learner's one hook, `_learn(data: Training) -> Learned`, and puts the result into a
+`Fitted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier
+from threadpoolctl import threadpool_limits
+
+from condmeta import engine
+from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.predictor import LinearPredictor
+from condmeta.fitted.prepared import prepare
+from condmeta.fitted.scales import Scales
+from condmeta.fitted.seen_ids import SeenIds
+from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
+from condmeta.fitted.task_store import TaskStore
+from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.learners.inputs import Inputs
+from condmeta.learners.parameters import check_learner, jobs_of
+from condmeta.learners.side_inputs import side_reader
+from condmeta.losses import get_loss
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.tasks import TaskSet
+from condmeta.tasks.points import Points
+
+
+class Training(NamedTuple):
+    """What a learner learns from: T tasks, all of which have rows.
+
+    Attributes
+    ----------
+    tasks : TaskSet or None
+        The tasks as the user gave them.
+    given_points : TaskSet or None
+        Separate conditioning points.
+    ids : (T,) array
+    rows : Points or None
+        Their points in the learner's units.
+    Phi : (T, k) array, or what a kernel reads of T tasks
+    scales : Scales
+    features : callable or None
+        `features(at, points)` returns Phi of the tasks at positions `at` if they show these points
+        only; None if Phi does not depend on the task's own points.
+    kernel : kernel or None
+        The kernel that reads Phi.
+    statistics : TaskStatistics or None
+        In place of `tasks` and `rows`, for a learner with `_by_statistics`; tasks without rows are
+        among them.
+    """
+
+    tasks: TaskSet | None
+    given_points: TaskSet | None
+    ids: np.ndarray
+    rows: Points | None
+    Phi: Any
+    scales: Scales
+    features: Callable | None = None
+    kernel: Any = None
+    statistics: TaskStatistics | None = None
+
+
+class Learned(NamedTuple):
+    """What a learner learns: the map, the inner algorithm, and the learner's own attributes.
+
+    `state` is what a stream goes on from.
+    """
+
+    tau: LinearTau | KernelTau
+    inner: Any
+    info: dict[str, Any] = {}
+    state: Any = None
+
+
+def fit_inputs(learner, given: Inputs, shared: OutOfTask | None = None) -> Any:
+    """Fit a learner to tasks that were read already; return it."""
+    check_learner(learner)
+    learner._model = learn(learner, given, shared)
+    return learner
+
+
+def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
+    """Learn from the tasks of a call: scales and encodings, tau, then the model of every task.
+
+    `shared` is a shared model that was fitted to these tasks already; else `learner.base` names it.
+    """
+    if shared is None and getattr(learner, "base", None) is not None:
+        shared = shared_model_of(learner, given.tasks)
+    tasks = given.tasks if shared is None else shared.head_inputs(given.tasks)
+    engine.warn_if_slow(tasks.X.size)
+    start = begin(learner, given._replace(tasks=tasks), None if shared is None else shared.model)
+    filled, empty = np.flatnonzero(tasks.sizes > 0), np.flatnonzero(tasks.sizes == 0)
+    if learner._by_statistics:
+        ordered = tasks.subset(np.append(filled, empty)) if len(empty) else tasks
+        statistics = start.collect(ordered, given.points)
+        return conclude(learner, start._replace(state=statistics), tasks.side)
+    trained = tasks.subset(filled) if len(empty) else tasks
+    data = training(start, trained, given.points)
+    fitted = settled(start, learner._learn(data))._replace(n_tasks=len(trained))
+    if not learner.keep_tasks:
+        seen = SeenIds(trained.ids.tolist()) if learner._streams else None
+        return fitted._replace(seen=seen)
+    store = fitted.solve(data.ids, data.Phi, data.rows, jobs_of(learner))
+    if len(empty):
+        spare = fitted.prepare(tasks.subset(empty), given.points)
+        more = fitted.solve(spare.ids, spare.Phi, spare.points, jobs_of(learner))
+        store = store.concat(more)
+    return with_store(fitted, store, tasks.side)
+
+
+def shared_model_of(learner, tasks: TaskSet) -> OutOfTask:
+    """Fit the shared model that `learner.base` names."""
+    with threadpool_limits(jobs_of(learner)):
+        return fit_shared_model(learner.base, tasks, is_classifier(learner))
+
+
+def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted:
+    """Learn scales and encodings from the tasks that have rows; tau is None.
+
+    A learner by statistics learns the encodings of side tables later, from all its tasks; with
+    `validate` they are learned here as well, so that a table that cannot be encoded fails now.
+    """
+    tasks, columns = given.tasks, given.columns
+    scales = Scales.learn(
+        tasks.X, tasks.y, learner.scale, learner.fit_intercept, _centre(learner),
+        transformer=getattr(learner, "x_transform", None), weight=tasks.weight,
+        n_inputs=columns.n_features, unit_free=learner._unit_free,
+    )  # fmt: skip
+    reader = side_reader(learner)
+    if validate or reader.reads_points or not learner._by_statistics:
+        reader = reader.fit(tasks, scales, columns.names)
+    parts = given.classes, shared, columns.names, False, bool(learner._weighs)
+    predictor = LinearPredictor(type(learner).__name__, scales, None, *parts)
+    return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning)
+
+
+def _centre(learner):
+    """Return the function that computes the offset of y: the location that the loss estimates."""
+    if is_classifier(learner):
+        return None
+    return np.mean if getattr(get_loss(learner.loss), "name", "") == "squared" else np.median
+
+
+def training(start: Fitted, tasks: TaskSet, points: TaskSet | None) -> Training:
+    """Return tasks as a learner learns from them."""
+    reader, scales, features = start.reader, start.scales, None
+    conditioning = start.conditioning if reader.reads_points else None
+    classes = start.predictor.classes
+    data = prepare(tasks, points, scales, conditioning, reader.features, classes)
+    if conditioning == "shared" and points is None and reader.kernel is None:
+        mean = LinearTau(np.empty(0), data.Phi.mean(axis=0))
+
+        def features(at, shown: Points):
+            rows = scales.for_maps(shown.X[:, : len(scales.x_mean)], shown.y)
+            given = (*rows, shown.offsets, shown.weight)
+            return reader.features(tasks.ids[at], tasks.side, given, mean)
+
+    parts = data.ids, data.points, data.Phi, scales, features, reader.kernel
+    return Training(tasks, points, *parts)
+
+
+def settled(start: Fitted, learned: Learned) -> Fitted:
+    """Return the value with what was learned."""
+    inner = learned.inner
+    resumable = bool(getattr(inner, "resumable", False)) and not start.reader.reads_points
+    predictor = start.predictor._replace(inner=inner, resumable=resumable)
+    info = start.info | learned.info
+    return start._replace(predictor=predictor, tau=learned.tau, info=info, state=learned.state)
+
+
+def conclude(learner, collected: Fitted, table=None) -> Fitted:
+    """Learn from the statistics that were collected; `table` is what the shared model reads."""
+    state, reader = collected.state, collected.reader
+    order, trained = state.order(), state.whole.count > 0
+    if not reader.reads_points:
+        present = state.ids[order]
+        known = None if state.table is None else present[state.table.has(present)]
+        reader = reader.refit(None if known is None else state.table.take(known))
+    Phi = state.Phi
+    if Phi is None:
+        Phi = np.empty((len(state.ids), len(reader.names)))
+        Phi[trained] = reader.features(state.ids[trained], state.table, None)
+        if not trained.all():
+            mean = LinearTau(np.empty(0), Phi[order].mean(axis=0))
+            Phi[~trained] = reader.features(state.ids[~trained], state.table, None, mean)
+    start = collected._replace(reader=reader, tasks=None)
+    data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state)
+    learned = learner._learn(data)._replace(state=state)
+    fitted = settled(start, learned)._replace(n_tasks=len(order))
+    if not learner.keep_tasks:
+        return fitted
+    stats = scaled_statistics(state.whole, fitted.scales)
+    parts = fitted.inner, state.ids, fitted.tau.theta(Phi), stats, jobs_of(learner), Phi
+    return with_store(fitted, TaskStore.from_statistics(*parts), table)
+
+
+def with_store(fitted: Fitted, store: TaskStore, table) -> Fitted:
+    """Return the value with task models, which keep what the shared model reads of their tasks."""
+    return fitted._replace(tasks=replace(store, sides=fitted.shared_sides(store.ids, table)))

@@ -1,0 +1,316 @@
+"""What all learners share: `fit` makes one `Fitted`, and every other method asks it.
+
+A learner is a docstring, a constructor and one hook: `_learn(data: Training) -> Learned`. A learner
+that goes on with further tasks takes the value so far as a second argument, `_learn(data, before)`.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from condmeta import persistence
+from condmeta.fitted import tables
+from condmeta.fitted.fitted import Columns, Fitted, Rows
+from condmeta.learners import model_file
+from condmeta.learners.inputs import (
+    METADATA,
+    is_nameless,
+    read_new_tasks,
+    read_rows,
+    read_tasks,
+    read_training,
+)
+from condmeta.learners.learn import Learned, Training, conclude, learn
+from condmeta.learners.parameters import check_learner, jobs_of
+from condmeta.learners.side_inputs import read_sides
+
+
+class found:  # noqa: N801 - reads like `property`
+    """An attribute of the fitted value's `info`, by its name in the class."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, learner, owner=None):
+        if learner is None:
+            return self
+        info = learner.fitted_.info
+        if self.name not in info:
+            raise AttributeError(f"This {type(learner).__name__} has no {self.name}.")
+        return info[self.name]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Learner(BaseEstimator):
+    """Base of the learners. Its fields are the parameters that all of them have.
+
+    A learner declares its own parameters as fields, and overrides defaults: the dataclass makes the
+    constructor.
+    """
+
+    scale: str = "standard"
+    fit_intercept: bool = True
+    task_column: Any = None
+    side_columns: Any = None
+    side_key: Any = None
+    keep_tasks: bool = True
+    n_jobs: int | None = None
+
+    __metadata_request__fit = METADATA
+    __metadata_request__partial_fit = METADATA
+    __metadata_request__predict = METADATA
+    __metadata_request__score = METADATA
+
+    _model = None  # the `Fitted` that a fit sets, and nothing else
+    _rules = {}  # of parameters, beside those that all learners share
+    _weighs = True  # rows may have weights
+    _streams = False  # `_learn` can go on from an earlier value
+    _by_statistics = False  # `_learn` reads `Training.statistics`
+    _unit_free = False  # maps of points read rows and targets in units of their size
+    feature_map = None
+    conditioning = "shared"
+    loss = "squared"
+
+    def _learn(self, data: Training) -> Learned:
+        """Learn the map from tasks, all of which have rows."""
+        raise NotImplementedError
+
+    # Fit.
+
+    def fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+        """Learn the map from many tasks, then every task's model from the final map.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order.
+        y : (N,) array
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+
+        Returns
+        -------
+        self
+        """
+        check_learner(self)
+        self._model = learn(self, read_training(self, X, y, task, side_info, sample_weight))
+        return self
+
+    # What a fit leaves.
+
+    @property
+    def fitted_(self) -> Fitted:
+        """The fitted value. Learners by statistics learn it when it is first needed."""
+        if self._model is None or self._model.tau is None:
+            check_is_fitted(self)
+            self._model = conclude(self, self._model)
+        return self._model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._model is not None
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of X."""
+        return self._columns.n_features
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the features, if `fit` was given a table."""
+        if self._columns.names is None:
+            raise AttributeError("X had no feature names in fit.")
+        return np.array(self._columns.names, dtype=object)
+
+    @property
+    def _columns(self) -> Columns:
+        if self._model is None:
+            check_is_fitted(self)
+        return self._model.columns
+
+    @property
+    def n_tasks_(self) -> int:
+        """Tasks with points that the map was learned from."""
+        return self.fitted_.n_tasks
+
+    @property
+    def side_features_(self) -> list[str]:
+        """Names of the features Phi."""
+        return list(self.fitted_.reader.names)
+
+    @property
+    def y_offset_(self) -> float:
+        """What is subtracted from y."""
+        return self.fitted_.scales.y_offset
+
+    @property
+    def gap_(self) -> np.ndarray:
+        """Duality gaps of the kept tasks (T,); inner='batch' only."""
+        store = self.fitted_.tasks
+        if store is None or store.gap is None:
+            raise AttributeError("gap_ needs keep_tasks=True and inner='batch'.")
+        return store.gap
+
+    @property
+    def M_(self) -> np.ndarray:  # noqa: N802 - the paper's name
+        """M (width, k) in the learner's units."""
+        return self.fitted_.tau.M
+
+    @property
+    def b_(self) -> np.ndarray:
+        """b (width,) in the learner's units."""
+        return self.fitted_.tau.b
+
+    @property
+    def theta_mean_(self) -> np.ndarray:
+        """Tau at the mean training Phi, in the user's units (intercept last)."""
+        return self.fitted_.scales.user_vector(self.fitted_.tau.theta_mean)
+
+    # Ask it.
+
+    def adapt(self, X=None, y=None, *, task=None, side_info=None, sample_weight=None):
+        """Solve new tasks from a few points, or from none; the learner is not changed.
+
+        Parameters
+        ----------
+        X, y : (n, d) and (n,) arrays, optional
+            The points; without any, the model is tau of the side information (zero-shot).
+        task : (n,) ids, optional
+            Several tasks at once; None means that all points belong to one.
+        side_info : row or table, optional
+            For one task its row (a dict of columns, a Series, a sequence); with `task` a table
+            keyed by task id, as in `fit`.
+        sample_weight : (n,) array, optional
+            How often each point counts: 2 is the point twice, 0 is no point. Online learners have
+            no weights.
+
+        Returns
+        -------
+        TaskModel, or TaskModels if `task` is given or X is a TaskSet
+        """
+        fitted, one = self.fitted_, task is None and (X is None or is_nameless(self, X, task))
+        given = read_new_tasks(self, fitted, X, y, task, side_info, sample_weight)
+        models = fitted.adapt(*given, 1 if one else jobs_of(self), keep_state=one)
+        return models.at(0) if one else models
+
+    def update(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+        """Add points to known tasks and enrol new ones; the map tau stays as it is.
+
+        Exact (equal to adapting on all points at once) with inner='online' or loss='squared', an
+        error elsewhere. `sample_weight` (n,) as for `adapt`.
+
+        Returns
+        -------
+        self
+        """
+        fitted = self.fitted_
+        if is_nameless(self, X, task) and fitted.tasks is not None:
+            if len(fitted.tasks) != 1:
+                raise fitted.which_task()
+            task = np.repeat(fitted.tasks.ids, len(X))
+        given = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
+        self._model = fitted.update(*given, jobs_of(self))
+        return self
+
+    def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Predict rows, each by the model of its task.
+
+        A known task has its own model. A new one, or a known one without points, has tau of its
+        side information, given here or to `fit`; without any it is an error, or with
+        missing_side='mean' tau at the mean training Phi. `task=None` with a row of side information
+        is one new task; without, it is the one task of the fit. The rows of X never condition.
+
+        Returns
+        -------
+        (N,) array, in the order of the rows of X
+        """
+        return self.fitted_.predict(self._read_rows(X, task, side_info), jobs_of(self))
+
+    def _read_rows(self, X, task, side_info) -> Rows:
+        return read_rows(self, self.fitted_, X, task, side_info)
+
+    def n_points(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Return how many points of its task the model knows, for each row (N,); 0 is tau alone.
+
+        Points with weights count as often as these say. The arguments are those of `predict`.
+        """
+        return self.fitted_.n_points(self._read_rows(X, task, side_info))
+
+    def theta_for(self, side_info=None) -> np.ndarray:
+        """Return tau(s) in the user's units, the intercept last where there is one.
+
+        A row gives (d,); a table, or a `TaskSet` of conditioning points, gives (T, d) in its order.
+        """
+        fitted = self.fitted_
+        *sides, is_row = read_sides(self, fitted, side_info)
+        theta = fitted.theta(*sides, jobs_of(self))
+        return fitted.scales.user_vector(theta[0] if is_row else theta)
+
+    def coef_frame(self, wide: bool = False):
+        """Return the coefficients of the kept tasks as a table, in the user's units.
+
+        Long: one row for each task and feature, with `prior` (tau), `own`, `adapted`, `shift`
+        (adapted - prior) and `n`. `own` is the least-squares estimate from the task's points alone;
+        it is NaN for a coefficient that these points do not determine, and for classifiers.
+        Learners that need no statistics of their tasks (online, or another loss than squared) keep
+        them for `own` alone, if T tasks of d coefficients have T d^2 <= 2e6; beyond that it is NaN.
+        `wide=True`: one row for each task, one column for each adapted coefficient.
+        The table is of the kind of frame that `fit` was given.
+        """
+        return tables.coef_table(self.fitted_, wide)
+
+    def M_frame(self, wide: bool = False):  # noqa: N802 - named after the paper's M
+        """Return the map as a table, in the user's units: effect of each side feature.
+
+        The last side feature, "(base)", is b: tau at Phi = 0.
+        """
+        return tables.map_table(self.fitted_, wide)
+
+    # Keep it.
+
+    def save(self, path, *, tasks: bool = True, resume: bool = True) -> None:
+        """Write the model to a file: arrays and JSON only, nothing in it can run.
+
+        Parameters
+        ----------
+        path : str or path
+            Written atomically: a crash leaves the old file or the new one.
+        tasks : bool
+            Whether the models of the tasks go with the map; False writes the map alone, to share.
+        resume : bool
+            Whether to keep what `update` and `partial_fit` need. These are statistics of each task,
+            from which the rows of tiny tasks could be read off; False leaves them out.
+
+        Examples
+        --------
+        >>> import condmeta as cm, tempfile, pathlib
+        >>> model = cm.PooledRegressor(lam=1.0).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(pathlib.Path(folder) / "pooled.condmeta")
+        ...     again = cm.load(pathlib.Path(folder) / "pooled.condmeta")
+        >>> bool((again.predict([[2.0]]) == model.predict([[2.0]])).all())
+        True
+        """
+        slim = self.slim(tasks, resume)
+        persistence.write_model(path, slim, card=slim.card())
+
+    def slim(self, tasks: bool = True, resume: bool = True):
+        """Return a copy that holds what `save` would write."""
+        slim = copy.copy(self)
+        slim._model = self.fitted_.slim(tasks, resume)
+        return slim
+
+    def card(self) -> dict[str, Any]:
+        """Return what a reader of the model wants to know: engine, sizes, columns, settings."""
+        return model_file.card(self)

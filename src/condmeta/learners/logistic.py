@@ -1,0 +1,161 @@
+"""The learned prior over task weights for two classes, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from condmeta.fitted.tau import LinearTau
+from condmeta.inner.bernoulli import Bernoulli
+from condmeta.inner.posterior import lower_root
+from condmeta.learners.learn import Learned, Training
+from condmeta.learners.learner import Learner, found
+from condmeta.learners.model_file import storable
+from condmeta.learners.parameters import NON_NEGATIVE, jobs_of, one_of, or_word
+from condmeta.learners.targets import Classifier
+from condmeta.meta.ascent import Stopping
+from condmeta.meta.logistic import learn_prior
+from condmeta.meta.logistic_choice import SplitPoints, choose
+from condmeta.meta.prior import METRICS
+from condmeta.meta.ridge_choice import KAPPAS
+from condmeta.meta.rotation import Rotation
+from condmeta.meta.selection import Selection
+from condmeta.tasks.splits import fold_numbers, half_of, sample_tasks
+
+SAMPLE = 400  # tasks that settings are chosen on
+
+
+@storable
+@dataclass(eq=False, repr=False)
+class ConditionalLogistic(Classifier, Learner):
+    r"""Learn the prior of a task's weights for two classes; all settings are automatic.
+
+    With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
+
+        w_t ~ N(W phi_t, H),   P(y_ti = second class) = 1 / (1 + exp(-<x_ti, w_t>)),
+
+    and W and H maximise a variational bound of the likelihood of all tasks. A task's model is the
+    posterior mean of w given its points; without points it is W phi = tau(s). Probabilities average
+    over the posterior of w, so they are not overconfident for tasks with few points.
+
+    Parameters
+    ----------
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
+        table, means no features.
+    metric : "auto", "identity", "diagonal" or "full"
+        The form of the covariance H: a multiple of the identity, diagonal, or any.
+    kappa : "auto" or float in [0, inf]
+        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
+        the side information is not used.
+    base : None, "boosting" or a scikit-learn classifier with predict_proba
+        A shared model of x and the side columns, fitted to all tasks. Its log odds of the second
+        class become one more input of the per-task models, the last; the prior of its weight shows
+        how far to trust it. In training, the log odds of a task come from fits without this task.
+        "boosting" is scikit-learn's histogram boosting, and the only base that `save` can store.
+    conditioning, missing_side, task_column, side_columns, side_key, keep_tasks, n_jobs
+        As for `ConditionalSGDClassifier`.
+    scale : "none", "standard" or "rows"
+    fit_intercept : bool
+    tol : float
+        The fit stops when a step would change no parameter by more than tol standard errors.
+    max_iter : int
+        The largest number of passes over the tasks.
+
+    Attributes
+    ----------
+    metric_, kappa_ : the chosen settings
+        Chosen by the log loss on held-out tasks: half of the points of such a task are predicted
+        after adapting to the other half. If fewer than 20 tasks have points to predict, the
+        evidence (marginal likelihood) decides instead.
+    choice_ : list of dict
+        The candidates that were compared to the end, with their scores, the best first.
+    H_ : (width, width) array
+        Covariance of task weights around tau, in the learner's units.
+    n_iter_ : int
+    objective_ : float
+        The bound of the log likelihood, less the penalty on the map.
+    classes_, M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_
+        As for `ConditionalSGDClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np, condmeta as cm
+    >>> rng = np.random.default_rng(0)
+    >>> s, X = rng.normal(size=80), rng.normal(size=(80, 8, 1))
+    >>> y = rng.random((80, 8)) < 1 / (1 + np.exp(-3 * s[:, None] * X[:, :, 0]))
+    >>> model = cm.ConditionalLogistic().fit(
+    ...     X.reshape(-1, 1), y.ravel(), task=np.repeat(np.arange(80), 8),
+    ...     side_info=cm.TaskTable(s[:, None], ids=range(80)),
+    ... )
+    >>> new = model.adapt(side_info=[1.0])  # no points: tau(s)
+    >>> new.predict([[2.0], [-2.0]]), bool(new.predict_proba([[2.0]])[0, 1] > 0.95)
+    (array([ True, False]), True)
+    """
+
+    feature_map: Any = "auto"
+    _: KW_ONLY
+    metric: Any = "auto"
+    kappa: Any = "auto"
+    base: Any = None
+    conditioning: str = "shared"
+    missing_side: str = "error"
+    tol: float = 1e-2
+    max_iter: int = 300
+
+    loss = "logistic"
+
+    _rules = {"metric": or_word("auto", one_of(METRICS)), "kappa": or_word("auto", NON_NEGATIVE)}
+    metric_, kappa_, choice_ = found(), found(), found()
+    H_, n_iter_, objective_ = found(), found(), found()
+
+    def _learn(self, data: Training) -> Learned:
+        """Choose on a sample of the tasks, then fit to all."""
+        rotation, jobs = Rotation.learn(data.Phi), jobs_of(self)
+        Z = rotation.apply(data.Phi)
+        with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
+            choice = self._choose(data, rotation, jobs)
+            stopping = Stopping(self.tol, self.max_iter)
+            learned = learn_prior(
+                data.rows, Z, *choice.chosen, choice.start, stopping=stopping, n_jobs=jobs
+            )
+        metric, kappa = choice.chosen
+        H = learned.prior.H
+        info = {
+            "metric_": metric,
+            "kappa_": kappa,
+            "choice_": choice.rows(),
+            "H_": H,
+            "n_iter_": learned.passes,
+            "objective_": learned.objective,
+        }
+        tau = LinearTau(rotation.undo(learned.prior.W), data.Phi.mean(axis=0))
+        return Learned(tau, Bernoulli(lower_root(H)), info)
+
+    def _choose(self, data: Training, rotation: Rotation, jobs) -> Selection:
+        """Choose on tasks that do not depend on the order in which they came."""
+        sample = sample_tasks(data.ids, SAMPLE)
+        support, query = (half_of(data.rows, sample, half) for half in (True, False))
+        Z = rotation.apply(data.Phi[sample])
+        shown = Z
+        if data.features is not None:
+            shown = rotation.apply(data.features(sample, support))
+        return choose(
+            SplitPoints(data.rows.take(sample), support, query), Z, shown,
+            fold_numbers(len(sample)),
+            tuple(METRICS) if self.metric == "auto" else (self.metric,),
+            KAPPAS if self.kappa == "auto" else (float(self.kappa),),
+            jobs,
+        )  # fmt: skip
+
+    def predict_proba(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Return the probabilities of the two classes (N, 2), in the order of `classes_`.
+
+        They average over the posterior of the task's weights; for a task without points, over
+        N(tau, H). The more probable class is the one that `predict` returns. They are valid as far
+        as the model is; `conditioning="shared"` with maps of points makes them overconfident.
+        """
+        return super().predict_proba(X, task=task, side_info=side_info)

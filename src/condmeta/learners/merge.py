@@ -1,0 +1,78 @@
+"""One learner from several that saw different tasks."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.learners.ridge import ConditionalRidge
+
+
+def merge(*learners):
+    """Return one learner as if it had seen the tasks of all, which must differ.
+
+    For learners that keep statistics of their tasks (`ConditionalRidge`), with the same parameters
+    and features. The map is learned again, at its first use.
+
+    Parameters
+    ----------
+    *learners : two or more fitted learners
+        Models from a file need `save(..., resume=True)`.
+
+    Returns
+    -------
+    A new learner; those given are left as they are.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> X, y, task = [[1.0], [2.0], [3.0], [4.0]], [1.0, 2.1, 2.9, 4.2], ["a", "a", "b", "b"]
+    >>> north = cm.ConditionalRidge().fit(X[:2], y[:2], task=task[:2])
+    >>> south = cm.ConditionalRidge().fit(X[2:], y[2:], task=task[2:])
+    >>> both, one = cm.merge(north, south), cm.ConditionalRidge().fit(X, y, task=task)
+    >>> bool(abs(both.predict([[5.0]], task=["a"]) - one.predict([[5.0]], task=["a"])) < 1e-8)
+    True
+    """
+    if len(learners) < 2:
+        raise DataError(f"merge takes two or more learners. Got {len(learners)}.")
+    first, *others = learners
+    _check(first, learners)
+    value = first.fitted_
+    for other in others:
+        theirs = other.fitted_
+        value.state.refuse_known(theirs.state.ids, "merge joins learners of different tasks.")
+        if value.reader.reads_points and not _same_scales(value.scales, theirs.scales):
+            raise DataError(
+                "Feature maps of points read the scale of the first call, and the learners have "
+                "different scales. Use scale='none' or 'rows', or fit one learner."
+            )
+        value = value._replace(state=value.state.join(theirs.state), tau=None)
+    merged = copy.copy(first)
+    merged._model = value
+    return merged
+
+
+def _check(first, learners) -> None:
+    """Raise if the learners cannot be merged."""
+    for learner in learners:
+        kind = type(learner).__name__
+        if not isinstance(learner, ConditionalRidge):
+            raise DataError(f"merge needs learners by statistics, ConditionalRidge. Got a {kind}.")
+        if not learner.__sklearn_is_fitted__() or learner.fitted_.state is None:
+            raise DataError(
+                f"A {kind} has no statistics to merge: it is not fitted, or its file was saved "
+                "without resume=True."
+            )
+        ours, theirs = (x.get_params(deep=False) for x in (first, learner))
+        unlike = [name for name in ours if repr(ours[name]) != repr(theirs[name])]
+        if unlike:
+            raise DataError(f"The learners differ in their parameters {unlike}.")
+        if learner.fitted_.columns[:2] != first.fitted_.columns[:2]:
+            raise DataError("The learners differ in their features.")
+
+
+def _same_scales(ours, theirs) -> bool:
+    names = "x_mean", "x_scale", "y_offset"
+    return all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in names)

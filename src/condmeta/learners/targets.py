@@ -1,0 +1,60 @@
+"""What a learner predicts: a number, or one of two classes."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from condmeta.learners.inputs import METADATA
+from condmeta.learners.parameters import jobs_of
+from condmeta.losses import get_loss
+
+
+class Regressor(RegressorMixin):
+    """A learner that predicts numbers; `score` is R^2."""
+
+    def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
+        """Return R^2 of the predictions."""
+        from sklearn.metrics import r2_score  # slow to import, and fit does not need it
+
+        predicted = self.predict(X, task=task, side_info=side_info)
+        return r2_score(target_of(X, y), predicted, sample_weight=sample_weight)
+
+
+class Classifier(ClassifierMixin):
+    """A learner of two classes, coded -1 and +1; a task may hold only one of them."""
+
+    __metadata_request__decision_function = METADATA
+    __metadata_request__predict_proba = METADATA
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The two classes (2,)."""
+        return self.fitted_.predictor.classes
+
+    def decision_function(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Return the scores of rows X (N,); a positive one is the second class."""
+        return self.fitted_.scores(self._read_rows(X, task, side_info), jobs_of(self))
+
+    @available_if(lambda learner: getattr(get_loss(learner.loss), "name", "") == "logistic")
+    def predict_proba(self, X, *, task=None, side_info=None) -> np.ndarray:
+        """Return the probabilities of the two classes (N, 2), in the order of `classes_`."""
+        return self.fitted_.predict_proba(self._read_rows(X, task, side_info), jobs_of(self))
+
+    def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
+        """Return the accuracy of the predictions."""
+        from sklearn.metrics import accuracy_score  # slow to import, and fit does not need it
+
+        predicted = self.predict(X, task=task, side_info=side_info)
+        return accuracy_score(target_of(X, y), predicted, sample_weight=sample_weight)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def target_of(X, y):
+    """Return y, or the target of a TaskSet in the order in which predict answers."""
+    return X.restore_order(X.y) if y is None and hasattr(X, "restore_order") else y

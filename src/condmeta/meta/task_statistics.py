@@ -1,0 +1,128 @@
+"""Statistics of tasks: enough to learn from again, without their rows."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.inner.scatter import Scatter
+from condmeta.inner.squared import SquaredState
+from condmeta.persistence.registry import register_tuple
+from condmeta.tasks import TaskTable
+from condmeta.tasks.messages import show_ids
+from condmeta.tasks.points import Points
+from condmeta.tasks.splits import fold_numbers, half_of, task_keys
+
+SAMPLE = 500  # tasks that settings are chosen on
+
+
+@register_tuple(name="Collected")
+class TaskStatistics(NamedTuple):
+    """Statistics of T tasks; those of one task do not depend on the others, or on their order.
+
+    Attributes
+    ----------
+    ids : (T,) object array
+    whole : Scatter of all tasks
+    table : TaskTable or None
+        Raw side rows of the tasks that have one, if the map reads nothing else.
+    Phi : (T, k) array or None
+        Features, if the map reads points; the points are not kept.
+    sizes : (T,) int array
+        Rows of each task, without their weights.
+    keys : (T,) uint64 array
+        Hashes of the ids: the tasks with the smallest are the sample.
+    sample : (m,) int array
+        Positions of the sampled tasks, by rising key.
+    support, query : Scatter of the sampled tasks
+        Every second point, from the second on, and the others.
+    Phi_support : (m, k) array or None
+        Features of the sampled tasks from their support alone, if Phi is kept.
+    """
+
+    ids: np.ndarray
+    whole: Scatter
+    table: TaskTable | None
+    Phi: np.ndarray | None
+    sizes: np.ndarray
+    keys: np.ndarray
+    sample: np.ndarray
+    support: Scatter
+    query: Scatter
+    Phi_support: np.ndarray | None
+
+    @classmethod
+    def of(cls, ids, points: Points, table=None, Phi=None, features=None) -> Self:
+        """Collect the tasks of one call.
+
+        `features(tasks, points)` gives Phi of the tasks at some positions from these points of
+        theirs, for a map that reads the points themselves.
+        """
+        keys = task_keys(ids)
+        order = np.argsort(keys, kind="stable")
+        sample = order[points.sizes[order] > 0][:SAMPLE]
+        halves = [half_of(points, sample, half) for half in (True, False)]
+        Phi_support = None if Phi is None else Phi[sample]
+        if features is not None:
+            Phi_support = features(sample, halves[0])
+        whole, support, query = (Scatter.of(*part) for part in (points, *halves))
+        rest = points.sizes, keys, sample, support, query, Phi_support
+        return cls(ids, whole, table, Phi, *rest)
+
+    def refuse_known(self, ids, remedy: str) -> None:
+        """Raise if some ids are known already."""
+        known = set(self.ids.tolist())
+        again = [task for task in ids.tolist() if task in known]
+        if again:
+            few = "1 task was" if len(again) == 1 else f"{len(again)} tasks were"
+            raise DataError(f"{few} seen before: {show_ids(again)}. {remedy}")
+
+    def join(self, other: Self) -> Self:
+        """Return the tasks of both, which differ in their ids."""
+        keys = _both(self.keys, other.keys)
+        at = _both(self.sample, len(self.ids) + other.sample)
+        order = np.argsort(keys[at], kind="stable")[:SAMPLE]
+        table = self.table if other.table is None else other.table
+        if self.table is not None and other.table is not None:
+            table = self.table.concat(other.table)
+        return type(self)(
+            _both(self.ids, other.ids), self.whole.join(other.whole), table,
+            _both(self.Phi, other.Phi), _both(self.sizes, other.sizes), keys, at[order],
+            self.support.join(other.support).take(order), self.query.join(other.query).take(order),
+            None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
+        )  # fmt: skip
+
+    def extend(self, at, points: Points) -> Self:
+        """Return it with further points of the tasks at positions `at`."""
+        order = np.argsort(at)
+        sizes = np.zeros(len(self.ids), np.int64)
+        sizes[at] = points.sizes
+        points = points.take(order)._replace(offsets=np.concatenate([[0], np.cumsum(sizes)]))
+        support, query = (
+            part.extend(Scatter.of(*half_of(points, self.sample, half, self.sizes)))
+            for part, half in ((self.support, True), (self.query, False))
+        )
+        whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
+        return self._replace(whole=whole, sizes=sizes, support=support, query=query)
+
+    def order(self) -> np.ndarray:
+        """Return the positions of the tasks with points: the sample, then the rest by their keys.
+
+        It does not depend on the order in which tasks came.
+        """
+        rest = np.setdiff1d(np.flatnonzero(self.whole.count > 0), self.sample)
+        return np.concatenate([self.sample, rest[np.argsort(self.keys[rest], kind="stable")]])
+
+    def folds(self) -> np.ndarray:
+        """Return the fold in which each task of the sample is held out."""
+        return fold_numbers(len(self.sample))
+
+
+def scaled_statistics(part: Scatter, scales, at=None) -> SquaredState:
+    """Return the statistics of scaled rows, of the tasks at positions `at`."""
+    mean = np.append(scales.x_mean, scales.y_offset)
+    return part.statistics(mean, scales.x_scale, scales.fit_intercept, at)
+
+
+def _both(a, b):
+    return None if a is None else np.concatenate([a, b])

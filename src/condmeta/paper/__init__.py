@@ -1,0 +1,1 @@
+"""The researchers' wing: the paper's theory, environments and experiments."""

@@ -1,0 +1,17 @@
+"""Environments that draw random tasks with a known best conditioning function.
+
+An environment is any object with a method ``sample(n_tasks, random_state)`` that returns a
+`TaskSet`. The environments here, `Clusters` and `Circle`, also have ``tau``, ``w_rho`` and
+``variances()``: the best conditioning function, the mean weights and three variances.
+"""
+
+from condmeta.paper.environments.circle import Circle
+from condmeta.paper.environments.clusters import Clusters
+from condmeta.paper.environments.sampled import SampledTaskSet
+from condmeta.paper.environments.settings import PAPER_SETTINGS, PaperSetting, paper_environment
+from condmeta.paper.environments.variances import Variances
+
+__all__ = [
+    "PAPER_SETTINGS", "Circle", "Clusters", "PaperSetting", "SampledTaskSet", "Variances",
+    "paper_environment",
+]  # fmt: skip

@@ -1,0 +1,77 @@
+"""Theorem 2 for an environment: independent, unconditional and conditional learning compared."""
+
+from typing import Any, NamedTuple
+
+from condmeta.losses import get_loss
+from condmeta.paper.theory.bounds import Bound, bound_learned
+from condmeta.paper.theory.oracle import best_linear
+from condmeta.paper.theory.radii import radii
+from condmeta.paper.theory.sources import N_TASKS, draw
+
+
+class Guarantees(NamedTuple):
+    """Hold the bounds of Theorem 2 for three ways of learning, each at its best lam, meta_step.
+
+    Attributes
+    ----------
+    independent, unconditional, conditional : Bound
+        For tau = 0, tau = w_rho, and the best linear function of the features.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> env = cm.environments.Circle(radius=8.0, center=1.0, d=20)
+    >>> bounds = cm.theory.guarantees(env, cm.feature_maps.CircleMap(), T=1000)
+    >>> [round(bound.value, 1) for bound in bounds]
+    [20.9, 19.4, 11.7]
+    """
+
+    independent: Bound
+    unconditional: Bound
+    conditional: Bound
+
+
+def guarantees(
+    environment: Any, feature_map: Any, T: int, *, n: Any = None, loss: Any = "absolute",
+    inner: str = "batch", how: str = "rms", n_tasks: int = N_TASKS, random_state: Any = 0,
+) -> Guarantees:  # fmt: skip
+    """Return the bounds of independent, unconditional and conditional learning.
+
+    Parameters
+    ----------
+    environment : environment
+        If the feature map reads points, it reads the points of these tasks; the n training points
+        are additional ones.
+    feature_map : map, list of maps, "auto" or None
+    T : int
+        Number of training tasks.
+    n : int or array, optional
+        Training points of a task, or of each task; by default `environment.n`.
+    loss : str or loss
+        Determines L.
+    inner : {"batch", "online"}
+    how : {"rms", "max"}
+        How `radii` computes R and K from drawn tasks; "max" needs bounded inputs.
+    n_tasks, random_state
+        Number and seed of the tasks drawn to compute R and K, and the variances if they have no
+        closed form.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> env = cm.environments.paper_environment("two-clusters-mean-0")
+    >>> bounds = cm.theory.guarantees(env, cm.feature_maps.MeanInput(), T=300, n=10)
+    >>> bounds.conditional.value < bounds.unconditional.value == bounds.independent.value
+    True
+    """
+    tasks = draw(environment, n_tasks, random_state)
+    best = best_linear(environment, feature_map, n_tasks=n_tasks, random_state=random_state)
+    R, K = radii(tasks, feature_map, how=how)
+    w_rho, L = best.moments.w_rho, get_loss(loss).lipschitz
+    norm2 = float(w_rho @ w_rho)
+    common = {"n": environment.n if n is None else n, "T": T, "L": L, "R": R, "inner": inner}
+    return Guarantees(
+        bound_learned((best.mean + norm2) ** 0.5, 0.0, **common),
+        bound_learned(best.mean**0.5, norm2**0.5, **common),
+        bound_learned(best.variance**0.5, best.min_norm.norm, K=K, **common),
+    )

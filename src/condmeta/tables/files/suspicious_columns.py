@@ -1,0 +1,98 @@
+"""Refuse columns that look wrong: numbers with a stray word or decimal commas, dates as text."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from condmeta.errors import DataError
+from condmeta.tables.files import arrow
+from condmeta.tasks.numbers import DATE
+
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_COMMA = r"^\s*[+-]?\d+,\d+\s*$"
+
+
+def check_columns(
+    table: Any, names: Iterable[str], text: Collection[str] = (), target: str | None = None
+) -> None:
+    """Refuse columns of a PyArrow table that are dates, or text that is numbers for the most part.
+
+    As categories they would carry no information, and nobody would notice. Columns in `text` are
+    meant as text and are not checked.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> check_columns(pa.table({"price": ["1.5", "2", "n.a."]}), ["price"])
+    Traceback (most recent call last):
+    condmeta.errors.DataError: Column 'price' holds numbers, and text in 1 of 3 rows, first 'n.a.' \
+in row 3: correct it, leave the cell empty if the value is missing, or use --text price.
+    """
+    for name in names:
+        column = table.column(name)
+        if name in text:
+            continue
+        if arrow.types.is_temporal(column.type):
+            raise _dates(name, column.drop_null().slice(0, 1), name == target)
+        if arrow.is_text(column.type):
+            _check(column, name, name == target)
+
+
+def check_sort_column(column: Any, name: str) -> None:
+    """Refuse a PyArrow column that rows cannot be sorted by: text, or with missing values.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> check_sort_column(pa.array(["1.4.2024", "30.3.2024"]), "day")
+    Traceback (most recent call last):
+    condmeta.errors.DataError: Column 'day' (sort by) is text ('1.4.2024', ...), which would be \
+sorted by its letters: write dates as 2024-04-30, or make a number of it.
+    """
+    types, kind = arrow.types, column.type
+    if column.null_count:
+        raise DataError(
+            f"Column {name!r} (sort by) is empty in {column.null_count:,} of {len(column):,} rows: "
+            "fill it, or drop these rows."
+        )
+    if not (types.is_temporal(kind) or types.is_integer(kind) or types.is_floating(kind)):
+        raise DataError(
+            f"Column {name!r} (sort by) is text ({str(column[0].as_py())!r}, ...), which would be "
+            "sorted by its letters: write dates as 2024-04-30, or make a number of it."
+        )
+
+
+def _check(column: Any, name: str, is_target: bool) -> None:
+    compute, rows = arrow.compute, len(column) - column.null_count
+    if rows == 0:
+        return
+    numbers = compute.match_substring_regex(column, _NUMBER)
+    count = compute.sum(numbers).as_py()
+    if 2 * count > rows and count < rows:
+        at = compute.index(numbers, False).as_py()
+        odd = column[at].as_py()
+        comma = " (or use --decimal ,)" if "," in odd else ""
+        raise DataError(
+            f"Column {name!r} holds numbers, and text in {rows - count:,} of {rows:,} rows, first "
+            f"{odd!r} in row {at + 1}: correct it{comma}, leave the cell empty if the value is "
+            f"missing, or use --text {name}."
+        )
+    first = column.drop_null().slice(0, 1000)
+    if compute.all(compute.match_substring_regex(first, _COMMA)).as_py():
+        raise DataError(
+            f"Column {name!r} holds numbers with decimal commas ({first[0].as_py()!r}, ...), which "
+            f"are read as text: use --decimal , or, if they are names, --text {name}."
+        )
+    if compute.all(compute.match_substring_regex(first, DATE)).as_py():
+        raise _dates(name, first, is_target)
+
+
+def _dates(name: str, first: Any, is_target: bool) -> DataError:
+    shown = f" ({first[0].as_py()}, ...)" if len(first) else ""
+    remedy = "make a number of it, such as the days since a start"
+    if not is_target:
+        remedy = (
+            f"{remedy}, leave it out with --exclude {name}, or sort the rows by it with "
+            f"--sort-by {name} (fit and compare)"
+        )
+    role = " (target)" if is_target else ""
+    return DataError(f"Column {name!r}{role} holds dates{shown}: {remedy}.")

@@ -1,0 +1,58 @@
+"""The learner of a table model: make it, fit it with or without intervals, look inside."""
+
+import warnings
+from typing import Any
+
+from sklearn.base import clone
+
+from condmeta.errors import DataError, FewTasksWarning
+from condmeta.evaluation import Calibrated, calibrate
+from condmeta.learners.held_out import FEWEST_TASKS
+from condmeta.learners.logistic import ConditionalLogistic
+from condmeta.learners.ridge import ConditionalRidge
+from condmeta.tasks import TaskSet
+from condmeta.text import pluralize
+
+
+def make_learner(learner: Any, has_classes: bool, missing_side: str) -> Any:
+    """Return an unfitted copy of a learner, or the default for numbers or for two classes."""
+    if learner is None:
+        learner = ConditionalLogistic() if has_classes else ConditionalRidge()
+    learner = clone(learner)
+    if missing_side != "error" and "missing_side" in learner.get_params():
+        learner.set_params(missing_side=missing_side)
+    return learner
+
+
+def fit_learner(learner: Any, tasks: TaskSet, intervals: bool, order: str) -> Any:
+    """Fit a learner, with calibrated intervals if wanted; these need enough tasks."""
+    n_tasks = int((tasks.sizes > 0).sum())
+    if n_tasks >= FEWEST_TASKS:
+        return calibrate(learner, tasks, order=order) if intervals else learner.fit(tasks)
+    if intervals:
+        raise DataError(
+            f"Intervals are calibrated on held-out tasks and need at least {FEWEST_TASKS} tasks "
+            f"with rows; there are {n_tasks}."
+        )
+    warnings.warn(
+        f"{pluralize(n_tasks, 'task')} with rows: what tasks have in common is learned from "
+        f"{FEWEST_TASKS} or more, better hundreds. One regression may do as well.",
+        FewTasksWarning, stacklevel=3,
+    )  # fmt: skip
+    return learner.fit(tasks)
+
+
+def uncalibrated(learner: Any) -> Any:
+    """Return the learner itself, without its calibration."""
+    return learner.model if isinstance(learner, Calibrated) else learner
+
+
+def require_resumable(learner: Any) -> None:
+    """Refuse a learner that cannot add rows to its tasks."""
+    learner = uncalibrated(learner)
+    for part in getattr(learner, "learners_", {"": learner}).values():
+        if not part.fitted_.predictor.resumable:
+            raise DataError(
+                f"{type(part).__name__} cannot add rows to its tasks: fit the model again with "
+                "all rows, or solve tasks from their own rows with adapt."
+            )

@@ -1,0 +1,208 @@
+"""Which column of a table has which role: task, target, feature, side information.
+
+`assign_roles` decides this for `TableModel` and for the command line.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from condmeta import persistence
+from condmeta.errors import DataError
+from condmeta.tables.values import require_values
+from condmeta.tasks import TaskTable, frames
+from condmeta.tasks.frames import column_names, eager, is_frame, require_columns
+from condmeta.tasks.side_table import as_names, read_side_table
+
+
+class ColumnOptions(NamedTuple):
+    """The columns that a user names. Where a name is None, `assign_roles` uses the default.
+
+    Attributes
+    ----------
+    task : str or list of str
+        Task columns; several columns make tuple ids.
+    target : str
+        The column to predict.
+    features : list of str, optional
+        By default all columns that have no other role.
+    exclude : list of str, optional
+        Columns of the table or of the side table that the model must not read.
+    side : list of str, optional
+        Side columns: of the side table if there is one, else of the table itself. By default
+        all columns of the side table.
+    side_key : str or list of str, optional
+        Key of the side table. By default its index or the columns named like the task columns.
+    sort_by : str, optional
+        The column that rows are sorted by. It is a feature only if `features` names it.
+    text : list of str
+        Columns of a file that hold names, even where these look like numbers.
+    """
+
+    task: Any
+    target: str
+    features: Any = None
+    exclude: Any = None
+    side: Any = None
+    side_key: Any = None
+    sort_by: str | None = None
+    text: Sequence[str] = ()
+
+    @property
+    def excluded(self) -> list[str]:
+        """Columns that are not read: also the one that rows are sorted by, unless a feature.
+
+        Examples
+        --------
+        >>> ColumnOptions("store", "sold", exclude=["note"], sort_by="day").excluded
+        ['note', 'day']
+        """
+        names, features = as_names(self.exclude), as_names(self.features)
+        return names if self.sort_by in (None, *features) else [*names, self.sort_by]
+
+    @property
+    def table_text(self) -> list[str]:
+        """Columns of the table to read as text: the task ids and `text`."""
+        return [*as_names(self.task), *self.text]
+
+    @property
+    def side_table_text(self) -> list[str]:
+        """Columns of the side table to read as text: its key and `text`."""
+        return [*(as_names(self.side_key) or as_names(self.task)), *self.text]
+
+
+class Roles(NamedTuple):
+    """The names of the columns of each role.
+
+    Attributes
+    ----------
+    task, target, features : of the table
+    side : list of str
+        Side columns of the table itself.
+    side_table : list of str
+        Columns to read of the side table, without its key.
+    side_key : list of str
+        Key of the side table; empty if it is the index or named like the task columns.
+    """
+
+    task: list[str]
+    target: str
+    features: list[str]
+    side: list[str]
+    side_table: list[str]
+    side_key: list[str]
+
+    @property
+    def task_name(self) -> Any:
+        """The name of the task column, or a tuple of several names."""
+        return self.task[0] if len(self.task) == 1 else tuple(self.task)
+
+    @property
+    def side_columns(self) -> list[str]:
+        """The columns of side information, of the table itself or of the side table."""
+        return self.side or self.side_table
+
+    def ids(self, frame: Any) -> Any:
+        """Return the task id of each row, in the kind of the table."""
+        require_values(frame, self.task, "task")
+        if len(self.task) == 1:
+            return frames.get_series(frame, self.task[0])
+        return frames.select_columns(frame, self.task)
+
+
+def assign_roles(frame: Any, side_table: Any, options: ColumnOptions) -> Roles:
+    """Return the role of each column of a table and of its side table.
+
+    Parameters
+    ----------
+    frame : table
+    side_table : table, TaskTable or None
+    options : ColumnOptions
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> sales = pd.DataFrame(columns=["store", "day", "price", "sold"])
+    >>> stores = pd.DataFrame(columns=["store", "size", "opened"])
+    >>> options = ColumnOptions("store", "sold", exclude=["opened"], sort_by="day")
+    >>> roles = assign_roles(sales, stores, options)
+    >>> roles.features, roles.side_table
+    (['price'], ['size'])
+    """
+    task, target, key = as_names(options.task), options.target, as_names(options.side_key)
+    excluded, wanted = options.excluded, as_names(options.side)
+    side = wanted if side_table is None else []
+    in_side_table = [] if side_table is None else _side_names(side_table, task, key)
+    elsewhere = [] if side_table is None else [*in_side_table, *(key or task)]
+    require_columns(frame, task, "task")
+    require_columns(frame, [target], "target")
+    require_columns(frame, side, "side")
+    require_columns(frame, as_names(options.sort_by), "sort by")
+    require_columns(frame, [name for name in excluded if name not in elsewhere], "exclude")
+    if options.features is None:
+        others = {*task, target, *side, *excluded}
+        features = [name for name in column_names(frame) if name not in others]
+        if not features:
+            raise DataError(
+                "No column is left to be a feature: the table has only task, target, side and "
+                "excluded columns."
+            )
+    else:
+        features = as_names(options.features)
+        require_columns(frame, features, "features")
+    names = [*task, target, *side, *features]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(
+            f"Column {twice!r} has two roles: a column can be only one of task, target, feature "
+            "and side column."
+        )
+    if side_table is None:
+        return Roles(task, target, features, side, [], key)
+    wanted = wanted or [name for name in in_side_table if name not in excluded]
+    _require_side_columns(in_side_table, wanted)
+    return Roles(task, target, features, [], wanted, key)
+
+
+def open_side_table(side_info: Any) -> Any:
+    """Return side information as a table in memory, or a dict as a TaskTable."""
+    return eager(side_info) if is_frame(side_info) else read_side_table(side_info)
+
+
+def read_side(side_info: Any, roles: Roles) -> TaskTable:
+    """Return the columns of a side table that the model reads; other columns do not matter."""
+    side_info = open_side_table(side_info)
+    names = _side_names(side_info, roles.task, roles.side_key)
+    _require_side_columns(names, roles.side_table)
+    if is_frame(side_info):
+        require_columns(side_info, roles.side_key, "side key")
+        unread = {name for name in names if name not in roles.side_table}
+        drop = [name for name in column_names(side_info) if str(name) in unread]
+        side_info = frames.drop_columns(side_info, drop)
+    table = read_side_table(side_info, task_name=roles.task_name, side_key=roles.side_key)
+    data = {name: table.data[name] for name in roles.side_table}
+    return TaskTable.trusted(table.ids, data, table.backend)
+
+
+def _require_side_columns(names: list[str], wanted: list[str]) -> None:
+    lacking = [name for name in wanted if name not in names]
+    if lacking:
+        raise DataError(
+            f"The side table lacks {', '.join(map(repr, lacking))}; it has "
+            f"{', '.join(map(repr, names))}."
+        )
+
+
+def _side_names(side_table: Any, task: list[str], side_key: list[str]) -> list[str]:
+    """Return the columns of a side table without its key, which `read_side_table` finds."""
+    if isinstance(side_table, TaskTable):
+        return list(side_table.columns)
+    indexed = not side_key and frames.index_names(side_table)
+    key = [] if indexed else side_key or task
+    return [str(name) for name in column_names(side_table) if name not in key]
+
+
+# Model files call this class "Columns"; older files hold its first four fields only.
+persistence.register(
+    Roles, name="Columns", export=Roles._asdict,
+    restore=lambda cls, parts: cls(**({"side_table": [], "side_key": []} | parts)),
+)  # fmt: skip

@@ -1,0 +1,84 @@
+"""Fit to a table in parts: whole tasks are cut out of a stream of rows."""
+
+import importlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from condmeta.errors import DataError
+from condmeta.learners.ridge import ConditionalRidge
+from condmeta.tables.roles import ColumnOptions
+from condmeta.tables.schema import Schema, learn_schema
+from condmeta.tasks.frames import backend_of
+from condmeta.tasks.ids import factorize
+from condmeta.tasks.messages import show_id
+
+
+def fit_parts(
+    learner: Any, parts: Iterator[Any], side_info: Any, options: ColumnOptions, missing: str
+) -> tuple[Any, Schema, int]:
+    """Fit a copy of a learner to a table in parts (see `TableModel.fit_batches`).
+
+    Returns
+    -------
+    the fitted learner, the schema of the first part, the number of rows
+    """
+    learner = ConditionalRidge() if learner is None else clone(learner)
+    if not isinstance(learner, ConditionalRidge):
+        raise DataError(
+            f"{type(learner).__name__} needs all rows at once; ConditionalRidge learns from parts."
+        )
+    first = next(parts, None)
+    if first is None:
+        raise DataError("There are no rows.")
+    schema, _, side = learn_schema(first, side_info, options, missing, classifier=False)
+    side_table = None if side_info is None else side
+    n_rows = 0
+    for part in whole_tasks(chain([first], parts), schema):
+        tasks = schema.tasks(part, schema.side(part, side_table), labelled=True)
+        learner.partial_fit(tasks)
+        n_rows += len(tasks.X)
+    learner.fitted_  # noqa: B018 - learns now, so that an error is raised here
+    return learner, schema, n_rows
+
+
+def whole_tasks(parts: Iterable[Any], schema: Schema) -> Iterator[Any]:
+    """Yield tables of whole tasks: the last task of a part waits for the next part.
+
+    Raise an error if a task comes back after it was yielded: the table must be sorted.
+    """
+    seen: set[Any] = set()
+    waiting = None
+    for part in parts:
+        part = part if waiting is None else _concat(waiting, part)
+        codes, ids = factorize(schema.roles.ids(part))
+        last = codes == codes[-1]
+        back = next((i for i in ids.tolist() if i in seen), None)
+        if back is not None:
+            raise DataError(
+                f"The rows of task {show_id(back)} do not follow each other: sort the table by "
+                f"{', '.join(map(repr, schema.roles.task))} first, or fit it whole."
+            )
+        waiting = _rows(part, last)
+        if not last.all():
+            seen.update(i for i in ids.tolist() if i != ids[codes[-1]])
+            yield _rows(part, ~last)
+    if waiting is not None:
+        yield waiting
+
+
+def _rows(frame: Any, mask: np.ndarray) -> Any:
+    """Return some rows of a table, in its kind."""
+    return frame[mask] if backend_of(frame) == "pandas" else frame.filter(mask)
+
+
+def _concat(first: Any, second: Any) -> Any:
+    """Return the rows of two tables of one kind."""
+    kind = backend_of(first)
+    library = importlib.import_module(kind)
+    if kind == "pyarrow":
+        return library.concat_tables([first, second], promote_options="default")
+    return library.concat([first, second])

@@ -1,0 +1,358 @@
+"""A learner that reads tables: from a table to predictions and coefficients."""
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from condmeta import persistence
+from condmeta.errors import DataError, ModelFileError
+from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
+from condmeta.evaluation.extrapolation import warn_extrapolating
+from condmeta.fitted.tables import INTERCEPT, coefficient_names
+from condmeta.tables.learner import fit_learner, make_learner, require_resumable, uncalibrated
+from condmeta.tables.roles import ColumnOptions
+from condmeta.tables.schema import Schema, learn_schema
+from condmeta.tables.stream import fit_parts
+from condmeta.tasks import TaskSet
+from condmeta.tasks.frames import backend_of, eager, is_frame, make_frame
+from condmeta.tasks.ids import id_columns
+
+PARAMETERS = (
+    "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
+    "intervals", "order",
+)  # fmt: skip
+FITTED = "learner_", "schema_", "n_rows_"
+CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_"  # attributes of learners
+
+
+class TableModel:
+    """A learner that reads tables: task, target, features and side columns are given by name.
+
+    It is a model of all tasks. A `TaskTable` holds data, one row of side information a task; a
+    `TaskModel` is the model of one task.
+
+    Numbers are features as they are, booleans 0 and 1, categories and text one-hot with rare
+    levels pooled. Levels that `fit` did not see are all zero, with a warning. A target with two
+    values is read as two classes.
+
+    Parameters
+    ----------
+    learner : learner, optional
+        Any learner of condmeta; by default `ConditionalRidge`, or `ConditionalLogistic` if the
+        target has two values. It is cloned.
+    task : str or list of str
+        The task column; several columns make tuple ids.
+    target : str
+        The column to predict.
+    features : list of str, optional
+        By default all columns that have no other role.
+    exclude : list of str
+        Columns of the table or of the side table that the model must not read.
+    side : list of str, optional
+        Side columns. If `fit` gets a side table, these are columns of it, by default all of
+        them. Otherwise they are columns of the table that are constant within a task.
+    side_key : str or list of str, optional
+        The key of the side table; by default the column named like the task column.
+    missing : "error" or "impute"
+        What to do with missing features: raise an error that counts them by column, or use the
+        mean and add a column that marks the gaps (in categories: a level of its own).
+    missing_side : "error" or "mean"
+        What to do with a task that has no row in the side table: raise an error, or start its
+        model from the mean. The parameter is set in the learner.
+    intervals : bool
+        Whether `fit` calibrates prediction intervals on held-out tasks (see `calibrate`).
+    order : "random" or "first"
+        Which rows a held-out task shows in that calibration: a random sample, or its first rows
+        in the table.
+
+    Attributes
+    ----------
+    learner_ : learner or Calibrated
+        The fitted learner.
+    schema_ : Schema
+        How tables are read.
+    n_rows_ : int
+        Number of rows seen by `fit` and `update`.
+
+    Examples
+    --------
+    >>> import pandas as pd, condmeta as cm
+    >>> sales = pd.DataFrame({
+    ...     "store": list("abcdefghijkl") * 2, "kind": ["new", "old", "old"] * 8,
+    ...     "price": [1.0, 2, 3, 1, 2, 3] * 4, "sold": [9.0, 7, 5, 9, 8, 4] * 4,
+    ... })
+    >>> model = cm.TableModel(cm.PooledRegressor(), task="store", target="sold").fit(sales)
+    >>> model.predict(sales).round(1).shape, model.schema_.feature_names
+    ((24,), ['kind=new', 'kind=old', 'price'])
+    """
+
+    learner_: Any
+    schema_: Schema
+    n_rows_: int
+
+    def __init__(
+        self, learner: Any = None, *, task: Any, target: str, features: Any = None,
+        exclude: Any = (), side: Any = None, side_key: Any = None, missing: str = "error",
+        missing_side: str = "error", intervals: bool = False, order: str = "random",
+    ):  # fmt: skip
+        self.learner, self.task, self.target, self.features = learner, task, target, features
+        self.exclude, self.side, self.side_key = exclude, side, side_key
+        self.missing, self.missing_side = missing, missing_side
+        self.intervals, self.order = intervals, order
+
+    # -- learn: attributes are set last, so a call that fails leaves the model as it was --------
+
+    def fit(self, frame: Any, side_info: Any = None) -> Self:
+        """Learn from a table of all tasks, and a side table with one row a task if there is one.
+
+        Tasks of the side table without rows are kept: they are predicted by their side row alone.
+        """
+        schema, tasks = self._learn_tasks(frame, side_info)
+        learner = make_learner(self.learner, schema.classes is not None, self.missing_side)
+        fitted = fit_learner(learner, tasks, self.intervals, self.order)
+        self.learner_, self.schema_, self.n_rows_ = fitted, schema, len(tasks.X)
+        return self
+
+    def fit_batches(self, batches: Any, side_info: Any = None) -> Self:
+        """Learn from parts of a table that does not fit into memory; for `ConditionalRidge`.
+
+        The rows of a task must follow each other, as in a table sorted by task; a task may go on
+        in the next part. Kinds of columns and levels of categories are those of the first part.
+
+        Parameters
+        ----------
+        batches : iterable of tables
+        side_info : table, optional
+            Its tasks without rows are left out.
+        """
+        if self.intervals:
+            raise DataError(
+                "Intervals need all rows at once: fit the table whole, or without intervals."
+            )
+        self.learner_, self.schema_, self.n_rows_ = fit_parts(
+            self.learner, map(_as_table, batches), side_info, self._columns(), self.missing
+        )
+        return self
+
+    def update(self, frame: Any, side_info: Any = None) -> Self:
+        """Add the rows of a table to the tasks they belong to, and enrol new tasks.
+
+        What was learned about all tasks stays. A model that was saved needs `save(resume=True)`.
+        """
+        tasks = self._read(frame, side_info, labelled=True)
+        require_resumable(self.learner_)
+        self.learner_.update(tasks)
+        self.n_rows_ += len(tasks.X)
+        return self
+
+    def read_tasks(self, frame: Any, side_info: Any = None) -> TaskSet:
+        """Return the tasks of a table as `fit` reads them, for `compare`, `advantage` and others.
+
+        Classes are coded 0 and 1; the model is not changed.
+        """
+        return self._learn_tasks(frame, side_info)[1]
+
+    def _learn_tasks(self, frame: Any, side_info: Any) -> tuple[Schema, TaskSet]:
+        frame, columns = _as_table(frame), self._columns()
+        classifier = None if self.learner is None else is_classifier(self.learner)
+        schema, X, side = learn_schema(frame, side_info, columns, self.missing, classifier)
+        return schema, schema.tasks(frame, side, labelled=True, X=X)
+
+    def _columns(self) -> ColumnOptions:
+        return ColumnOptions(
+            self.task, self.target, self.features, self.exclude, self.side, self.side_key
+        )
+
+    # -- predict and adapt ----------------------------------------------------------------------
+
+    def predict(self, frame: Any, side_info: Any = None, *, coverage: float | None = None) -> Any:
+        """Predict the rows of a table; a new task is predicted by its side information.
+
+        Parameters
+        ----------
+        frame : table
+            The task and feature columns. New tasks also need their side information: the side
+            columns in `frame`, or `side_info`.
+        side_info : table, optional
+        coverage : float in (0, 1), optional
+            Return also the ends of intervals that contain a new label with this probability; the
+            model must be fitted with `intervals=True`.
+
+        Returns
+        -------
+        (N,) array of numbers or classes, or a tuple of predictions, lower and upper ends
+        """
+        tasks, _ = self._read_new(frame, side_info)
+        predicted = self._decode(self.learner_.predict(tasks))
+        return predicted if coverage is None else (predicted, *self._ends(tasks, coverage))
+
+    def predict_frame(
+        self, frame: Any, side_info: Any = None, *, coverage: float | None = None
+    ) -> Any:
+        """Return predictions as a table of the kind of `frame`, a row for each of its rows.
+
+        The columns are `prediction`; `probability` of the second class, if there are classes and
+        the learner has probabilities; `lower` and `upper`, with `coverage`; `task_points`, the
+        number of points of the task that the model knows; and `task_kind`: "known", "new", or
+        "outside" for a new task with side information far outside the training range.
+        """
+        tasks, outside = self._read_new(frame, side_info)
+        columns = {"prediction": self._decode(self.learner_.predict(tasks))}
+        if self.schema_.classes is not None and hasattr(self.learner_, "predict_proba"):
+            columns["probability"] = self.learner_.predict_proba(tasks)[:, 1]
+        if coverage is not None:
+            columns["lower"], columns["upper"] = self._ends(tasks, coverage)
+        columns["task_points"] = points = self.learner_.n_points(tasks)
+        kind = np.where(points > 0, "known", np.where(outside, "outside", "new"))
+        columns["task_kind"] = kind.astype(object)
+        return make_frame(columns, backend_of(frame))
+
+    def adapt(self, frame: Any, side_info: Any = None) -> Any:
+        """Solve the tasks of a table from its rows alone; the model is not changed.
+
+        Returns
+        -------
+        TaskModels, with coefficients in the order of `schema_.feature_names`
+        """
+        tasks = self._read(frame, side_info, labelled=True)
+        warn_extrapolating(uncalibrated(self.learner_), tasks.ids, tasks.side)
+        return self.learner_.adapt(tasks)
+
+    def adapt_frame(self, frame: Any, side_info: Any = None) -> Any:
+        """Return the result of `adapt` as a table: task, n, intercept, one column a feature."""
+        models, learner = self.adapt(frame, side_info), self._learner_with_coefficients()
+        columns = id_columns(models.ids.tolist(), self.schema_.roles.task_name) | {"n": models.n_}
+        names = [name for name in coefficient_names(learner.fitted_) if name != INTERCEPT]
+        columns[INTERCEPT] = np.broadcast_to(models.intercept_, len(models.ids))
+        columns |= {name: models.coef_[:, j] for j, name in enumerate(names)}
+        return make_frame(columns, backend_of(frame))
+
+    def n_points(self, frame: Any) -> np.ndarray:
+        """Return for each row how many points of its task the model knows (N,); 0 is a new task."""
+        return self.learner_.n_points(self._read(frame, None, labelled=False))
+
+    def _read(self, frame: Any, side_info: Any, labelled: bool) -> TaskSet:
+        self._require_fit()
+        frame = _as_table(frame)
+        return self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
+
+    def _read_new(self, frame: Any, side_info: Any) -> tuple[TaskSet, np.ndarray]:
+        """Return rows to predict, and which rows (N,) extrapolate from the training range."""
+        tasks = self._read(frame, side_info, labelled=False)
+        outside = np.zeros(len(tasks), bool)
+        if tasks.side is not None:
+            first = tasks.row_order[tasks.offsets[:-1]]
+            new = self.learner_.n_points(tasks)[first] == 0
+            outside[new] = warn_extrapolating(
+                uncalibrated(self.learner_), tasks.ids[new], tasks.side
+            )
+        return tasks, tasks.restore_order(np.repeat(outside, tasks.sizes))
+
+    def _require_fit(self) -> None:
+        if not hasattr(self, "schema_"):
+            raise DataError("This TableModel is not fitted yet: call fit, or load a saved one.")
+
+    def _decode(self, predicted: np.ndarray) -> np.ndarray:
+        """Return predictions as the classes of the target, if it has classes."""
+        classes = self.schema_.classes
+        return predicted if classes is None else np.array(classes)[predicted.astype(int)]
+
+    def _ends(self, tasks: TaskSet, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+        if not isinstance(self.learner_, Calibrated):
+            raise DataError("The model has no intervals: fit it with intervals=True.")
+        return self.learner_.predict_interval(tasks, coverage=coverage)
+
+    # -- inspect and save -----------------------------------------------------------------------
+
+    def check(self, frame: Any, side_info: Any = None, *, false_alarm: float = 0.05) -> CheckReport:
+        """Judge the model by new labelled rows: keep, update or refit (see `condmeta.check`)."""
+        tasks = self._read(frame, side_info, labelled=True)
+        return check(self.learner_, tasks, false_alarm=false_alarm)
+
+    def explain(self, side_info: Any) -> Explanation:
+        """Explain where the models of tasks start, by side column (see `condmeta.explain`)."""
+        self._require_fit()
+        return explain(self.learner_, self.schema_.side_of_table(side_info))
+
+    def coef_frame(self, wide: bool = False) -> Any:
+        """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
+        return self._learner_with_coefficients().coef_frame(wide)
+
+    def _learner_with_coefficients(self) -> Any:
+        learner = uncalibrated(self.learner_)
+        if not hasattr(learner, "coef_frame"):
+            raise DataError(
+                f"{type(learner).__name__} mixes learners, so a task has no coefficients: take "
+                "one learner, such as ConditionalRidge."
+            )
+        return learner
+
+    def card(self) -> dict[str, Any]:
+        """Return what a reader of the model wants to know: columns, sizes, settings, choices."""
+        learner, card = uncalibrated(self.learner_), self.learner_.card()
+        chosen = {name: getattr(learner, name) for name in CHOSEN if hasattr(learner, name)}
+        chosen = {n: v.item() if isinstance(v, np.generic) else v for n, v in chosen.items()}
+        return {"class": "TableModel"} | card | {
+            "learner": type(learner).__name__, "sizes": card["sizes"] | {"rows": self.n_rows_},
+            "schema": self.schema_.describe(), "encoded_features": self.schema_.feature_names,
+            "side_features": list(getattr(learner, "side_features_", [])),
+            "chosen": {name.rstrip("_"): value for name, value in chosen.items()},
+        }  # fmt: skip
+
+    def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
+        """Write the model to a file: arrays and JSON only, nothing in it can run.
+
+        Parameters
+        ----------
+        path : str or path
+        tasks : bool
+            Whether to write the models of the tasks. False writes only what was learned about
+            all tasks together.
+        resume : bool
+            Whether to write what `update` and the intervals of known tasks need: statistics of
+            each task. The rows of tiny tasks could be reconstructed from them.
+        """
+        slim = copy.copy(self)
+        slim.learner_ = self.learner_.slim(tasks, resume)
+        card = slim.card()
+        del card["class"]  # `write_model` adds it
+        persistence.write_model(path, slim, card=card)
+
+    def __repr__(self) -> str:
+        learner = "" if self.learner is None else f"{self.learner!r}, "
+        return f"TableModel({learner}task={self.task!r}, target={self.target!r})"
+
+
+def _as_table(frame: Any) -> Any:
+    """Return a table in memory; raise an error for anything else."""
+    if not is_frame(frame):
+        raise DataError(
+            f"TableModel reads pandas, polars and PyArrow tables, got a {type(frame).__name__}."
+        )
+    return eager(frame)
+
+
+def _export(model: TableModel) -> dict[str, Any]:
+    params = {name: getattr(model, name) for name in PARAMETERS}
+    return {"params": params} | {name: getattr(model, name) for name in FITTED}
+
+
+def _restore(cls: type, state: dict[str, Any]) -> TableModel:
+    try:
+        learner = uncalibrated(state["learner_"])
+        model = cls(clone(learner), **state["params"])
+        model.learner_, model.schema_, model.n_rows_ = (state[name] for name in FITTED)
+        width, n_names = learner.n_features_in_, len(model.schema_.feature_names)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ModelFileError(f"The parts of the stored TableModel do not fit: {error}") from None
+    if width != n_names:
+        raise ModelFileError(
+            f"The parts of the stored TableModel do not fit: {n_names} features for a learner "
+            f"of {width}."
+        )
+    return model
+
+
+persistence.register(TableModel, export=_export, restore=_restore)

@@ -1,0 +1,45 @@
+"""Points of many tasks in flat arrays, as meta-learners read them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condmeta.tasks.splits import task_rows
+from condmeta.tasks.weights import task_sums
+
+
+class Points(NamedTuple):
+    """Points of T tasks: X (N, d), y (N,), offsets (T+1,), and optionally weight (N,) > 0.
+
+    A weight is how often a point counts. Without weights every point counts once.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    offsets: np.ndarray
+    weight: np.ndarray | None = None
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of points of each task (T,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def count(self) -> np.ndarray:
+        """Sum of the weights of each task's points (T,); without weights, their number."""
+        return self.sizes if self.weight is None else task_sums(self.weight, self.offsets)
+
+    def take(self, at: np.ndarray) -> Points:
+        """Return the points of the tasks at positions `at`."""
+        return self.pick(*task_rows(self.offsets, at))
+
+    def where(self, mask: np.ndarray) -> Points:
+        """Return the points of a mask (N,), of the same tasks."""
+        return self.pick(mask, np.append(0, np.cumsum(mask))[self.offsets])
+
+    def pick(self, rows: Any, offsets: np.ndarray) -> Points:
+        """Return the points of some rows, which belong to tasks with these offsets."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Points(self.X[rows], self.y[rows], offsets, weight)

@@ -1,0 +1,145 @@
+"""Hold out whole tasks of a `TaskSet`, and divide their points into support and query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.tasks.messages import bad_parameter
+from condmeta.tasks.splits.tasks import make_generator
+
+if TYPE_CHECKING:
+    from condmeta.tasks.taskset import TaskSet
+
+
+class Fold(NamedTuple):
+    """One split: tasks to learn from, and held-out tasks as points to adapt on and to judge by."""
+
+    train: TaskSet
+    support: TaskSet
+    query: TaskSet
+
+
+class Shot(NamedTuple):
+    """Held-out tasks at one number of points: what to adapt on, and the points that are left."""
+
+    n_support: int
+    support: TaskSet
+    query: TaskSet
+
+
+class TaskSplit:
+    """Hold out whole tasks, then split the points of each into support and query.
+
+    Parameters
+    ----------
+    n_splits : int
+        Folds of tasks; with `held_out`, the number of random splits.
+    held_out : int or float, optional
+        Number or share of the tasks to hold out in each split; None cuts the tasks into folds.
+    support : int or float
+        Number (at most) or share of a held-out task's points to adapt on; the rest judges.
+    order : "random" or "first"
+        Which points are the support: drawn, or the first ones in row order.
+    random_state : int, Generator, RandomState or None
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> tasks = cm.TaskSet.from_arrays([[1.0]] * 8, range(8), task=[1, 1, 2, 2, 3, 3, 4, 4])
+    >>> for train, support, query in cm.TaskSplit(2, support=1, random_state=0).split(tasks):
+    ...     print(len(train), len(support), support.sizes, query.sizes)
+    2 2 [1 1] [1 1]
+    2 2 [1 1] [1 1]
+    """
+
+    def __init__(
+        self, n_splits=5, *, held_out=None, support=0.5, order="random", random_state=None
+    ):
+        self.n_splits = n_splits
+        self.held_out = held_out
+        self.support = support
+        self.order = order
+        self.random_state = random_state
+
+    def split(self, tasks: TaskSet) -> Iterator[Fold]:
+        """Yield the folds of the tasks that have points."""
+        tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
+        rng = make_generator(self.random_state)
+        for held in self._held(len(tasks), rng):
+            support, query = tasks.subset(held).split_points(self.support, self.order, rng)
+            judged = np.flatnonzero(query.sizes > 0)
+            if not len(judged):
+                raise DataError(
+                    f"With support={self.support!r} no held-out task has a point left to judge by. "
+                    "Use a smaller support."
+                )
+            train = tasks.subset(np.setdiff1d(np.arange(len(tasks)), held))
+            yield Fold(train, support.subset(judged), query.subset(judged))
+
+    def _held(self, n_tasks: int, rng) -> Iterator[np.ndarray]:
+        if self.held_out is None:
+            if not 2 <= self.n_splits <= n_tasks:
+                valid = f"an int in [2, {n_tasks}], the number of tasks with points"
+                raise bad_parameter("n_splits of TaskSplit", valid, self.n_splits)
+            order = rng.permutation(n_tasks)
+            yield from (np.sort(part) for part in np.array_split(order, self.n_splits))
+            return
+        whole = isinstance(self.held_out, int | np.integer)
+        count = self.held_out if whole else round(self.held_out * n_tasks)
+        if not 1 <= count < n_tasks:
+            raise DataError(
+                f"The 'held_out' parameter of TaskSplit must leave tasks on both sides: {n_tasks} "
+                f"tasks have points. Got {self.held_out!r} instead."
+            )
+        for _ in range(self.n_splits):
+            yield np.sort(rng.permutation(n_tasks)[:count])
+
+    def __repr__(self) -> str:
+        return (
+            f"TaskSplit({self.n_splits}, held_out={self.held_out!r}, support={self.support!r}, "
+            f"order={self.order!r}, random_state={self.random_state!r})"
+        )
+
+
+def as_split(split: Any) -> TaskSplit:
+    """Return a splitter: the given one, or a `TaskSplit` with the given number of folds."""
+    return split if hasattr(split, "split") else TaskSplit(split)
+
+
+def check_shots(shots: Any) -> tuple[int, ...]:
+    """Return the different numbers of points in rising order, or raise."""
+    try:
+        given = tuple(shots)
+    except TypeError:
+        given = (shots,)
+    if not all(isinstance(m, int | np.integer) and m >= 0 for m in given):
+        raise DataError(f"The 'shots' parameter must hold ints of at least 0. Got {shots!r}.")
+    return tuple(sorted({int(m) for m in given}))
+
+
+def folds_of_tasks(
+    tasks: TaskSet, n_splits: int, shots: Sequence[int], order: str, random_state: Any
+) -> Iterator[tuple[TaskSet, list[Shot]]]:
+    """Yield for each fold the tasks to learn from, and the held-out ones at each number of points.
+
+    The support of a task grows with the number: all numbers use one order of its points. A task
+    without a point left to judge by is not in that shot, and a shot without tasks is left out.
+    """
+    tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
+    if not (isinstance(n_splits, int | np.integer) and 2 <= n_splits <= len(tasks)):
+        valid = f"an int in [2, {len(tasks)}], the number of tasks with points"
+        raise bad_parameter("n_splits", valid, n_splits)
+    rng = make_generator(random_state)
+    for held in np.array_split(rng.permutation(len(tasks)), n_splits):
+        train = tasks.subset(np.setdiff1d(np.arange(len(tasks)), held))
+        seed = int(rng.integers(2**31))  # one for all shots, so that supports are nested
+        parts = []
+        for m in shots:
+            left = tasks.subset(np.sort(held[tasks.sizes[held] > m]))
+            if len(left):
+                parts.append(Shot(m, *left.split_points(m, order, seed)))
+        yield train, parts

@@ -1,0 +1,145 @@
+"""AutoRegressor: what it chooses, and that its answers are those of what it chose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condmeta as cm
+from condmeta.errors import DataError
+from condmeta.learners.blend import blend
+from condmeta.learners.held_out import hold_out
+from condmeta.meta.stacking import CRITERIA, best_weights, convex_weights
+
+
+def draw(n_tasks=60, n=8, effect=1.5, spread=0.3, bend=0.0, seed=0):
+    """Return rows of tasks; `effect` of side information, `bend` away from linear."""
+    rng = np.random.default_rng(seed)
+    S = rng.normal(size=(n_tasks, 2))
+    w = effect * S[:, :1] * [1.0, -1.0] + spread * rng.normal(size=(n_tasks, 2))
+    task = np.repeat(np.arange(n_tasks), n)
+    X = rng.uniform(-2, 2, size=(len(task), 2))
+    y = np.einsum("ij,ij->i", X, w[task]) + bend * np.sin(3 * X[:, 0])
+    return X, y + 0.3 * rng.normal(size=len(task)), task, S
+
+
+def fit(X, y, task, S, **params):
+    side = None if S is None else cm.TaskTable(S, ids=range(len(S)))
+    return cm.AutoRegressor(**params).fit(X, y, task=task, side_info=side)
+
+
+def chosen(model, shot):
+    at = model.shots_.tolist().index(shot)
+    return model.candidates_[int(np.argmax(model.weights_[at]))]
+
+
+def test_side_information_is_used_where_it_pays():
+    model = fit(*draw(), base=None)
+    assert model.candidates_ == ["own data", "pooled", "unconditional", "conditional"]
+    assert chosen(model, 0) == "conditional"
+    assert "0 points: " in model.report_
+    assert (model.errors_[0, 3] < 0.6 * model.errors_[0, :3]).all()
+
+
+def test_a_base_is_used_where_it_pays():
+    X, y, task, S = draw(bend=3.0)
+    model = fit(X, y, task, S)
+    assert chosen(model, 5).endswith("on base")
+    straight = fit(*draw(60, 10))
+    assert not chosen(straight, 5).endswith("on base")
+
+
+def test_weights_are_convex_for_every_number_of_points():
+    model = fit(*draw(), shots=(0, 3, 100), base=None)
+    assert model.shots_.tolist() == [0, 3]  # no task has more than 100 points
+    assert (model.weights_ >= 0).all()
+    np.testing.assert_allclose(model.weights_.sum(axis=1), 1.0)
+
+
+def test_all_ways_to_a_prediction_agree():
+    X, y, task, S = draw(bend=1.0)
+    old = task < 50
+    model = fit(X[old], y[old], task[old], S)
+    support, query = np.flatnonzero(task == 55)[:3], np.flatnonzero(task == 55)[3:]
+    one = model.adapt(X[support], y[support], side_info=S[55])
+    many = model.adapt(
+        X[support], y[support], task=task[support], side_info=cm.TaskTable(S[55:56], ids=[55])
+    )
+    np.testing.assert_allclose(one.predict(X[query]), many.predict(X[query], task=task[query]))
+    np.testing.assert_allclose(one.predict(X[query]), many[55].predict(X[query]))
+    two = model.adapt(X[support[:1]], y[support[:1]], side_info=S[55])
+    two.update(X[support[1:]], y[support[1:]])
+    assert two.n_ == 3
+    np.testing.assert_allclose(one.predict(X[query]), two.predict(X[query]), rtol=1e-8)
+    model.update(X[support], y[support], task=task[support])
+    np.testing.assert_allclose(
+        one.predict(X[query]), model.predict(X[query], task=task[query]), rtol=1e-8
+    )
+
+
+def test_a_failed_update_changes_nothing():
+    X, y, task, S = draw()
+    model = fit(X, y, task, S, base=None)
+    before = model.predict(X, task=task)
+    with pytest.raises(DataError):
+        model.update(X[:3], [1.0, np.nan, 2.0], task=task[:3])
+    assert np.array_equal(before, model.predict(X, task=task))
+
+
+def test_files_give_the_same_predictions(tmp_path):
+    X, y, task, S = draw(bend=3.0)
+    model = fit(X, y, task, S)
+    model.save(tmp_path / "auto.condmeta")
+    loaded = cm.load(tmp_path / "auto.condmeta")
+    assert np.array_equal(model.predict(X, task=task), loaded.predict(X, task=task))
+    assert loaded.report_ == model.report_
+
+
+def test_few_tasks_are_said():
+    X, y, task, S = draw(8)
+    model = fit(X, y, task, S)
+    assert model.report_ == "conditional: 8 tasks are too few to hold any out."
+    assert np.isnan(model.errors_).all()
+    assert np.isfinite(model.predict(X, task=task)).all()
+
+
+@pytest.mark.parametrize("support", ["first", "random"])
+def test_shown_points_are_not_judged(support):
+    X, y, task, _ = draw(20)
+    tasks = cm.TaskSet.from_arrays(X, y, task)
+    (trial,) = hold_out({"pooled": cm.PooledRegressor()}, tasks, None, (5,), support, 0)
+    late = np.sort(y[np.arange(len(y)) % 8 >= 5])
+    assert trial.answers.shape == (60, 1)
+    assert np.array_equal(np.sort(trial.y), late) == (support == "first")
+    assert np.array_equal(np.bincount(trial.task), np.full(20, 3))
+
+
+def test_parameters_out_of_range():
+    with pytest.raises(DataError, match=r"'criterion' .* one of 'absolute', 'squared'"):
+        cm.AutoRegressor(criterion="log").fit([[1.0], [2.0]], [1.0, 2.0])
+    with pytest.raises(DataError, match=r"'order' .* one of 'random', 'first'"):
+        cm.AutoRegressor(order="last").fit([[1.0], [2.0]], [1.0, 2.0])
+
+
+def test_blend_takes_the_largest_number_of_points_up_to_the_tasks_own():
+    answers, weights = np.array([[1.0, 2.0]] * 4), np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert blend(answers, weights, np.array([0, 5]), np.array([0, 4, 5, 9])).tolist() == [
+        1,
+        1,
+        2,
+        2,
+    ]
+
+
+def test_convex_weights_are_the_best():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=500)
+    answers = np.column_stack([y + rng.normal(size=500), y + rng.normal(size=500), 3 * y])
+    weights = convex_weights(answers, y)
+    np.testing.assert_allclose(weights[:2], 0.5, atol=0.1)
+    best = np.mean((answers @ weights - y) ** 2)
+    for other in rng.dirichlet(np.ones(3), size=300):
+        assert np.mean((answers @ other - y) ** 2) >= best - 0.01
+    assert best_weights(answers[:, :1], y, np.arange(500), CRITERIA["absolute"]).tolist() == [1.0]
+    noise = np.column_stack([y + 0.1 * rng.normal(size=500), rng.normal(size=500)])
+    assert best_weights(noise, y, np.arange(500) // 5, CRITERIA["absolute"])[0] > 0.95

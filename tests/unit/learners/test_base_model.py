@@ -1,0 +1,148 @@
+"""A base under the heads: boosting, a regressor of one's own, and offsets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers import draw_square
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+
+import condmeta as cm
+from condmeta.errors import DataError, ModelFileError
+from condmeta.fitted.boosted_trees import BoostedTrees
+
+N_TASKS, N = 60, 8
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Tasks whose weights differ, on top of a function that is not linear in x or s."""
+    rng, X, task, S = draw_square(N_TASKS, N)
+    shared = 3 * np.sin(2 * X[:, 0]) + X[:, 1] ** 2 * (S[task, 0] > 0)
+    own = np.einsum("ij,ij->i", X, rng.normal(size=(N_TASKS, 2))[task])
+    return X, shared + own + 0.2 * rng.normal(size=len(task)), task, S, shared
+
+
+def side(S, ids=None):
+    return cm.TaskTable(S, ids=range(len(S)) if ids is None else ids)
+
+
+@pytest.fixture(scope="module")
+def boosted(data):
+    X, y, task, S, _ = data
+    old = task < 45
+    return cm.ConditionalRidge(base="boosting").fit(
+        X[old], y[old], task=task[old], side_info=side(S)
+    )
+
+
+def test_a_base_catches_what_is_not_linear(data, boosted):
+    X, y, task, S, _ = data
+    old, support = task < 45, (task >= 45) & (np.arange(len(y)) % N < 4)
+    query = ~old & ~support
+    plain = cm.ConditionalRidge().fit(X[old], y[old], task=task[old], side_info=side(S))
+    new = side(S[45:], range(45, N_TASKS))
+    errors = []
+    for model in (boosted, plain):
+        few = model.adapt(X[support], y[support], task=task[support], side_info=new)
+        errors.append(np.abs(few.predict(X[query], task=task[query]) - y[query]).mean())
+    assert errors[0] < 0.75 * errors[1]
+
+
+def test_every_way_to_a_model_is_the_same(data, boosted):
+    X, y, task, S, _ = data
+    rows, support = np.flatnonzero(task == 50), np.flatnonzero(task == 50)[:5]
+    many = boosted.adapt(X[support], y[support], task=task[support], side_info=side(S[50:51], [50]))
+    one = boosted.adapt(X[support], y[support], side_info=S[50])
+    two = boosted.adapt(X[support[:3]], y[support[:3]], side_info=S[50])
+    two.update(X[support[3:]], y[support[3:]])
+    known = cm.ConditionalRidge(base="boosting").fit(
+        X[task < 45], y[task < 45], task=task[task < 45], side_info=side(S)
+    )
+    known.update(X[support], y[support], task=task[support])
+    expected = many.predict(X[rows], task=task[rows])
+    np.testing.assert_allclose(one.predict(X[rows]), expected, rtol=1e-12)
+    np.testing.assert_allclose(many[50].predict(X[rows]), expected, rtol=1e-12)
+    np.testing.assert_allclose(two.predict(X[rows]), expected, rtol=1e-9)
+    np.testing.assert_allclose(known.predict(X[rows], task=task[rows]), expected, rtol=1e-9)
+
+
+def test_zero_points_are_base_and_tau(data, boosted):
+    X, _, task, S, _ = data
+    new = task >= 45
+    by_id = boosted.predict(X[new], task=task[new])  # their side rows were given to fit
+    given = boosted.predict(X[new], task=task[new], side_info=side(S[45:], range(45, N_TASKS)))
+    alone = boosted.adapt(side_info=S[50]).predict(X[task == 50])
+    np.testing.assert_allclose(by_id, given, rtol=1e-12)
+    np.testing.assert_allclose(alone, boosted.predict(X[task == 50], side_info=S[50]), rtol=1e-12)
+    np.testing.assert_allclose(alone, by_id[task[new] == 50], rtol=1e-12)
+
+
+def test_a_file_predicts_the_same_bits(data, boosted, tmp_path):
+    X, _, task, _, _ = data
+    boosted.save(tmp_path / "boosted.condmeta")
+    loaded = cm.load(tmp_path / "boosted.condmeta")
+    assert np.array_equal(loaded.predict(X, task=task), boosted.predict(X, task=task))
+
+
+def test_a_base_of_ones_own(data, tmp_path):
+    X, y, task, S, _ = data
+    model = cm.ConditionalRidge(base=LinearRegression())
+    model.fit(X, y, task=task, side_info=side(S))
+    assert np.isfinite(model.predict(X, task=task)).all()
+    with pytest.raises(ModelFileError, match="cannot hold the base LinearRegression"):
+        model.save(tmp_path / "own.condmeta")
+
+
+def test_heads_learn_from_tasks_that_the_base_has_not_seen(data):
+    """A base that learns its rows by heart leaves nothing over of tasks that it has seen."""
+    X, y, task, S, _ = data
+
+    class ByHeart(LinearRegression):
+        def fit(self, Z, y):
+            self.known_ = {row.tobytes(): label for row, label in zip(Z, y, strict=True)}
+            return self
+
+        def predict(self, Z):
+            return np.array([self.known_.get(row.tobytes(), 0.0) for row in Z])
+
+    model = cm.ConditionalRidge(base=ByHeart()).fit(X, y, task=task, side_info=side(S))
+    assert model.s2_ > 0.01
+    assert np.trace(model.H_) > 0.1
+
+
+def test_offsets_are_a_base_that_the_user_runs(data):
+    X, y, task, S, shared = data
+    model = cm.ConditionalRidge().fit(X, y, task=task, side_info=side(S), offset=shared)
+    residual = cm.ConditionalRidge().fit(X, y - shared, task=task, side_info=side(S))
+    np.testing.assert_allclose(
+        model.predict(X, task=task, offset=shared), residual.predict(X, task=task) + shared
+    )
+    few = model.adapt(X[:4], y[:4], side_info=S[0], offset=shared[:4])
+    np.testing.assert_allclose(
+        few.coef_, residual.adapt(X[:4], (y - shared)[:4], side_info=S[0]).coef_
+    )
+    with pytest.raises(DataError, match=r"offset has shape \(3,\), expected one number"):
+        model.fit(X, y, task=task, side_info=side(S), offset=shared[:3])
+    with pytest.raises(DataError, match="offset holds nan in row 2"):
+        model.predict(X[:3], task=task[:3], offset=[0.0, 1.0, np.nan])
+
+
+def test_what_a_base_cannot_do(data):
+    X, y, task, _, _ = data
+    with pytest.raises(DataError, match="rows of all tasks at once"):
+        cm.ConditionalRidge(base="boosting").partial_fit(X, y, task=task)
+    with pytest.raises(DataError, match="must be None, 'boosting' or a scikit-learn regressor"):
+        cm.ConditionalRidge(base="forest").fit(X, y, task=task)
+    with pytest.raises(DataError, match="at least two tasks"):
+        cm.ConditionalRidge(base=LinearRegression()).fit(X, y)
+
+
+def test_trees_as_arrays_know_gaps():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.nan_to_num(X) @ [1.0, -2.0, 0.5] + rng.normal(size=400)
+    model = HistGradientBoostingRegressor(max_iter=20, random_state=0).fit(X, y)
+    assert np.array_equal(BoostedTrees.of(model).predict(X), model.predict(X))
