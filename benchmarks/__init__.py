@@ -1,8 +1,8 @@
 """Benchmarks against peers: `python -m benchmarks [names ...] [--write]`.
 
-One file a benchmark; each has `main()`, which returns the rows of its table. Seeded workloads, a
-fresh state inside the timed call, ratios within one process, answers compared before times. Errors
-on new tasks beside those of peers: `python -m benchmarks.accuracy`.
+One file per benchmark. Each has `main()`, which returns the rows of its table. Workloads have
+seeds, the timed call starts from a fresh state, ratios are measured within one process, and answers
+are compared before times. `python -m benchmarks.accuracy` compares errors on new tasks with peers.
 """
 
 import os

@@ -108,7 +108,7 @@ def _predict() -> list[dict]:
     rows = []
     for kind, name in (("int", int), ("str", "store-{:06d}".format)):
         learner = cm.ConditionalSGDRegressor().fit(hold(tasks, name=name))
-        coef = learner._store.coef
+        coef = learner.fitted_.tasks.coef
         ids = np.array([name(i) for i in range(T)])[codes]
 
         def arithmetic(coef=coef):

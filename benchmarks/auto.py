@@ -1,11 +1,11 @@
 """AutoRegressor beside the best of its own candidates on new tasks, at every number of points.
 
-The data sets and splits of `python -m benchmarks.accuracy` (5 splits of each; sets whose data are
-not on this machine are left out): mean absolute errors at the number of points where Auto is most
-behind its best candidate, which is known only afterwards. Goal: 2 % above it, and 2 standard errors
-of the paired difference. Then pure-noise side information (20 columns) against none, 300 and 30
-training tasks: 2 %, and 2 standard errors; and side information in one cluster, where it cannot
-pay, against none: 1 %, and 2 standard errors.
+Data sets and splits are those of `python -m benchmarks.accuracy`, 5 splits of each; data sets that
+are not on this machine are left out. The table shows mean absolute errors at the number of points
+where Auto is furthest behind its best candidate, which is known only afterwards. Goal: at most 2 %
+plus 2 standard errors of the paired difference above it. Then pure-noise side information (20
+columns) against none, with 300 and 30 training tasks: 2 % plus 2 standard errors. Last, side
+information in one cluster, where it cannot help, against none: 1 % plus 2 standard errors.
 """
 
 from __future__ import annotations

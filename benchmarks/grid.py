@@ -1,8 +1,9 @@
 """The paper's grid: 196 pairs (lam, meta_step), 300 training tasks, 180 judged after every one.
 
 Two clusters, w_rho = 4, seed 0: d = k = 20, n = 10 points to learn from, m = 10 to be judged by.
-Slow peers run over the first training tasks and are scaled up; their notes say how many.
-Floating-point operations of ours, for each pair and each of T training tasks, V tasks being judged:
+Slow peers run over the first training tasks only, and their times are scaled up; the notes state
+how many tasks. Our floating-point operations, for each pair and each training task, with V tasks
+to be judged:
 V (2 (n + m) d + n (n - 1) + 2 m n + 9 d + 2 n + 2 m) + 6 (k + 1) d + 4 n d + n (n - 1).
 This benchmark alone: `python -m benchmarks.grid`.
 """
@@ -29,8 +30,7 @@ from benchmarks.common import (
 from condmeta.engine import compiled_core
 from condmeta.environments import PAPER_SETTINGS, paper_environment
 from condmeta.losses import Absolute
-from condmeta.meta.grid import grid_curves, grid_train
-from condmeta.meta.points import Points
+from condmeta.meta.grid import GridPoints, grid_curves, grid_train
 
 NAME = "two-clusters-mean-4"
 REPEATS = 7
@@ -40,10 +40,10 @@ DIRECT_STEPS, JAX_STEPS, LOOP_STEPS, LOOP_PAIRS = 12, 12, 2, 4
 class Grid(NamedTuple):
     """The training tasks, the evaluation tasks, and the pairs."""
 
-    train: Points
+    train: GridPoints
     Phi: np.ndarray
-    support: Points
-    query: Points
+    support: GridPoints
+    query: GridPoints
     Phi_held: np.ndarray
     lam: np.ndarray
     meta_step: np.ndarray
@@ -308,16 +308,16 @@ def _jax(grid: Grid, ours: float) -> dict:
     return row("JAX, vmap and scan", show_time(ours), show_time(theirs), verdict, note)
 
 
-def _head(points: Points, tasks: int | None) -> Points:
+def _head(points: GridPoints, tasks: int | None) -> GridPoints:
     """Return the first tasks, or all."""
     X, y, offsets = points
     offsets = offsets if tasks is None else offsets[: tasks + 1]
-    return Points(X[: offsets[-1]], y[: offsets[-1]], offsets)
+    return GridPoints(X[: offsets[-1]], y[: offsets[-1]], offsets)
 
 
-def _points(X, y) -> Points:
+def _points(X, y) -> GridPoints:
     offsets = np.arange(len(X) + 1) * X.shape[1]
-    return Points(np.ascontiguousarray(X.reshape(-1, X.shape[2])), y.ravel().copy(), offsets)
+    return GridPoints(np.ascontiguousarray(X.reshape(-1, X.shape[2])), y.ravel().copy(), offsets)
 
 
 if __name__ == "__main__":

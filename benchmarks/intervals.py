@@ -1,9 +1,9 @@
-"""Do the intervals of `calibrate` hold 90 % of the labels of tasks that were not there?
+"""Do the intervals of `calibrate` contain 90 % of the labels of new tasks?
 
-Synthetic: 300 tasks to calibrate on and 300 fresh ones, 26 points each, five times, as the promise
-is about the mean over draws of both. Real data: every task is left out once, in five parts.
-Coverage by task, averaged; `goal` is 90 % within 2 points and two standard errors over the tasks.
-`ratio` is the coverage.
+Synthetic: 300 tasks for the calibration and 300 new ones, 26 points each. This is repeated five
+times, because the guarantee is about the mean over draws of both. Real data: every task is held out
+once, in five folds. The coverage is averaged over tasks. `goal` is 90 % within 2 percentage points
+plus two standard errors over the tasks. `ratio` is the coverage.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import condmeta as cm
 from benchmarks.common import row
 from condmeta.feature_maps import CircleMap, MeanInput
-from condmeta.words import count
+from condmeta.text import pluralize
 
 SHOTS = (0, 1, 5, 20)
 DRAWS = 5  # of calibration and fresh tasks
@@ -67,7 +67,7 @@ def judge(name: str, learner, pairs) -> list[dict]:
             "goal": f"90 % +- {100 * slack:.1f}",
             "met": bool(abs(coverage - 0.9) <= slack),
         }
-        what = f"{name}, {type(learner).__name__}, {count(m, 'point')}"
+        what = f"{name}, {type(learner).__name__}, {pluralize(m, 'point')}"
         rows.append(row(what, f"width {width.mean():.3g}", "", verdict, f"{len(by_task)} tasks"))
     return rows
 

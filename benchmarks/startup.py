@@ -1,7 +1,7 @@
 """Start-up: what `import condmeta` and a first fit add to the imports that everyone pays.
 
-In each fresh process the peer is imported, then ours runs on top of it: the difference of two whole
-processes would drown in the noise of the peer's own import.
+In each fresh process the peer is imported first, then ours. We time only the second part: the noise
+of the peer's import is larger than our own time, so a difference of two processes is useless.
 """
 
 from __future__ import annotations

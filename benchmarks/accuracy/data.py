@@ -1,4 +1,4 @@
-"""The data sets: name -> `Problem`. A loader that lacks its package or file says so by its error.
+"""The data sets: name -> `Problem`. A loader raises an error if its package or file is missing.
 
 Side columns are constant within a task and known before it has a labelled point.
 """

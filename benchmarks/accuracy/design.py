@@ -1,4 +1,4 @@
-"""The columns that peers are given: standardised inputs and side columns, and their products."""
+"""The columns for the peers: standardised inputs and side columns, and their products."""
 
 from __future__ import annotations
 

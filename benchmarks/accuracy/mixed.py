@@ -1,4 +1,4 @@
-"""Linear mixed models: each package estimates, the prediction of a new task is the BLUP for all.
+"""Linear mixed models: each package estimates the parameters; a new task is predicted by the BLUP.
 
     y_t = F_t beta + Z_t b_t + noise,   b_t ~ N(0, G):
     E[b_t | support] = G Z^T (Z G Z^T + s2 I)^-1 (y - F beta).

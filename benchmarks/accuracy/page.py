@@ -1,4 +1,4 @@
-"""The page of results: a table a data set, and where our learner is behind."""
+"""The page of results: one table per data set, and the cells where our learner is behind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD = """# Accuracy on new tasks
 Made by `python -m benchmarks.accuracy --write`. Every method is fitted to the training tasks; of a
 new task it sees n support points, and predicts the query points. Cells are mean absolute errors,
 and in brackets their standard errors over splits of the tasks; all methods see the same rows.
-**Bold** is the best of a column. A tick marks those of our methods that are within 1 % and two
+**Bold** is the best of a column. A tick marks those of our methods that are within 1 % plus two
 standard errors, of the paired difference, of the best; "behind" lists the rest. Times are processor
 seconds of one thread: of a fit, and milliseconds to adapt to a new task and predict its query
 points. A fit that takes more than {limit:g} s is ended, and not tried on further splits.

@@ -3,9 +3,9 @@
     python -m benchmarks.accuracy.picture
 
 30 airports are known, 60 are new, over 20 splits. Draws docs/images/flights.svg and prints its
-numbers; ``--known 60`` shows that boosting catches up where more airports are known. Needs nothing
-beside `make setup`: the flights are bundled, and boosting, which sees the side columns too, is
-scikit-learn's.
+numbers; ``--known 60`` shows that boosting catches up when more airports are known. It needs
+only `make setup`: the flights come with the library, and boosting, which also sees the side
+columns, is scikit-learn's.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from benchmarks.accuracy.data import load
 from benchmarks.accuracy.ours import Learner
 from benchmarks.accuracy.problem import Problem
 from benchmarks.accuracy.run import measure
+from condmeta.display.plots.canvas import new_figure, prepare
 from condmeta.plots import save_figure
-from condmeta.plots.canvas import new_figure, prepare
 
 OUT = Path(__file__).parents[2] / "docs" / "images"
 SHOTS = (0, 1, 2, 3, 5, 7, 10, 15, 20)

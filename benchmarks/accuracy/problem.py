@@ -55,8 +55,8 @@ def split(problem: Problem, seed: int) -> Split:
     rest = order[~np.isin(order, can_test)][: problem.n_train]
     new = tasks.subset(can_test)
     rank = _random_ranks(new, rng)
-    supports = tuple(_rows(new, rank < size) for size in problem.sizes)
-    query = _rows(new, (rank >= most) & (rank < most + problem.n_query))
+    supports = tuple(new.where(rank < size) for size in problem.sizes)
+    query = new.where((rank >= most) & (rank < most + problem.n_query))
     return Split(tasks.subset(rest), supports, query)
 
 
@@ -66,10 +66,3 @@ def _random_ranks(tasks: TaskSet, rng: np.random.Generator) -> np.ndarray:
     for start, end in pairwise(tasks.offsets):
         ranks[start:end] = rng.permutation(end - start)
     return ranks
-
-
-def _rows(tasks: TaskSet, mask: np.ndarray) -> TaskSet:
-    """Return all tasks with some of their rows."""
-    codes = np.repeat(np.arange(len(tasks)), tasks.sizes)[mask]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(tasks)))])
-    return tasks._pick(mask, offsets, tasks.ids, tasks.side)

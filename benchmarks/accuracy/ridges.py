@@ -1,4 +1,4 @@
-"""What most users build of ridge regressions: one a task, or one for all and then one a task."""
+"""The usual ridge regressions: one per task, or one for all tasks and then one per task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run one method on the splits of one data set, in a process of its own with a limit of time."""
+"""Run one method on the splits of one data set, in its own process, with a time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes on disk: errors of every split, so that one method can be added without the others."""
+"""Outcomes on disk: the errors of every split. One method can be added without running the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which method is best in a cell, and whether another is within its reach."""
+"""Which method is best in a cell, and whether another is within the tolerance."""
 
 from __future__ import annotations
 
