@@ -1,10 +1,10 @@
-"""A worked example: sales of new stores, from what is known about them and a few days.
+"""A worked example: sales of new stores, from facts about them and a few days of sales.
 
     python examples/stores.py --out report
 
-The chain, its stores and their sales are made up, from a seed. 300 stores have 5 to 15 days of
-sales each; 100 others are held out, and every method sees 0, 1, 2, 5 or 10 days of theirs. Nothing
-is tuned by hand: learners choose their settings on the 300. Writes `demo.html` into `--out`.
+The stores and their sales are simulated, with a fixed seed. 300 stores have 5 to 15 days of sales
+each. 100 others are held out, and every method sees 0, 1, 2, 5 or 10 days of each. Nothing is tuned
+by hand: the learners choose their settings on the 300 stores. Writes `demo.html` into `--out`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def draw_chain(n_stores: int, rng) -> tuple[cm.TaskTable, np.ndarray]:
     W = base[kind]
     W += np.outer((size - 600) / 200, [0.6, 0.2, 1.2, 0.0, 3.0])
     W += np.outer((distance - 4) / 3, [0.8, -0.2, -0.6, 0.5, -1.5])
-    W += rng.normal(size=W.shape) * [0.5, 0.4, 0.8, 0.4, 2.0]  # what no side column tells
+    W += rng.normal(size=W.shape) * [0.5, 0.4, 0.8, 0.4, 2.0]  # what no side column explains
     size[rng.random(n_stores) < 0.1] = np.nan
     street = np.where(rng.random(n_stores) < 0.08, None, streets[kind])
     ids = [f"store {i:03d}" for i in range(n_stores)]
@@ -42,7 +42,7 @@ def draw_chain(n_stores: int, rng) -> tuple[cm.TaskTable, np.ndarray]:
 
 
 def draw_days(table: cm.TaskTable, W: np.ndarray, counts, rng) -> cm.TaskSet:
-    """Return some days of sales of each store of a table."""
+    """Return `counts` days of sales for each store of a table."""
     store = np.repeat(np.arange(len(W)), counts)
     n = store.size
     X = np.column_stack(
@@ -70,7 +70,7 @@ def compare(n_stores: int, seed: int) -> dict:
     here, there = table.take(table.ids[:n_known]), table.take(table.ids[n_known:])
     known = draw_days(here, W[:n_known], rng.integers(5, 16, n_known), rng)
     held_out = draw_days(there, W[n_known:], 30, rng)
-    first, query = held_out.split_points(10, how="first")
+    first, query = held_out.split_points(10, order="first")
 
     models = {
         "own data only": cm.IndependentRegressor().fit(known),
@@ -78,7 +78,7 @@ def compare(n_stores: int, seed: int) -> dict:
         "unconditional": cm.ConditionalRidge(feature_map=None).fit(known),
         "conditional": cm.ConditionalRidge().fit(known),
     }
-    supports = [first.split_points(n, how="first")[0] for n in SHOTS]
+    supports = [first.split_points(n, order="first")[0] for n in SHOTS]
     errors = {
         name: np.array([task_errors(model, support, query) for support in supports])
         for name, model in models.items()
@@ -97,7 +97,7 @@ def compare(n_stores: int, seed: int) -> dict:
 
 
 def opening_soon(model) -> list[tuple[str, np.ndarray]]:
-    """Return where two stores without any sales start: four coefficients and the base."""
+    """Return the starting coefficients of two stores without sales: four slopes and the base."""
     rows = [
         {"size": 1000.0, "distance": 1.0, "street": "mall"},
         {"size": 300.0, "distance": 8.0, "street": None},
@@ -111,7 +111,7 @@ def opening_soon(model) -> list[tuple[str, np.ndarray]]:
 
 
 def story(result: dict) -> list[str]:
-    """Return the findings as sentences, in the numbers of the table."""
+    """Return the findings as sentences, with the numbers of the table."""
     errors, (known, held_out) = result["errors"], result["sizes"]
     conditional, unconditional = errors["conditional"], errors["unconditional"]
     ten = {name: values[-1].mean() for name, values in errors.items()}
@@ -120,20 +120,22 @@ def story(result: dict) -> list[str]:
     return [
         "This is a worked example on made-up data; `condmeta reproduce` runs the experiments of "
         "the paper.",
-        f"{known} stores with 5 to 15 days of sales each were learned from. For each of "
-        f"{held_out} other stores, sales (in thousands) of 20 days are predicted after seeing "
-        "0, 1, 2, 5 or 10 earlier days of it. Size, distance to the centre and kind of street "
-        "are a store's side row, in which some entries are missing.",
-        f"With no day of a store, the conditional learner is off by {show(conditional[0])} on "
-        f"average, the unconditional one by {show(unconditional[0])}. The difference, store by "
-        f"store, is {show(unconditional[0] - conditional[0])}.",
+        f"The methods learn from {known} stores with 5 to 15 days of sales each. For each of "
+        f"{held_out} other stores they predict the sales (in thousands) of 20 days, after seeing "
+        "0, 1, 2, 5 or 10 earlier days of the store. The side information of a store is its size, "
+        "its distance from the centre and its kind of street; some values are missing.",
+        f"Without any day of a store, the mean error is {show(conditional[0])} with side "
+        f"information (conditional) and {show(unconditional[0])} without it (unconditional). The "
+        f"mean difference over stores is {show(unconditional[0] - conditional[0])}.",
         f"After ten days the smallest error is {ten[best]:.2f} ({best}). "
-        f"Daily noise alone costs {result['floor']:.2f}; on average no method can go below it.",
-        "As a check, with the rows of the side table shuffled among the stores that were learned "
-        f"from, the conditional learner is off by {result['shuffled']:.2f} with no day of a store.",
-        f"What the conditional learner chose on the {known} stores: {chosen.metric_} metric, "
-        f"{chosen.noise_.replace('_', ' ')} noise, a ridge of {chosen.kappa_:g} on its map. The "
-        "two plain methods choose their lam by cross-validation.",
+        f"The daily noise alone causes an error of {result['floor']:.2f}; no method can have a "
+        "smaller error on average.",
+        "As a check, we shuffle the side table among the known stores and fit the conditional "
+        "learner again. Without any day of a store its mean error is then "
+        f"{result['shuffled']:.2f}.",
+        f"The conditional learner chose these settings on the {known} stores: {chosen.metric_} "
+        f"metric, {chosen.noise_.replace('_', ' ')} noise, a ridge penalty of {chosen.kappa_:g} on "
+        "its map. The two plain methods choose their regularisation by cross-validation.",
     ]
 
 

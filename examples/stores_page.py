@@ -8,10 +8,10 @@ import numpy as np
 
 SHOTS = (0, 1, 2, 5, 10)
 METHODS = {
-    "own data only": "each store from its own days",
+    "own data only": "a separate model for each store, from its own days",
     "one pooled model": "one model for all stores",
-    "unconditional": "start from one learned model, then the store's own days",
-    "conditional": "start from a model computed from the side row, then the store's own days",
+    "unconditional": "one learned start for all stores, adapted to the store's own days",
+    "conditional": "a start computed from the side information, adapted to the store's own days",
 }
 STYLE = """
 :root { --paper: #fff; --ink: #1c2128; --soft: #59636e; --rule: #d8dee4;
@@ -124,7 +124,7 @@ def page(result: dict, story: list[str]) -> str:
 <html lang="en"><head><meta charset="utf-8"><title>condmeta: sales of new stores</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><style>{STYLE}</style></head><body><main>
-<h1>Sales of new stores, from what is known about them and a few days</h1>
+<h1>Sales of new stores, from facts about them and a few days of sales</h1>
 <p class="note">{note}</p><p>{setting}</p>
 <figure><ul class="legend">{legend}</ul>{draw_chart(result["errors"])}
 <figcaption>Lower is better. Bars are one standard error over stores.</figcaption></figure>
@@ -132,8 +132,8 @@ def page(result: dict, story: list[str]) -> str:
 <h2>Mean absolute error on the held-out stores</h2>
 {html_table(["days seen", *METHODS], error_rows(result["errors"]))}
 <p class="small">In thousands, with one standard error over stores. Bold: smallest in the row.</p>
-<h2>Where two stores without any sales start</h2>
+<h2>Starting coefficients of two stores without sales</h2>
 {html_table(["coefficient", *shops], starts)}
-<p class="small">Given by the conditional learner from the side row alone.</p>
+<p class="small">Computed by the conditional learner from the side information alone.</p>
 <p class="small">{settings}</p></main></body></html>
 """

@@ -2,7 +2,8 @@
 
     python examples/theory_pictures.py --out docs/images
 
-`cluster-gap.svg`: what conditioning gains on two clusters, against their distance, with the bounds.
+`cluster-gap.svg`: the gain from conditioning on two clusters against their distance, with the
+bounds.
 `bounds.svg`: measured excess risk and the theorems' bounds, as tasks and as points grow.
 """
 
@@ -14,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 import condmeta as cm
+from condmeta.display.plots.canvas import new_figure, prepare, set_title
+from condmeta.display.plots.style import PAPER
 from condmeta.environments import Circle, Clusters
 from condmeta.feature_maps import CircleMap
 from condmeta.inner.algorithms import get_inner, solve_tasks
 from condmeta.plots import save_figure
-from condmeta.plots.canvas import new_figure, prepare, set_title
-from condmeta.plots.style import PAPER
 
 THIN = 1.2
 TASKS = (3, 10, 30, 100, 300, 1000)
@@ -27,7 +28,7 @@ POINTS = (2, 4, 8, 16, 32, 64)
 
 
 def circle(n: int) -> Circle:
-    """Return the environment of the second picture; its risks are known exactly."""
+    """Return the environment of the second picture. Its risks have a closed form."""
     return Circle(
         radius=3.0, center=1.5, d=4, n=n, sigma_w=0.7, inputs="gaussian", x_center=0.5, noise=0.5
     )
@@ -85,7 +86,7 @@ def learned_risks(tasks, seeds: int, n: int = 8) -> dict:
 
 
 def fixed_risks(points, n_tasks: int) -> dict:
-    """Return (bound, mean risk, its standard error) of given biases at each n."""
+    """Return, for each given bias, (bound, mean risk, its standard error) at each n."""
     out = {"ITL": [], "unconditional": [], "conditional": []}
     for n in points:
         env = circle(n)
@@ -108,7 +109,7 @@ def measure(env, tasks, coef) -> float:
 
 
 def draw_bounds(learned: dict, tasks, fixed: dict, points):
-    """Draw both panels, bounds thin and risks thick."""
+    """Draw both panels: bounds as thin lines, risks as thick ones."""
     figure = new_figure(8.4, 4.2)
     left, right = figure.subplots(1, 2, sharey=True)
     panels = [
@@ -147,7 +148,7 @@ def draw_bounds(learned: dict, tasks, fixed: dict, points):
 
 
 def add_key(figure) -> None:
-    """Explain colours and dashes below the panels."""
+    """Add a legend of colours and line styles below the panels."""
     from matplotlib.lines import Line2D
 
     names = {"conditional": "conditional", "unconditional": "one bias", "ITL": "bias 0"}

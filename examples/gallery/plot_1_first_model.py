@@ -1,12 +1,13 @@
 """
-A first model: flights to an airport nobody has flown to
-========================================================
+A first model: flights to a new airport
+=======================================
 
-Fit to many airports, ask about one without a single flight, then show the model five flights.
+Fit a model to many airports. Predict a new airport without any flight, then with five flights.
 """
 
 # %%
-# The bundled data: minutes in the air by hour and season, and where each airport lies.
+# The data come with the library: the time in the air by hour and season, and the location of each
+# airport.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -19,14 +20,15 @@ seattle = flights[new]
 print(known)
 
 # %%
-# One line to learn. Without a flight, the start is computed from the place alone.
+# Fitting takes one line. Without a flight, the starting coefficients are computed from the location
+# alone.
 model = cm.ConditionalRidge().fit(known)
 start = model.adapt(side_info=seattle.side)
 five = model.adapt(cm.TaskSet.from_tasks([seattle]).split_points(5, random_state=0)[0])
 print(f"start: {start.intercept_:.0f} min + {start.coef_[1]:.0f} min in winter")
 
 # %%
-# What both say of all its flights.
+# Predictions of both models for all flights to Seattle.
 day = np.argsort(np.arctan2(seattle.X[:, 2], seattle.X[:, 1]) % (2 * np.pi))
 rows = seattle.X[day]
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")

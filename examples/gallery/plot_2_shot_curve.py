@@ -1,13 +1,14 @@
 """
-Error against the number of points
-==================================
+Error against the number of rows
+================================
 
-How many points does a new task need? Own data only, one model for all, and a learned prior with
-and without side information, on tasks that none of them has seen.
+How many labelled rows (points) does a new task need? We compare each task's own data, one model for
+all tasks, and a learned prior without and with side information, on tasks that none of them has
+seen.
 """
 
 # %%
-# Made-up tasks: the side column says where the slope of a task lies, up to chance.
+# Simulated tasks: the slopes of a task depend on its side column, plus chance.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -24,7 +25,7 @@ tasks = cm.TaskSet.from_arrays(X, y, task, cm.TaskTable(side, ids=range(n_tasks)
 known, new = tasks.split_tasks((100, 60), random_state=0)
 
 # %%
-# Every learner adapts to the first points of a new task and is judged by its last ten.
+# Every learner adapts to the first points of a new task and predicts its last ten.
 learners = {
     "own points only": cm.IndependentRegressor(),
     "one model for all": cm.PooledRegressor(),
@@ -32,13 +33,13 @@ learners = {
     "prior and side column": cm.ConditionalRidge(),
 }
 shots = [0, 1, 2, 3, 5, 8, 14]
-first, query = new.split_points(14, how="first")
+first, query = new.split_points(14, order="first")
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for name, learner in learners.items():
     learner.fit(known)
     errors = []
     for shown in shots:
-        models = learner.adapt(first.split_points(shown, how="first")[0])
+        models = learner.adapt(first.split_points(shown, order="first")[0])
         predicted = models.predict(query.X, task=np.repeat(query.ids, query.sizes))
         errors.append(np.abs(predicted - query.y).mean())
     ax.plot(shots, errors, marker="o", label=name)

@@ -1,12 +1,14 @@
 """
-Shrinkage: own estimate, prior, and what lies between
-=====================================================
+Shrinkage: own estimate, prior and adapted coefficient
+======================================================
 
-A task with few points stays near where the prior puts it; one with many follows its own data.
+The prior of a task is its starting coefficient, computed from its side information. A task with few
+rows (points) stays near its prior; a task with many rows follows its own data.
 """
 
 # %%
-# The table of coefficients holds all three for every task: prior, own, adapted.
+# The table of coefficients has all three for every task: prior, own (least squares on the task's
+# points alone) and adapted.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -25,14 +27,13 @@ slopes = table[table["feature"] == "x0"]
 print(slopes.head().round(2).to_string(index=False))
 
 # %%
-# Arrows lead from the own least-squares slope to the adapted one; the line is tau(s).
-own = [np.linalg.lstsq(X[task == t], y[task == t])[0][0] for t in range(40)]
+# Each arrow points from a task's own slope to its adapted slope. The line is the prior.
 order = np.argsort(side[:, 0])
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
-ax.plot(side[order, 0], slopes["prior"].to_numpy()[order], color="#d55e00", label="prior, tau(s)")
-for s, start, end in zip(side[:, 0], own, slopes["adapted"], strict=True):
+ax.plot(side[order, 0], slopes["prior"].to_numpy()[order], color="#d55e00", label="prior")
+for s, start, end in zip(side[:, 0], slopes["own"], slopes["adapted"], strict=True):
     ax.annotate("", (s, end), (s, start), arrowprops={"arrowstyle": "->", "color": "0.6"})
-ax.scatter(side[:, 0], own, s=2 * sizes, color="0.6", label="own points alone (size: points)")
+ax.scatter(side[:, 0], slopes["own"], s=2 * sizes, color="0.6", label="own (size: points)")
 ax.scatter(side[:, 0], slopes["adapted"], s=2 * sizes, color="#0072b2", label="adapted")
 ax.set(xlabel="side information", ylabel="slope of the task")
 ax.legend(frameon=False)

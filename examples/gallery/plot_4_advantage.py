@@ -1,12 +1,12 @@
 """
-Does side information pay, and which column?
-============================================
+Does side information help, and which column?
+=============================================
 
-Before anyone collects more columns, ask what those at hand are worth on tasks held out.
+Before you collect more columns, measure on held-out tasks how much the present ones help.
 """
 
 # %%
-# Airports again: latitude, longitude, altitude and time zone.
+# The tasks are airports. Their side columns are latitude, longitude, altitude and time zone.
 import matplotlib.pyplot as plt
 
 import condmeta as cm
@@ -16,9 +16,10 @@ found = cm.advantage(flights, shots=(0, 1, 5), n_splits=3)
 print(found)
 
 # %%
-# Left: the variance of task coefficients that a column explains alone, and what would be lost
-# without it. Longitude and time zone say the same. Right: the error on new airports.
-columns, gains = found.frame("columns"), found.frame("gains")
+# Left: the variance of task coefficients that a column explains alone, and the part that is lost
+# without it. Longitude and time zone contain nearly the same information. Right: the error on new
+# airports.
+columns, gains = found.columns_frame, found.frame
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 places = range(len(columns))
 left.barh([p + 0.2 for p in places], columns["alone"], height=0.4, label="alone")

@@ -1,9 +1,9 @@
 """
-Intervals for tasks nobody has seen
-===================================
+Prediction intervals for new tasks
+==================================
 
-`calibrate` holds tasks out and measures how far the learner is off on them. Its intervals hold for
-new tasks, whatever the learner assumes, as far as new tasks are drawn like the known ones.
+`calibrate` measures the errors of the learner on held-out tasks. Its intervals are valid for new
+tasks from the same population, even if the assumptions of the learner are wrong.
 """
 
 # %%
@@ -18,7 +18,7 @@ known, new = flights.split_tasks((66, 34), random_state=0)
 learner = cm.calibrate(cm.ConditionalRidge(metric="full"), known, shots=(0, 5), n_splits=3)
 
 # %%
-# Every new airport without a flight, and with five.
+# Intervals for the new airports, without a flight and with five flights.
 few, rest = new.split_points(5, random_state=0)
 task = np.repeat(rest.ids, rest.sizes)
 ends = {
@@ -31,7 +31,7 @@ for name, (low, high) in ends.items():
     print(f"{name}: {inside.mean():.0%} inside, width {np.median(high - low):.0f} min")
 
 # %%
-# The intervals of the first flights of each airport, in order of their length.
+# Every twelfth interval, in order of the predicted time.
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), sharey=True, layout="constrained")
 for ax, (name, (low, high)) in zip(axes, ends.items(), strict=True):
     shown = np.argsort((low + high) / 2)[::12]

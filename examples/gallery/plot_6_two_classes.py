@@ -1,13 +1,13 @@
 """
-Two classes: probabilities that can be trusted
-==============================================
+Two classes: calibrated probabilities
+=====================================
 
-Will a customer of a new shop buy? `ConditionalLogistic` averages over what is not known of a task,
-so that its probabilities are right for tasks with few points, or with none.
+Will a customer of a new shop buy? `ConditionalLogistic` averages over the uncertainty about the
+coefficients of a task. So its probabilities are calibrated also for tasks with few rows or none.
 """
 
 # %%
-# Made-up shops; the side column says something about the weights, not all.
+# Simulated shops: the coefficients of a shop depend in part on its side column.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -17,7 +17,7 @@ rng = np.random.default_rng(0)
 
 
 def draw(first, shops, n):
-    """Return customers of some shops, and what is known about the shops."""
+    """Return customers of some shops, and the side information of the shops."""
     size = rng.normal(size=(shops, 1))
     w = size @ [[1.0, -1.0, 0.0]] + 1.2 * rng.normal(size=(shops, 3))
     shop = np.repeat(np.arange(shops), n)
@@ -31,8 +31,8 @@ known, new = draw(0, 200, 15), draw(1000, 300, 30)
 model = cm.ConditionalLogistic().fit(known)
 
 # %%
-# Calibration on new shops: what is said against what happens.
-few, rest = new.split_points(5, how="first")
+# Calibration on new shops: predicted probabilities against actual shares.
+few, rest = new.split_points(5, order="first")
 shop = np.repeat(rest.ids, rest.sizes)
 said = {
     "no customer seen": model.predict_proba(rest.X, task=shop, side_info=new.side)[:, 1],
@@ -46,6 +46,6 @@ for name, p in said.items():
     share = [rest.y[bins == b].mean() for b in np.unique(bins)]
     ax.plot(mean, share, marker="o", label=name)
     print(f"{name}: log loss {-np.log(np.where(rest.y == 1, p, 1 - p)).mean():.3f}")
-ax.set(xlabel="probability said", ylabel="share that buys")
+ax.set(xlabel="predicted probability", ylabel="share that buys")
 ax.legend(frameon=False)
 plt.show()

@@ -1,13 +1,13 @@
 """
-A stream of tasks, and more points for old ones
+A stream of tasks, and more rows of known tasks
 ===============================================
 
-New tasks teach the map (`partial_fit`); more points of known tasks change their own models
-(`update`), and the map stays.
+`partial_fit` adds new tasks and improves the map from side information to starting coefficients.
+`update` adds rows (points) of known tasks: it changes their own models and leaves the map as it is.
 """
 
 # %%
-# Tasks arrive in groups of five. The learner keeps statistics of each task, never its rows.
+# Tasks arrive in groups of five. The learner keeps statistics of each task, not its rows.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -18,7 +18,7 @@ M = rng.normal(size=(3, 2))
 
 
 def draw(first, count, n=6):
-    """Return tasks with ids from `first` on."""
+    """Return tasks; their ids start at `first`."""
     side = rng.normal(size=(count, 2))
     w = side @ M.T + 0.3 * rng.normal(size=(count, 3))
     task = np.repeat(np.arange(count), n)
@@ -38,7 +38,7 @@ print(*(f"{n}: {error:.2f}" for n, error in zip(seen, errors, strict=True)))
 
 
 # %%
-# Ten more points of task 7: its own model moves, the start of every new task does not.
+# Ten more points of task 7 change its own model, but not the prior of any task.
 def of_task_7(model):
     """Return its coefficients as a table: prior, own, adapted, shift, n."""
     table = model.coef_frame()
@@ -51,7 +51,7 @@ model.update(X, X @ [1.0, 1.0, 1.0], task=np.full(10, 7))
 print(of_task_7(model))
 
 # %%
-# The more tasks, the better the start of a task without points.
+# With more tasks, the predictions for tasks without points improve.
 fig, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
 ax.plot(seen, errors, marker="o", color="#d55e00")
 ax.set(xlabel="tasks seen", ylabel="error on new tasks without points")

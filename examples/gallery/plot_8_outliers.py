@@ -2,12 +2,12 @@
 Outliers and quantiles
 ======================
 
-Labels with heavy tails mislead a squared loss. `ConditionalERMRegressor` takes the absolute loss,
-or a quantile's, and minimises over all tasks to a certified optimum.
+Outliers have a large effect on a squared loss. `ConditionalERMRegressor` minimises the absolute
+loss, or the loss of a quantile, over all tasks. A duality gap certifies the minimum.
 """
 
 # %%
-# Student noise with one and a half degrees of freedom: now and then a label is far off.
+# Student noise with one and a half degrees of freedom: some labels are outliers.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -28,7 +28,8 @@ for model in models.values():
     model.fit(X, y, task=task, side_info=side)
 
 # %%
-# The slope at the start of a task against its side information; the truth is a line.
+# Left: the starting slope of a task against its side information; the truth is a line. Right: the
+# predicted median and the predicted 90 % quantile.
 grid = np.linspace(-2, 2, 41)
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 left.plot(grid, 2 * grid, color="black", linewidth=1, label="truth")

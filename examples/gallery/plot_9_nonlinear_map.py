@@ -1,12 +1,13 @@
 """
-Side information that does not act along a line
-===============================================
+Side information with a non-linear effect
+=========================================
 
-tau(s) = M Phi(s) + b is linear in Phi, and Phi is yours: a spline, random features, or a kernel.
+The starting coefficients of a task are a linear function of its encoded side columns. You choose
+the encoding (`feature_map`): a spline, random features, or the columns themselves.
 """
 
 # %%
-# Slopes follow a sine of the side column.
+# The slope of a task is a sine of its side column.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.preprocessing import SplineTransformer
@@ -27,7 +28,7 @@ maps = {
 }
 
 # %%
-# The same learner with three maps.
+# The same learner with three encodings.
 grid = np.linspace(-3, 3, 121)
 new = cm.TaskTable({"s": grid}, ids=range(1000, 1121))
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
