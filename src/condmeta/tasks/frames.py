@@ -5,7 +5,6 @@ Tables go through narwhals, which is imported inside the functions: arrays never
 
 import sys
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -101,6 +100,8 @@ def require_columns(frame: Any, names: Iterable[Any], role: str = "") -> None:
     for name in names:
         if name not in have and name not in index_names(frame):
             if len(have) > 10:  # similar names first
+                from difflib import get_close_matches  # slow to import, and errors alone need it
+
                 near = get_close_matches(str(name), [n for n in have if isinstance(n, str)], n=3)
                 have = [*near, *(n for n in have if n not in near)]
             shown = ", ".join(map(repr, have[:10])) + (", ..." if len(have) > 10 else "")
