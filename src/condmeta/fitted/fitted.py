@@ -45,6 +45,13 @@ class Columns(NamedTuple):
     task_name: Any = None
     backend: str | None = None
 
+    @property
+    def feature_names(self) -> np.ndarray:
+        """The names (d,) as scikit-learn keeps them; an AttributeError if X had none."""
+        if self.names is None:
+            raise AttributeError("X had no feature names in fit.")
+        return np.array(self.names, dtype=object)
+
 
 class Rows(NamedTuple):
     """Rows to predict: X (N, d), and the task of each row by its position in `ids`.

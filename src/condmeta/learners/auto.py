@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -93,9 +93,22 @@ class Auto(BaseEstimator):
     _rules = {}
     _weighs = True
 
-    @abstractmethod
+    _own: ClassVar[type]  # the learners to choose among
+    _pooled: ClassVar[type]
+    _conditional: ClassVar[type]
+
     def _candidates(self, conditional: bool) -> dict[str, Any]:
-        """Return the learners to choose among; `conditional` adds those with side information."""
+        """Return the learners to choose among; `conditional` adds the one with side information."""
+        reading = {name: getattr(self, name) for name in READING}
+        learners = {
+            "own data": self._own(**reading),
+            "pooled": self._pooled(**reading),
+            "unconditional": self._conditional(None, missing_side="mean", **reading),
+        }
+        if conditional:
+            how = reading | {"missing_side": self.missing_side}
+            learners["conditional"] = self._conditional(self.feature_map, **how)
+        return learners
 
     @abstractmethod
     def _criterion(self) -> Criterion:
@@ -198,9 +211,7 @@ class Auto(BaseEstimator):
     @property
     def feature_names_in_(self) -> np.ndarray:
         """Names of the features, if `fit` was given a table."""
-        if self.chosen_.columns.names is None:
-            raise AttributeError("X had no feature names in fit.")
-        return np.array(self.chosen_.columns.names, dtype=object)
+        return self.chosen_.columns.feature_names
 
     # Ask it.
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import logit
-from sklearn.base import ClassifierMixin
 
-from condmeta.learners.auto import READING, Auto, storable
+from condmeta.learners.auto import Auto, storable
 from condmeta.learners.baselines import IndependentClassifier, PooledClassifier
 from condmeta.learners.blend import decided, probabilities
 from condmeta.learners.held_out import FEWEST_TASKS
-from condmeta.learners.inputs import METADATA, Inputs
+from condmeta.learners.inputs import Inputs
 from condmeta.learners.logistic import ConditionalLogistic
-from condmeta.learners.targets import target_of
+from condmeta.learners.targets import Classifier
 from condmeta.meta.stacking import LOG_LOSS, Criterion
 from condmeta.tasks.messages import show_id
 
 
 @storable
-class AutoClassifier(ClassifierMixin, Auto):
+class AutoClassifier(Classifier, Auto):
     """Choose among classifiers and simple alternatives, for each number of points of a task.
 
     Like `AutoRegressor`, by the log loss of the probabilities. The candidates are: the task's own
@@ -71,24 +70,11 @@ class AutoClassifier(ClassifierMixin, Auto):
 
     classes_ = property(lambda self: self.chosen_.classes)
 
-    __metadata_request__predict_proba = METADATA
-    __metadata_request__decision_function = METADATA
+    _own, _pooled = IndependentClassifier, PooledClassifier
+    _conditional = ConditionalLogistic
 
     def _criterion(self) -> Criterion:
         return LOG_LOSS
-
-    def _candidates(self, conditional: bool) -> dict:
-        reading = {name: getattr(self, name) for name in READING}
-        learners = {
-            "own data": IndependentClassifier(**reading),
-            "pooled": PooledClassifier(**reading),
-            "unconditional": ConditionalLogistic(None, missing_side="mean", **reading),
-        }
-        if conditional:
-            learners["conditional"] = ConditionalLogistic(
-                self.feature_map, missing_side=self.missing_side, **reading
-            )
-        return learners
 
     def _too_few(self, given: Inputs) -> str:
         few = super()._too_few(given)
@@ -113,15 +99,3 @@ class AutoClassifier(ClassifierMixin, Auto):
     def decision_function(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Return the log odds of the second class (N,)."""
         return logit(self._blended(X, task=task, side_info=side_info))
-
-    def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
-        """Return the accuracy of the predictions."""
-        from sklearn.metrics import accuracy_score  # slow to import, and fit does not need it
-
-        predicted = self.predict(X, task=task, side_info=side_info)
-        return accuracy_score(target_of(X, y), predicted, sample_weight=sample_weight)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags

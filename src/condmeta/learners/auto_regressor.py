@@ -6,19 +6,18 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
-from condmeta.learners.auto import READING, Auto, storable
+from condmeta.learners.auto import Auto, storable
 from condmeta.learners.baselines import IndependentRegressor, PooledRegressor
 from condmeta.learners.parameters import one_of
 from condmeta.learners.ridge import ConditionalRidge
-from condmeta.learners.targets import target_of
+from condmeta.learners.targets import Regressor
 from condmeta.meta.stacking import CRITERIA, Criterion
 
 
 @storable
 @dataclass(eq=False, repr=False)
-class AutoRegressor(RegressorMixin, Auto):
+class AutoRegressor(Regressor, Auto):
     """Choose among learners and simple alternatives, for each number of points that a task has.
 
     The candidates are: the task's own data alone, one pooled model, a learned prior without and
@@ -77,30 +76,11 @@ class AutoRegressor(RegressorMixin, Auto):
     criterion: Any = "absolute"
 
     _rules = {"criterion": one_of(CRITERIA)}
+    _own, _pooled, _conditional = IndependentRegressor, PooledRegressor, ConditionalRidge
 
     def _criterion(self) -> Criterion:
         return CRITERIA[self.criterion]
 
-    def _candidates(self, conditional: bool) -> dict:
-        reading = {name: getattr(self, name) for name in READING}
-        learners = {
-            "own data": IndependentRegressor(**reading),
-            "pooled": PooledRegressor(**reading),
-            "unconditional": ConditionalRidge(None, missing_side="mean", **reading),
-        }
-        if conditional:
-            learners["conditional"] = ConditionalRidge(
-                self.feature_map, missing_side=self.missing_side, **reading
-            )
-        return learners
-
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Predict rows, each task by what was chosen for its number of points."""
         return self._blended(X, task=task, side_info=side_info)
-
-    def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
-        """Return R^2 of the predictions."""
-        from sklearn.metrics import r2_score  # slow to import, and fit does not need it
-
-        predicted = self.predict(X, task=task, side_info=side_info)
-        return r2_score(target_of(X, y), predicted, sample_weight=sample_weight)

@@ -129,9 +129,7 @@ class Learner(BaseEstimator):
     @property
     def feature_names_in_(self) -> np.ndarray:
         """Names of the features, if `fit` was given a table."""
-        if self._columns.names is None:
-            raise AttributeError("X had no feature names in fit.")
-        return np.array(self._columns.names, dtype=object)
+        return self._columns.feature_names
 
     @property
     def _columns(self) -> Columns:
