@@ -10,7 +10,8 @@ from condmeta.errors import DataError
 from condmeta.experiments import Results, Setting, get_panel, run
 from condmeta.feature_maps import CircleMap, RandomFourier
 from condmeta.paper.experiments.metric import get_metric
-from condmeta.paper.experiments.protocol import _evaluate_any, draw, evaluate, seeded
+from condmeta.paper.experiments.protocol import _evaluate_any, evaluate, seeded
+from condmeta.paper.experiments.seed_tasks import draw
 
 ENVIRONMENT = Circle(d=4, n=8)
 SETTING = Setting((12, 6, 5))
@@ -217,14 +218,16 @@ def test_tasks_without_query_rows_are_left_out_with_a_note():
     with pytest.warns(UserWarning, match="no query rows with support=1: left out of the errors"):
         results = run(tasks, METHODS, setting=setting, grid=GRID, seeds=3)
     left_out = results.provenance["left_out"]
-    assert set(left_out) == {0, 1, 2} and set().union(*left_out.values()) <= set(short)
+    assert set(left_out) == {0, 1, 2}
+    assert set().union(*left_out.values()) <= set(short)
     assert np.isfinite(results.columns["error"]).all()
     judged = draw(tasks, setting, 0)
-    assert (judged.test[1].sizes > 0).all() and (judged.validation[1].sizes > 0).all()
+    assert (judged.test[1].sizes > 0).all()
+    assert (judged.validation[1].sizes > 0).all()
     with pytest.raises(DataError, match="No task held out in seed 0 has query rows"):
         run(tasks, METHODS, setting=Setting((9, 7, 7), 8), grid=GRID, seeds=1)
 
 
 def test_unknown_keys_of_the_grid_are_an_error():
-    with pytest.raises(DataError, match="may hold 'lam' and 'meta_step'. Got 'lamda' too"):
+    with pytest.raises(DataError, match=r"may hold 'lam' and 'meta_step'\. Got 'lamda' too"):
         run(ENVIRONMENT, METHODS, setting=SETTING, grid={"lamda": [1.0]}, seeds=1)
