@@ -321,12 +321,20 @@ def test_usage_errors_are_code_2(folder):
 
 
 def test_outputs_are_checked_before_the_work(folder):
-    for out, sentence in (("-", "to a file"), ("none/x", "There is no folder"), (".", "a folder")):
+    (folder / "d.condmeta").mkdir()
+    for out, sentence in (
+        ("-", "must end in .condmeta"),
+        ("none/x.condmeta", "There is no folder"),
+        ("d.condmeta", "a folder"),
+    ):
         done = fit(folder, "sales.csv", out=out)
         assert done.exit_code == 1
         assert sentence in done.stderr
     done = run(folder, "predict", "m.condmeta", "new.csv", "-o", "x.xlsx")
-    assert "The ending of 'x.xlsx' is not a known format" in done.stderr
+    assert (
+        "must end in .csv, .txt, .tsv, .parquet, .pq, .feather or .arrow. Got 'x.xlsx'"
+        in done.stderr
+    )
 
 
 def test_answers_never_overwrite_columns(folder):
