@@ -30,6 +30,7 @@ _NAMES = {  # module: the public names that it defines
     "learners.ridge": "ConditionalRidge",
     "learners.sgd": "ConditionalSGDClassifier ConditionalSGDRegressor",
     "learners.sgd_cv": "ConditionalSGDRegressorCV",
+    "learners.shrinkage": "Shrinkage shrink",
     "loading": "load",
     "tables": "TableModel",
     "tasks": "TaskSet TaskSplit TaskTable",
