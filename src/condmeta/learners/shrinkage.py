@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -29,6 +29,7 @@ from condmeta.meta.ridge_choice import KAPPAS, ROUGH, TIE, RidgeSetting, evidenc
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import EVIDENCE, Selection, close_to_best, select
 from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks.frames import is_frame
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.side_table import read_side_table
 
@@ -36,9 +37,9 @@ NEW = "(new)"  # the id of a task that `adapt` is given without one
 
 
 def shrink(
-    estimates: Any, covariances: Any = None, *, std_errors: Any = None, side_info: Any = None,
-    feature_map: Any = "auto", metric: str = "auto", kappa: Any = "auto",
-    missing_side: str = "error",
+    estimates: Any, covariances: Any = None, *, std_errors: Any = None, task: Any = None,
+    side_info: Any = None, feature_map: Any = "auto", metric: str = "auto",
+    kappa: Any = "auto", missing_side: str = "error",
 ) -> Shrinkage:  # fmt: skip
     r"""Learn tau(s) from coefficients that were estimated task by task, and shrink them towards it.
 
@@ -55,6 +56,8 @@ def shrink(
         The covariance C_t of each task's estimates, in the order of the estimates.
     std_errors : like `estimates`, optional
         Standard errors, in place of covariances, if estimates are independent of each other.
+    task : name of a column, or several names, optional
+        The column with the task ids, in tables that are not keyed by their index.
     side_info : table keyed by task id, optional
         One row of facts for each task.
     feature_map : as for `ConditionalRidge`
@@ -84,7 +87,9 @@ def shrink(
     -0.55
     """
     learner = Shrinkage(feature_map, metric=metric, kappa=kappa, missing_side=missing_side)
-    return learner.fit(estimates, covariances, std_errors=std_errors, side_info=side_info)
+    return learner.fit(
+        estimates, covariances, std_errors=std_errors, task=task, side_info=side_info
+    )
 
 
 @storable
@@ -116,13 +121,18 @@ class Shrinkage(Learner):
     }
     metric_, kappa_, choice_, H_, objective_ = found(), found(), found(), found(), found()
 
-    def fit(self, estimates, covariances=None, *, std_errors=None, side_info=None) -> Shrinkage:
+    def fit(
+        self, estimates, covariances=None, *, std_errors=None, task=None, side_info=None
+    ) -> Shrinkage:
         """Learn the prior; see `condmeta.shrink`."""
-        table = read_side_table(estimates)
-        tasks = _whitened(table, _covariances(table, covariances, std_errors), side_info)
-        return fit_inputs(self, inputs_of(self, tasks))
+        given = _read(estimates, covariances, std_errors, task, side_info)
+        inputs = inputs_of(self, given.tasks)
+        columns = inputs.columns._replace(task_name=given.task_name, backend=given.backend)
+        return fit_inputs(self, inputs._replace(columns=columns))
 
-    def adapt(self, estimates=None, covariances=None, *, std_errors=None, side_info=None):
+    def adapt(
+        self, estimates=None, covariances=None, *, std_errors=None, task=None, side_info=None
+    ):
         """Shrink the estimates of new tasks.
 
         `estimates` (d,) with `covariances` (d, d) or `std_errors` (d,) and a row of side
@@ -131,29 +141,29 @@ class Shrinkage(Learner):
         """
         if estimates is None:
             return super().adapt(side_info=side_info)
-        if isinstance(estimates, Mapping | TaskTable) or hasattr(estimates, "columns"):
-            return super().adapt(self._read(estimates, covariances, std_errors, side_info))
-        columns = self._columns.names
-        row = TaskTable(np.asarray(estimates, float)[None], [NEW], columns)
+        names = self._columns.names
+        if isinstance(estimates, Mapping | TaskTable) or is_frame(estimates):
+            return super().adapt(
+                _read(estimates, covariances, std_errors, task, side_info, names).tasks
+            )
+        row = TaskTable(np.asarray(estimates, float)[None], [NEW], names)
         if std_errors is not None:
-            std_errors = TaskTable(np.asarray(std_errors, float)[None], [NEW], columns)
+            std_errors = TaskTable(np.asarray(std_errors, float)[None], [NEW], names)
         if covariances is not None:
             covariances = np.asarray(covariances, float)[None]
         side_info = None if side_info is None else {NEW: side_info}
-        one = _whitened(row, _covariances(row, covariances, std_errors), side_info)
-        return super().adapt(one).at(0)
+        return super().adapt(_read(row, covariances, std_errors, None, side_info).tasks).at(0)
 
-    def update(self, estimates, covariances=None, *, std_errors=None, side_info=None):
+    def update(self, estimates, covariances=None, *, std_errors=None, task=None, side_info=None):
         """Add independent estimates of known tasks, and new tasks; tau stays as it is."""
-        return super().update(self._read(estimates, covariances, std_errors, side_info))
+        names = self._columns.names
+        return super().update(
+            _read(estimates, covariances, std_errors, task, side_info, names).tasks
+        )
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals; see `ConditionalRidge.summary`."""
         return Summary.of(self.fitted_, level, robust, "Shrunken estimates")
-
-    def _read(self, estimates, covariances, std_errors, side_info) -> TaskSet:
-        table = read_side_table(estimates).align(self._columns.names)
-        return _whitened(table, _covariances(table, covariances, std_errors), side_info)
 
     def _learn(self, data: Training) -> Learned:
         """Choose settings by the evidence, and learn the prior with noise 1."""
@@ -205,14 +215,35 @@ def _by_evidence(stats: SquaredState, Phi, candidates, n_jobs) -> Selection:
     return found._replace(start=priors[found.chosen.metric, found.chosen.kappa])
 
 
-def _covariances(table: TaskTable, covariances, std_errors) -> np.ndarray:
+class Estimates(NamedTuple):
+    """Estimates as tasks, the name of the task column, and the kind of table they came in."""
+
+    tasks: TaskSet
+    task_name: Any
+    backend: str | None
+
+
+def _read(estimates, covariances, std_errors, task, side_info, names=None) -> Estimates:
+    """Read estimates and their covariances; `names` are the coefficients of a fitted model."""
+    table = read_side_table(estimates, side_key=task)
+    table = table if names is None else table.align(names)
+    if side_info is not None:
+        side_info = read_side_table(side_info, task_name=task)
+    if std_errors is not None:
+        std_errors = read_side_table(std_errors, side_key=task).align(table.columns)
+    tasks = _whitened(table, _covariances(table, covariances, std_errors), side_info)
+    name = task if task is not None else getattr(getattr(estimates, "index", None), "name", None)
+    return Estimates(tasks, name, table.backend)
+
+
+def _covariances(table: TaskTable, covariances, std_errors: TaskTable | None) -> np.ndarray:
     """Return the covariances (T, d, d) of the estimates in a table."""
     T, d = table.n_tasks, len(table.columns)
     if (covariances is None) == (std_errors is None):
         raise DataError("Give either covariances= or std_errors= of the estimates.")
     if std_errors is not None:
-        errors = read_side_table(std_errors).align(table.columns).take(table.ids)
-        return errors.numeric(allow_gaps=True)[:, :, None] ** 2 * np.eye(d)
+        errors = std_errors.take(table.ids).numeric(allow_gaps=True)
+        return errors[:, :, None] ** 2 * np.eye(d)
     if isinstance(covariances, Mapping):
         lacking = [task for task in table.ids.tolist() if task not in covariances]
         if lacking:
