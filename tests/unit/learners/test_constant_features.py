@@ -20,7 +20,7 @@ REGRESSORS = [
     cm.ConditionalSGDRegressorCV(**INTERCEPT, random_state=0),
     cm.KernelConditionalSGDRegressor(**INTERCEPT),
     cm.ConditionalERMRegressor(),
-    cm.ConditionalCoinRegressor(),
+    cm.ConditionalCoinRegressor(**INTERCEPT),
     cm.IndependentRegressor(),
     cm.PooledRegressor(),
     cm.AutoRegressor(base=None),
