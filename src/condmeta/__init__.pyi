@@ -8,6 +8,7 @@ from condmeta import feature_maps as feature_maps
 from condmeta import inner as inner
 from condmeta import kernels as kernels
 from condmeta import losses as losses
+from condmeta import outer_steps as outer_steps
 from condmeta import persistence as persistence
 from condmeta import plots as plots
 from condmeta import testing as testing
