@@ -76,15 +76,15 @@ def shrink(
 
     Examples
     --------
-    Two trials of a vaccine, and a third one to come:
+    Three trials of a vaccine, and a fourth one to come:
 
     >>> import condmeta as cm
     >>> effects, errors = {"A": -0.9, "B": -1.6, "C": -0.4}, {"A": 0.6, "B": 0.4, "C": 0.2}
     >>> result = cm.shrink(effects, std_errors=errors, kappa=0.0)
     >>> result.coef_frame()["adapted"].round(2).tolist()
-    [-0.89, -1.31, -0.48]
+    [-0.88, -1.26, -0.49]
     >>> round(float(result.adapt([-0.2], std_errors=[0.5]).coef_[0]), 2)
-    -0.55
+    -0.6
     """
     learner = Shrinkage(feature_map, metric=metric, kappa=kappa, missing_side=missing_side)
     return learner.fit(
@@ -104,6 +104,13 @@ class Shrinkage(Learner):
         Covariance of coefficients around tau, in the learner's units.
     objective_ : float
         The log likelihood of the estimates, less the penalty on the map.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> result = cm.Shrinkage(kappa=0.0).fit({"A": 1.0, "B": 3.0}, std_errors={"A": 1.0, "B": 1.0})
+    >>> result.theta_mean_.round(6).tolist()
+    [2.0]
     """
 
     feature_map: Any = "auto"
