@@ -47,6 +47,13 @@ class Prior(NamedTuple):
         """Return W phi of tasks (T, d)."""
         return Phi @ self.W[:-1] + self.W[-1]
 
+    def widen(self, kept: np.ndarray) -> Prior:
+        """Return the prior of all coordinates, from that of a mask of them: the others are 0."""
+        W = np.zeros((len(self.W), len(kept)))
+        L = np.zeros((len(kept), len(kept)))
+        W[:, kept], L[np.ix_(kept, kept)] = self.W, self.L
+        return Prior(W, L, self.s2)
+
 
 class LearnedPrior(NamedTuple):
     """A fitted prior, J there, and the number of evaluations of J."""
