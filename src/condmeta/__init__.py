@@ -14,6 +14,7 @@ _NAMES = {  # module: the public names that it defines
     "evaluation": """
         Advantage Calibrated CheckReport Comparison Explanation
         advantage calibrate check compare cross_validate_tasks explain""",
+    "fitted.summary": "Summary",
     "fitted.task_model": "TaskModel TaskModels",
     "learners.auto_classifier": "AutoClassifier",
     "learners.auto_regressor": "AutoRegressor",

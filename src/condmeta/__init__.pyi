@@ -23,6 +23,7 @@ from condmeta.evaluation import check as check
 from condmeta.evaluation import compare as compare
 from condmeta.evaluation import cross_validate_tasks as cross_validate_tasks
 from condmeta.evaluation import explain as explain
+from condmeta.fitted.summary import Summary as Summary
 from condmeta.fitted.task_model import TaskModel as TaskModel
 from condmeta.fitted.task_model import TaskModels as TaskModels
 from condmeta.learners.auto_classifier import AutoClassifier as AutoClassifier

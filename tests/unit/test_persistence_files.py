@@ -183,9 +183,9 @@ def test_folders_and_missing_files(tmp_path):
     for function in (read_model, read_card):
         with pytest.raises(ModelFileError, match=r"is a folder. Give the path of a model file"):
             function(tmp_path)
-    with pytest.raises(ModelFileError, match=r"is a folder. Give the path of a file to save"):
+    with pytest.raises(ModelFileError, match=r"is a folder. Give the path of a file to write"):
         write_model(tmp_path, MODEL, card={})
-    with pytest.raises(FileNotFoundError, match=r"Cannot write a model into the folder .*none"):
+    with pytest.raises(FileNotFoundError, match=r"Cannot write into the folder .*none"):
         write_model(tmp_path / "none" / "m", MODEL, card={})
 
 
@@ -204,9 +204,7 @@ def test_a_folder_that_cannot_be_written(path, monkeypatch):
 
     write_model(path, {"old": 1}, card={})
     monkeypatch.setattr(atomic.os, "open", refuse)
-    with pytest.raises(
-        PermissionError, match=r"Cannot write a model .*Permission denied"
-    ) as caught:
+    with pytest.raises(PermissionError, match=r"Cannot write into .*Permission denied") as caught:
         write_model(path, MODEL, card={})
     assert caught.value.filename == str(path)
 
@@ -215,7 +213,7 @@ def test_a_protected_file_is_kept(path, monkeypatch):
     write_model(path, {"old": 1}, card={})
     monkeypatch.setattr(atomic.os, "access", lambda *args: False)
     with pytest.raises(
-        PermissionError, match=r"The old model is write-protected: .*stores.condmeta"
+        PermissionError, match=r"The old file is write-protected: .*stores.condmeta"
     ):
         write_model(path, MODEL, card={})
     assert read_model(path) == {"old": 1}

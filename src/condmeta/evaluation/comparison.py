@@ -11,6 +11,7 @@ from condmeta.evaluation.advantage import Advantage
 from condmeta.evaluation.gains import Gain, gains_in_words
 from condmeta.learners.held_out import HeldOutAnswers, on_base
 from condmeta.meta.stacking import Criterion
+from condmeta.persistence.atomic import write_atomically
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import make_frame
 from condmeta.text import pluralize
@@ -189,7 +190,7 @@ class Comparison:
         text = render_comparison(self, title=title, command=command, following=following)
         if path is None:
             return text
-        Path(path).write_text(text, encoding="utf-8")
+        write_atomically(path, lambda file: file.write(text.encode("utf-8")))
         return Path(path)
 
     def __repr__(self) -> str:

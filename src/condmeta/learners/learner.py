@@ -255,7 +255,7 @@ class Learner(BaseEstimator):
         theta = fitted.theta(*sides, jobs_of(self))
         return fitted.scales.user_vector(theta[0] if is_row else theta)
 
-    def coef_frame(self, wide: bool = False):
+    def coef_frame(self, wide: bool = False, std: bool = False):
         """Return the coefficients of the kept tasks as a table, in the user's units.
 
         Long: one row for each task and feature, with `prior` (tau), `own`, `adapted`, `shift`
@@ -264,16 +264,20 @@ class Learner(BaseEstimator):
         Learners that need no statistics of their tasks (online, or another loss than squared) keep
         them for `own` alone, if T tasks of d coefficients have T d^2 <= 2e6; beyond that it is NaN.
         `wide=True`: one row for each task, one column for each adapted coefficient.
+        `std=True` (`ConditionalRidge`): adds `std`, the standard deviation of the coefficient given
+        the task's points and side information; it includes the uncertainty of the map.
         The table is of the kind of frame that `fit` was given.
         """
-        return tables.coef_table(self.fitted_, wide)
+        return tables.coef_table(self.fitted_, wide, std)
 
-    def M_frame(self, wide: bool = False):  # noqa: N802 - named after the paper's M
+    def M_frame(self, wide: bool = False, std: bool = False, robust: bool | None = None):  # noqa: N802
         """Return the map as a table, in the user's units: effect of each side feature.
 
-        The last side feature, "(base)", is b: tau at Phi = 0.
+        The last side feature, "(base)", is b: tau at Phi = 0. `std=True` (`ConditionalRidge`): adds
+        `std_error`; it is NaN where the tasks do not determine an effect. `robust` standard errors
+        hold also if variances differ between tasks; None chooses them from 50 tasks on.
         """
-        return tables.map_table(self.fitted_, wide)
+        return tables.map_table(self.fitted_, wide, std, robust)
 
     # Keep it.
 
