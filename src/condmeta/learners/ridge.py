@@ -28,6 +28,7 @@ from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
 from condmeta.learners.targets import Regressor
+from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import METRICS, LearnedPrior
 from condmeta.meta.ridge import learn_prior
@@ -41,7 +42,8 @@ from condmeta.meta.ridge_choice import (
 )
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
-from condmeta.meta.task_statistics import scaled_statistics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.wide_tasks import WIDE, WideTasks
 
 
 @storable
@@ -124,6 +126,7 @@ class ConditionalRidge(Regressor, Learner):
     metric: Any = "auto"
     noise: Any = "auto"
     kappa: Any = "auto"
+    random: Any = "auto"
     base: Any = None
     x_transform: Any = None
     conditioning: str = "shared"
@@ -138,7 +141,13 @@ class ConditionalRidge(Regressor, Learner):
     }
     _by_statistics = True
     metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
-    H_, s2_, n_iter_, objective_ = found(), found(), found(), found()
+    s2_, n_iter_, objective_ = found(), found(), found()
+
+    @property
+    def H_(self) -> np.ndarray:  # noqa: N802 - the model's name
+        """Covariance (width, width) of task weights around tau, in the learner's units."""
+        factor = self.fitted_.inner.factor
+        return self.fitted_.info.get("H_", factor @ factor.T)
 
     def fit(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Learn the prior from many tasks, then every task's model from it.
@@ -234,12 +243,18 @@ class ConditionalRidge(Regressor, Learner):
         """
         return Summary.of(self.fitted_, level, robust, type(self).__name__)
 
+    def _kind_of_statistics(self, scales: Scales) -> type:
+        """Return what is kept of tasks: statistics, or rows if there are many columns."""
+        return WideTasks if len(scales.x_mean) > WIDE and self.random != "all" else TaskStatistics
+
     def _learn(self, data: Training) -> Learned:
         """Choose settings and learn the prior, in the scales of all rows.
 
         The scales that `data` has are those of the first call; the result is in these.
         """
         state, Phi = data.statistics, data.Phi
+        if isinstance(state, WideTasks):
+            return learn_wide_tasks(self, data)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
         moments = state.whole.overall(order)
@@ -297,7 +312,8 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
         check_learner(learner)
         given = read_training(learner, X, y, task, side_info, weight)
         start = begin(learner, given, validate=True)
-        return start._replace(state=start.collect(given.tasks, given.points))
+        kind = learner._kind_of_statistics(start.scales)
+        return start._replace(state=start.collect(given.tasks, given.points, kind))
     if before.state is None:
         raise DataError(
             "This model was saved without the statistics that partial_fit needs. Save it with "
@@ -309,4 +325,5 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
-    return before._replace(state=before.state.join(before.collect(tasks, points)), tau=None)
+    more = before.collect(tasks, points, type(before.state))
+    return before._replace(state=before.state.join(more), tau=None)
