@@ -30,7 +30,7 @@ from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, o
 from condmeta.learners.targets import Regressor
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping
-from condmeta.meta.prior import METRICS, LearnedPrior
+from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
 from condmeta.meta.ridge import learn_prior
 from condmeta.meta.ridge_choice import (
     KAPPAS,
@@ -71,6 +71,11 @@ class ConditionalRidge(Regressor, Learner):
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
         the side information is not used.
+    random : "auto" or "all"
+        Which coefficients may differ between tasks. With more than 64 columns, "auto" looks for a
+        few directions in which tasks differ, around a ridge on all columns, and `metric`, `noise`
+        and `kappa` are those of the directions; "all" learns about every coefficient, in a time
+        that grows with the cube of the columns.
     base : None, "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
@@ -138,6 +143,7 @@ class ConditionalRidge(Regressor, Learner):
         "metric": or_word("auto", one_of(METRICS)),
         "noise": or_word("auto", one_of(NOISES)),
         "kappa": or_word("auto", NON_NEGATIVE),
+        "random": one_of(("auto", "all")),
     }
     _by_statistics = True
     metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
@@ -285,9 +291,10 @@ class ConditionalRidge(Regressor, Learner):
         shown = HeldOutFeatures(Z[:m], Z[:m])
         if state.Phi is not None:  # a task without points has the mean features, which are zero
             shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))
+        carried = carried_metrics(whole.moment.shape[1], whole.count)
         choice = choose(
             SplitStatistics(whole.take(slice(m)), *halves), Z[:m], shown, state.folds(),
-            tuple(METRICS) if self.metric == "auto" else (self.metric,),
+            carried if self.metric == "auto" else (self.metric,),
             NOISES if self.noise == "auto" else (self.noise,),
             KAPPAS if self.kappa == "auto" else (float(self.kappa),),
             jobs,

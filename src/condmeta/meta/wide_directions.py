@@ -81,13 +81,15 @@ def principal_directions(X) -> np.ndarray:
 
 
 def differing(X, residual, noise: TaskNoise) -> np.ndarray:
-    """Return the positions of columns with coefficients that differ between tasks, clearest first."""
+    """Return the positions of columns with weights that differ between tasks, clearest first."""
     d = X.shape[1]
     white, score, variance = noise.solve(residual), np.zeros(d), np.zeros(d)
     for t, (lo, hi) in enumerate(pairwise(noise.offsets)):
         rows = X[lo:hi]
         squares = rows.multiply(rows) if hasattr(rows, "multiply") else rows * rows
-        information = np.asarray(squares.sum(axis=0)).ravel() - (noise.inside(X, t) ** 2).sum(axis=0)
+        information = np.asarray(squares.sum(axis=0)).ravel() - (noise.inside(X, t) ** 2).sum(
+            axis=0
+        )
         information = np.maximum(information, 0.0) / noise.s2
         score += (rows.T @ white[lo:hi]) ** 2 - information
         variance += 2 * information**2

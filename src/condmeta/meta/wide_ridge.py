@@ -25,6 +25,7 @@ from condmeta.meta.wide_rows import WideRows
 SHARES = (0.0, 0.1, 1.0)  # candidates of c times k: no side information, a little, much
 STRENGTHS = np.logspace(-3, 3, 7)  # candidates of the mean of K / lam, relative to that of V
 
+
 class Ridge(NamedTuple):
     """The penalty lam on b, and the size c of M relative to b."""
 
@@ -91,5 +92,3 @@ def left_out_residuals(K, y, noise: TaskNoise, lam: float) -> np.ndarray:
     for lo, hi in pairwise(noise.offsets):
         residual[lo:hi] = solve(Q[lo:hi, lo:hi], Qy[lo:hi], lower=True, assume_a="pos")
     return residual
-
-

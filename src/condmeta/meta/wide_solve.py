@@ -1,7 +1,8 @@
 r"""The map of many columns, solved in the span of the rows or of the columns.
 
-The mean of a label is <x_i, B phi_t> = <d_i, B>, with d_i = x_i (x) (1, sqrt(c) z_t) and B ~ N(0, I /
-lam); V is the covariance of labels around their mean. The posterior mean of B has equal forms:
+The mean of a label is <x_i, B phi_t> = <d_i, B>, with d_i = x_i (x) (1, sqrt(c) z_t) the row i of D
+and B ~ N(0, I / lam); V is the covariance of labels around their mean. The posterior mean of B has
+equal forms:
 
     dual       B = D^T (D D^T + lam V)^-1 y                  if there are fewer rows than columns,
     primal     B = (D^T V^-1 D + lam I)^-1 D^T V^-1 y        if there are fewer columns,
@@ -149,4 +150,3 @@ def _by_iteration(design: Design, y, noise: TaskNoise, ridge: Ridge, fold):
 
 def _solve(A, b) -> np.ndarray:
     return cho_solve(cho_factor(A, lower=True, overwrite_a=True, check_finite=False), b)
-
