@@ -8,6 +8,7 @@ from condmeta import feature_maps as feature_maps
 from condmeta import inner as inner
 from condmeta import kernels as kernels
 from condmeta import losses as losses
+from condmeta import outer_steps as outer_steps
 from condmeta import persistence as persistence
 from condmeta import plots as plots
 from condmeta import testing as testing
@@ -47,6 +48,8 @@ from condmeta.learners.ridge import ConditionalRidge as ConditionalRidge
 from condmeta.learners.sgd import ConditionalSGDClassifier as ConditionalSGDClassifier
 from condmeta.learners.sgd import ConditionalSGDRegressor as ConditionalSGDRegressor
 from condmeta.learners.sgd_cv import ConditionalSGDRegressorCV as ConditionalSGDRegressorCV
+from condmeta.learners.shrinkage import Shrinkage as Shrinkage
+from condmeta.learners.shrinkage import shrink as shrink
 from condmeta.loading import load as load
 from condmeta.tables import TableModel as TableModel
 from condmeta.tasks import TaskSet as TaskSet

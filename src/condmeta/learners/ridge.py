@@ -267,7 +267,8 @@ class ConditionalRidge(Regressor, Learner):
         overall = Scales.of_moments(*moments, self.scale, self.fit_intercept)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
-        change, prior = ChangeOfScale.between(overall, data.scales), learned.prior
+        change = ChangeOfScale.between(overall, data.scales)
+        prior = learned.prior.widen(overall.kept)
         metric, noise, kappa = choice.chosen
         H = change.covariance(prior.H)
         info = {
@@ -279,6 +280,7 @@ class ConditionalRidge(Regressor, Learner):
             "s2_": prior.s2,
             "n_iter_": learned.passes,
             "objective_": learned.objective,
+            "constant": overall.constant,
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))
         return Learned(tau, Gaussian(lower_root(H), prior.s2, noise == "per_task"), info)
@@ -286,8 +288,11 @@ class ConditionalRidge(Regressor, Learner):
     def _learn_prior(self, state, order, rotation, overall, Phi) -> tuple[Selection, LearnedPrior]:
         """Choose on the sample, then fit to all tasks."""
         jobs, m = jobs_of(self), len(state.sample)  # the first tasks of `order`
-        whole, Z = scaled_statistics(state.whole, overall, order), rotation.apply(Phi[order])
-        halves = (scaled_statistics(half, overall) for half in (state.support, state.query))
+        parts = (state.whole, order), (state.support, None), (state.query, None)
+        whole, *halves = (
+            scaled_statistics(part, overall, at).columns(overall.kept) for part, at in parts
+        )
+        Z = rotation.apply(Phi[order])
         shown = HeldOutFeatures(Z[:m], Z[:m])
         if state.Phi is not None:  # a task without points has the mean features, which are zero
             shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))
