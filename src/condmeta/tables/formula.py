@@ -139,7 +139,7 @@ class FormulaModel:
         from formulaic.errors import FormulaicError
 
         try:
-            spec = self._specs.get(name, Formula(terms))
+            spec = self._specs.get(name, Formula.from_spec(terms))
             matrix = spec.get_model_matrix(table, na_action="raise", context={})
         except (FormulaicError, ValueError) as error:
             reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).splitlines()[0]
@@ -197,7 +197,7 @@ def from_formula(
 def _variables(terms: str) -> list[str]:
     from formulaic import Formula
 
-    return sorted(map(str, Formula(terms).required_variables))
+    return sorted(map(str, Formula.from_spec(terms).required_variables))
 
 
 def _pandas(table: Any, what: str) -> Any:
