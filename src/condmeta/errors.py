@@ -24,5 +24,9 @@ class FewTasksWarning(UserWarning):
     """A learner without tuning was given fewer tasks than it needs to estimate its scales."""
 
 
+class ReadingNote(UserWarning):
+    """A column is read as something else than it is written: dates, numbers with units."""
+
+
 class EngineWarning(UserWarning):
     """A large fit runs on the NumPy engine because the compiled one is not installed."""
