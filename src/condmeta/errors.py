@@ -28,5 +28,9 @@ class ReadingNote(UserWarning):
     """A column is read as something else than it is written: dates, numbers with units."""
 
 
+class ConstantFeatureWarning(UserWarning):
+    """A feature has one value in all training rows: the models of tasks leave it out."""
+
+
 class EngineWarning(UserWarning):
     """A large fit runs on the NumPy engine because the compiled one is not installed."""

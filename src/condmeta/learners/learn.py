@@ -138,7 +138,8 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
         reader = reader.fit(tasks, scales, columns.names)
     parts = given.classes, shared, columns.names, False, bool(learner._weighs)
     predictor = LinearPredictor(type(learner).__name__, scales, None, *parts)
-    return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning)
+    info = {"constant": scales.constant & (learner.scale == "standard")}
+    return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning, info)
 
 
 def _centre(learner):

@@ -13,6 +13,7 @@ from condmeta.errors import DataError
 from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
+from condmeta.fitted.summary import Summary
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.inputs import (
@@ -204,6 +205,35 @@ class ConditionalRidge(Regressor, Learner):
             predicted = predicted + read_offset(offset, len(predicted))
         return (predicted, self.fitted_.std(rows)) if return_std else predicted
 
+    def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
+        """Return the effects of side columns with intervals, variances between tasks, and noise.
+
+        It has what a mixed model's summary has, and prints as a table. The intervals take the
+        chosen settings as given; a penalty on the map (kappa > 0) shrinks effects and their
+        intervals towards zero: fit with `kappa=0` for those of maximum likelihood.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+            Coverage of the intervals.
+        robust : bool, optional
+            Whether standard errors hold also if variances differ between tasks; None: from 50
+            tasks on.
+
+        Examples
+        --------
+        >>> import numpy as np, condmeta as cm
+        >>> rng = np.random.default_rng(0)
+        >>> size, task = rng.normal(size=60), np.repeat(np.arange(60), 4)
+        >>> y = 1 + 2 * size[task] + rng.normal(size=60)[task] + rng.normal(size=240)
+        >>> model = cm.ConditionalRidge(kappa=0.0, fit_intercept=False).fit(
+        ...     np.ones((240, 1)), y, task=task, side_info=cm.TaskTable({"size": size}, range(60))
+        ... )
+        >>> model.summary().effects[["side", "effect"]].round(1).to_numpy().tolist()
+        [['(base)', 1.0], ['size', 1.8]]
+        """
+        return Summary.of(self.fitted_, level, robust, type(self).__name__)
+
     def _learn(self, data: Training) -> Learned:
         """Choose settings and learn the prior, in the scales of all rows.
 
@@ -216,7 +246,8 @@ class ConditionalRidge(Regressor, Learner):
         overall = Scales.of_moments(*moments, self.scale, self.fit_intercept)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
-        change, prior = ChangeOfScale.between(overall, data.scales), learned.prior
+        change = ChangeOfScale.between(overall, data.scales)
+        prior = learned.prior.widen(overall.kept)
         metric, noise, kappa = choice.chosen
         H = change.covariance(prior.H)
         info = {
@@ -228,6 +259,7 @@ class ConditionalRidge(Regressor, Learner):
             "s2_": prior.s2,
             "n_iter_": learned.passes,
             "objective_": learned.objective,
+            "constant": overall.constant,
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))
         return Learned(tau, Gaussian(lower_root(H), prior.s2, noise == "per_task"), info)
@@ -235,8 +267,11 @@ class ConditionalRidge(Regressor, Learner):
     def _learn_prior(self, state, order, rotation, overall, Phi) -> tuple[Selection, LearnedPrior]:
         """Choose on the sample, then fit to all tasks."""
         jobs, m = jobs_of(self), len(state.sample)  # the first tasks of `order`
-        whole, Z = scaled_statistics(state.whole, overall, order), rotation.apply(Phi[order])
-        halves = (scaled_statistics(half, overall) for half in (state.support, state.query))
+        parts = (state.whole, order), (state.support, None), (state.query, None)
+        whole, *halves = (
+            scaled_statistics(part, overall, at).columns(overall.kept) for part, at in parts
+        )
+        Z = rotation.apply(Phi[order])
         shown = HeldOutFeatures(Z[:m], Z[:m])
         if state.Phi is not None:  # a task without points has the mean features, which are zero
             shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))

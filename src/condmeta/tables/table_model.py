@@ -10,6 +10,7 @@ from condmeta import persistence
 from condmeta.errors import DataError, ModelFileError
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
+from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.dates import PARTS
@@ -315,9 +316,16 @@ class TableModel:
         self._require_fit()
         return explain(self.learner_, self.schema_.side_of_table(side_info))
 
-    def coef_frame(self, wide: bool = False) -> Any:
+    def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
-        return self._learner_with_coefficients().coef_frame(wide)
+        return self._learner_with_coefficients().coef_frame(wide, std)
+
+    def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
+        """Return effects of side columns with intervals (see `ConditionalRidge.summary`)."""
+        learner = self._learner_with_coefficients()
+        if not hasattr(learner, "summary"):
+            raise DataError(f"{type(learner).__name__} has no summary: fit ConditionalRidge.")
+        return learner.summary(level, robust)
 
     def _learner_with_coefficients(self) -> Any:
         learner = uncalibrated(self.learner_)

@@ -39,6 +39,10 @@ class Points(NamedTuple):
         """Return the points of a mask (N,), of the same tasks."""
         return self.pick(mask, np.append(0, np.cumsum(mask))[self.offsets])
 
+    def columns(self, kept: np.ndarray) -> Points:
+        """Return the points with the columns of a mask (d,)."""
+        return self if kept.all() else self._replace(X=np.ascontiguousarray(self.X[:, kept]))
+
     def pick(self, rows: Any, offsets: np.ndarray) -> Points:
         """Return the points of some rows, which belong to tasks with these offsets."""
         weight = None if self.weight is None else self.weight[rows]
