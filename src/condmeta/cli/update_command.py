@@ -38,6 +38,8 @@ def update_command(model, table, output, again, force, wait, quiet, **params):
     output = output or model
     side_table = params["side_table"]
     check_files(model, table, side_table, output=output, kind=MODEL, force=force, changes=model)
+    import condmeta.loading  # noqa: F401 - before others have to wait for it
+
     with show_notes(quiet) as note, locked(output, wait):
         fitted = inputs.load_model(model)
         rows = inputs.read_rows(table, fitted.schema_, params)
