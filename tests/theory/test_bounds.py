@@ -221,7 +221,7 @@ LOSSES = ["absolute", "squared", Huber(0.7), Pinball(0.2), EpsilonInsensitive(0.
 @pytest.mark.parametrize("env", EVERY_ENV, ids=repr)
 def test_excess_risk_of_every_loss_and_input_agrees_with_drawn_points(env, loss):
     tasks = env.sample(3, random_state=3)
-    coef = tasks.weights + [[0.5], [-1.0], [0.1]]
+    coef = tasks.weights + np.array([[0.5], [-1.0], [0.1]])
     risk, error = excess_risk(env, tasks, coef, loss=loss, return_error=True)
     X, y = env.sample_points(tasks, 50_000, random_state=1)
     value = get_loss(loss).value
@@ -254,7 +254,7 @@ def test_excess_risk_says_what_it_needs():
     class Own:
         pass
 
-    with pytest.raises(DataError, match="no closed form for Own .* sample_points"):
+    with pytest.raises(DataError, match=r"no closed form for Own .* sample_points"):
         excess_risk(Own(), tasks, tasks.weights)
     with pytest.raises(DataError, match=r"coef must have the shape \(2, 3\)"):
         excess_risk(ENVS[0], ENVS[0].sample(2, random_state=0), [1.0])

@@ -226,7 +226,7 @@ def test_printed_variance_reduction_has_its_factors_in_the_wrong_order():
 
 
 def test_proof_of_the_correlation_lemma_needs_both_shapes_of_one_matrix():
-    """M = Cxy Cxx^+ needs Cxy (d, k); Corr = Cxx^{+/2} Cxy Cyy^{+/2} and J_G S = Cxy need (k, d)."""
+    """M = Cxy Cxx^+ needs Cxy (d, k); Corr = Cxx^{+/2} Cxy Cyy^{+/2} and J_G S need (k, d)."""
     rng, d, k = np.random.default_rng(0), 3, 5
     psi = rng.normal(size=(40, k))
     y = psi[:, :d] + rng.normal(size=(40, d))
