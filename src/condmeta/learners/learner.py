@@ -18,6 +18,7 @@ from condmeta import persistence
 from condmeta.fitted import tables
 from condmeta.fitted.fitted import Columns, Fitted, Rows
 from condmeta.learners import model_file
+from condmeta.learners.checks import warn_constant
 from condmeta.learners.inputs import (
     METADATA,
     is_nameless,
@@ -105,7 +106,9 @@ class Learner(BaseEstimator):
         self
         """
         check_learner(self)
-        self._model = learn(self, read_training(self, X, y, task, side_info, sample_weight))
+        given = read_training(self, X, y, task, side_info, sample_weight)
+        self._model = learn(self, given)
+        warn_constant(self.constant_features_, len(given.tasks.X))
         return self
 
     # What a fit leaves.
@@ -141,6 +144,18 @@ class Learner(BaseEstimator):
     def n_tasks_(self) -> int:
         """Tasks with points that the map was learned from."""
         return self.fitted_.n_tasks
+
+    @property
+    def constant_features_(self) -> list[str]:
+        """Names of the features that were constant in training: their coefficients are 0.
+
+        Without an intercept a constant feature takes its place, and only a feature of zeros says
+        nothing. With scale='none' the prior of `ConditionalRidge` and `ConditionalLogistic` leaves
+        constant features out; other learners take them as they are.
+        """
+        fitted = self.fitted_
+        names, constant = fitted.scales.names(fitted.columns.names), fitted.info.get("constant")
+        return [] if constant is None else [names[j] for j in np.flatnonzero(constant)]
 
     @property
     def side_features_(self) -> list[str]:
