@@ -197,9 +197,7 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
             Phi[~trained] = reader.features(state.ids[~trained], state.table, None, mean)
     start = collected._replace(reader=reader, tasks=None)
     names = start.scales.names(start.columns.names)
-    data = Training(
-        None, None, state.ids, None, Phi, start.scales, statistics=state, names=names
-    )
+    data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state, names=names)
     learned = learner._learn(data)._replace(state=state)
     fitted = settled(start, learned)._replace(n_tasks=len(order))
     if not learner.keep_tasks:

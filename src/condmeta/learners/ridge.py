@@ -80,10 +80,10 @@ class ConditionalRidge(Regressor, Learner):
         Which coefficients may differ between tasks. "intercept": the intercept alone, lme4's
         (1 | g); a list of names or positions: these columns, and the intercept if there is one.
         All other coefficients are the same for all tasks, whatever their side information, and are
-        not penalised. A name may stand for all levels of a one-hot column. With more than 64 columns, "auto" looks for a
-        few directions in which tasks differ, around a ridge on all columns, and `metric`, `noise`
-        and `kappa` are those of the directions; "all" learns about every coefficient, in a time
-        that grows with the cube of the columns.
+        not penalised. A name may stand for all levels of a one-hot column. With more than 64
+        columns, "auto" looks for a few directions in which tasks differ, around a ridge on all
+        columns, and `metric`, `noise` and `kappa` are those of the directions; "all" learns about
+        every coefficient, in a time that grows with the cube of the columns.
     base : None, "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
@@ -115,7 +115,10 @@ class ConditionalRidge(Regressor, Learner):
         Variance of the noise.
     n_iter_ : int
     objective_ : float
-        The log likelihood of all labels, less the penalty on the map.
+        The log likelihood sum_t log N(y_t; X_t W phi_t, X_t H X_t^T + s2 I) of all labels, less
+        the penalty (kappa/2) tr(M^T H^-1 M) on the map. With `kappa=0` it is the `logLik` of lme4
+        with REML = FALSE. If noise is per task, it is that of the shared s2. With more than 64
+        columns it is that of the labels less the held-out predictions of the ridge on all columns.
     M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_, y_offset_
         As for `ConditionalSGDRegressor`.
 

@@ -1,14 +1,14 @@
-r"""A learned prior over the weights of some columns; the weights of the others are the same for all.
+r"""A learned prior over the weights of some columns; the others have the same for all tasks.
 
 With X_t = (S_t, Z_t), S the shared columns and Z the others,
 
     y_t = S_t beta + Z_t v_t + noise,   v_t ~ N(W phi_t, H),
 
-and beta, W, H and the noise maximise the penalised likelihood J of `meta.ridge`. Given H and s2, the
+and beta, W, H and the noise maximise the penalised likelihood J of `meta.ridge`. Given H and s2,
 labels of a task have the covariance V_t = s2 I + Z_t H Z_t^T, and (beta, W) solve the normal
 equations of generalised least squares; given beta, `meta.ridge` fits (W, H, s2) to y - S beta. The
 two are done in turn. As the estimates of means and of variances are asymptotically independent, a
-few turns suffice; none decreases J.
+few turns suffice.
 """
 
 from typing import NamedTuple
@@ -39,7 +39,9 @@ class SharedColumns(NamedTuple):
         gram, moment, square, count = self.stats
         across, inside = gram[:, self.own][:, :, self.shared], self._shared_gram()
         left = moment[:, self.own] - across @ beta
-        square = square - 2 * moment[:, self.shared] @ beta + np.einsum("i,tij,j", beta, inside, beta)
+        square = (
+            square - 2 * moment[:, self.shared] @ beta + np.einsum("i,tij,j", beta, inside, beta)
+        )
         own = np.ascontiguousarray(gram[:, self.own][:, :, self.own])
         return SquaredState(own, left, np.maximum(square, 0.0), count)
 
@@ -56,14 +58,18 @@ class SharedColumns(NamedTuple):
         s2 = np.full(len(gram), prior.s2)
         A = precision(np.ascontiguousarray(gram[:, s:, s:]), prior.L, s2)
         root = np.linalg.solve(np.linalg.cholesky(A), prior.L.T @ gram[:, s:])
-        to_y = np.linalg.solve(np.linalg.cholesky(A), (moment[:, s:] @ prior.L)[:, :, None])[:, :, 0]
+        to_y = np.linalg.solve(np.linalg.cholesky(A), (moment[:, s:] @ prior.L)[:, :, None])[
+            :, :, 0
+        ]
         gram = (gram - np.swapaxes(root, 1, 2) @ root / prior.s2) / prior.s2
         moment = (moment - np.einsum("tij,ti->tj", root, to_y) / prior.s2) / prior.s2
         system, right = np.zeros((s + k * r, s + k * r)), np.empty(s + k * r)
         system[:s, :s] = gram[:, :s, :s].sum(axis=0)
         system[:s, s:] = np.einsum("tij,ta->iaj", gram[:, :s, s:], Phi1).reshape(s, -1)
         system[s:, :s] = system[:s, s:].T
-        system[s:, s:] = np.einsum("ta,tb,tij->aibj", Phi1, Phi1, gram[:, s:, s:]).reshape(k * r, -1)
+        system[s:, s:] = np.einsum("ta,tb,tij->aibj", Phi1, Phi1, gram[:, s:, s:]).reshape(
+            k * r, -1
+        )
         right[:s], right[s:] = moment[:, :s].sum(axis=0), (Phi1.T @ moment[:, s:]).ravel()
         if kappa and k > 1:
             inverse = np.linalg.pinv(prior.L)
@@ -90,8 +96,10 @@ def learn_shared(
     Phi1, penalty = np.column_stack([used, np.ones(len(Phi))]), 0.0 if np.isinf(kappa) else kappa
     if start is None:
         stats = data.residual(np.zeros(len(data.shared)))
-        start = LearnedColumns(np.zeros(len(data.shared)), learn_prior(
-            stats, Phi, metric, kappa, stopping=stopping._replace(max_evaluations=20)))
+        start = LearnedColumns(
+            np.zeros(len(data.shared)),
+            learn_prior(stats, Phi, metric, kappa, stopping=stopping._replace(max_evaluations=20)),
+        )
     beta, learned, passes = start.beta, start.learned, 0
     last = -np.inf
     for _ in range(MOST_TURNS):

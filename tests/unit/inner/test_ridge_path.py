@@ -18,6 +18,8 @@ def test_path_gives_the_solution_of_every_lam(weighted):
     found = ridge_path(theta, Points(X, y, offsets, weight), rows, at, lams)
     for j, lam in enumerate(lams):
         given = {} if weight is None else {"weight": weight}
-        coef = Batch(lam, "squared").solve_tasks(np.tile(theta, (3, 1)), X, y, offsets, **given).coef
+        coef = (
+            Batch(lam, "squared").solve_tasks(np.tile(theta, (3, 1)), X, y, offsets, **given).coef
+        )
         expected = np.einsum("ij,ij->i", rows, coef[np.repeat(np.arange(3), np.diff(at))])
         np.testing.assert_allclose(found[:, j], expected, rtol=1e-7, atol=1e-9)
