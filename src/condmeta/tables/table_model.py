@@ -332,6 +332,12 @@ class TableModel:
         """
         schema, tables = self.schema_, Tables(rows, coefficients, side)
         fitted = self._learner_with_coefficients().fitted_
+        if schema.readers or schema.side_readers:
+            first = next(iter({**schema.readers, **schema.side_readers}))
+            raise DataError(
+                f"SQL cannot compute features of dates or of numbers written as text (column "
+                f"{first!r}). Score the rows with predict."
+            )
         features, impute = schema.encoder.columns_out(), schema.missing == "impute"
         return score_query(fitted, dialect, tables, features, impute)
 

@@ -176,6 +176,9 @@ def test_sentences(model, tables, tmp_path):
     boosted = cm.ConditionalRidge(base="boosting").fit(X, y, task=task)
     with pytest.raises(DataError, match=r"this ConditionalRidge has a base\. Score the rows with"):
         boosted.to_sql()
+    dated = old.assign(day=pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(old)), "D"))
+    with pytest.raises(DataError, match=r"cannot compute features of dates.*column 'day'"):
+        cm.TableModel(task="store", target="sold").fit(dated).to_sql()
     classes = cm.ConditionalLogistic().fit(X, y > y.mean(), task=task)
     with pytest.raises(DataError, match="predicts classes"):
         classes.to_sql()
