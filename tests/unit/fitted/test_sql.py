@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import condmeta as cm
 from condmeta.cli.app import app
-from condmeta.errors import DataError
+from condmeta.errors import DataError, ReadingNote
 from condmeta.fitted.sql import DIALECTS, Tables, coefficient_columns, find_dialect
 
 duckdb = pytest.importorskip("duckdb")
@@ -177,8 +177,10 @@ def test_sentences(model, tables, tmp_path):
     with pytest.raises(DataError, match=r"this ConditionalRidge has a base\. Score the rows with"):
         boosted.to_sql()
     dated = old.assign(day=pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(old)), "D"))
+    with pytest.warns(ReadingNote, match="Column 'day' holds dates"):
+        dated = cm.TableModel(task="store", target="sold").fit(dated)
     with pytest.raises(DataError, match=r"cannot compute features of dates.*column 'day'"):
-        cm.TableModel(task="store", target="sold").fit(dated).to_sql()
+        dated.to_sql()
     classes = cm.ConditionalLogistic().fit(X, y > y.mean(), task=task)
     with pytest.raises(DataError, match="predicts classes"):
         classes.to_sql()
