@@ -80,10 +80,10 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
         fitted = learner.fitted_
         theta, before = fitted.statistics(tasks.ids)
         if before is not None:
-            rows = fitted.scales.rows(tasks.X)
-            new = SquaredState.of(rows, residual, tasks.offsets)
+            rows, unit = fitted.scales.rows(tasks.X), fitted.scales.y_scale
+            new = SquaredState.of(rows, residual / unit, tasks.offsets)
             p, expected = check_posterior(fitted.inner, before, theta, new, _room(fitted, before))
-            return Judged(errors, "rmse", np.sqrt(expected), p, "the model")
+            return Judged(errors, "rmse", unit * np.sqrt(expected), p, "the model")
     shift, noise = log_rms_moments(tasks.sizes)  # of the log of an error, due to few rows
     logs = np.log(errors["rmse"] + 1e-300) - shift
     middle = np.median(logs)

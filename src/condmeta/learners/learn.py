@@ -131,7 +131,7 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
     scales = Scales.learn(
         tasks.X, tasks.y, learner.scale, learner.fit_intercept, _centre(learner),
         transformer=getattr(learner, "x_transform", None), weight=tasks.weight,
-        n_inputs=columns.n_features, unit_free=learner._unit_free,
+        n_inputs=columns.n_features, unit_free=learner._unit_free, follows_y=_follows_y(learner),
     )  # fmt: skip
     reader = side_reader(learner)
     if validate or reader.reads_points or not learner._by_statistics:
@@ -147,6 +147,14 @@ def _centre(learner):
     if is_classifier(learner):
         return None
     return np.mean if getattr(get_loss(learner.loss), "name", "") == "squared" else np.median
+
+
+def _follows_y(learner) -> bool:
+    """Return whether predictions are multiplied by c if y is: then squares of y cannot overflow."""
+    chosen = getattr(learner, "lam", None) == "auto"
+    return not is_classifier(learner) and (
+        _centre(learner) is np.mean or learner._unit_free or chosen
+    )
 
 
 def training(start: Fitted, tasks: TaskSet, points: TaskSet | None) -> Training:

@@ -97,7 +97,7 @@ class ConditionalRidge(Regressor, Learner):
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     s2_ : float
-        Variance of the noise.
+        Variance of the noise, in the units of y; infinite if its square is too large for a float.
     n_iter_ : int
     objective_ : float
         The log likelihood of all labels, less the penalty on the map.
@@ -242,23 +242,25 @@ class ConditionalRidge(Regressor, Learner):
         state, Phi = data.statistics, data.Phi
         order = state.order()
         rotation = Rotation.learn(Phi[order])
-        moments = state.whole.overall(order)
-        overall = Scales.of_moments(*moments, self.scale, self.fit_intercept)
+        overall = Scales.of_moments(*state.whole.overall(order), data.scales)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
         change = ChangeOfScale.between(overall, data.scales)
         prior = learned.prior.widen(overall.kept)
         metric, noise, kappa = choice.chosen
         H = change.covariance(prior.H)
+        y_scale = data.scales.y_scale
+        with np.errstate(over="ignore"):
+            s2 = float(np.square(y_scale) * prior.s2)
         info = {
             "metric_": metric,
             "noise_": noise,
             "kappa_": kappa,
             "choice_": choice.rows(),
             "H_": H,
-            "s2_": prior.s2,
+            "s2_": s2,
             "n_iter_": learned.passes,
-            "objective_": learned.objective,
+            "objective_": learned.objective - state.whole.count.sum() * np.log(y_scale),
             "constant": overall.constant,
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))
