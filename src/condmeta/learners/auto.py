@@ -143,7 +143,8 @@ class Auto(BaseEstimator):
         reader = self._candidates(False)["unconditional"]  # it reads as all candidates do
         check_learner(reader)
         given = read_training(reader, X, y, task, side_info, sample_weight)
-        self._model = self.compare(given).chosen
+        with writing(self):
+            self._model = self.compare(given).chosen
         warn_constant(self.constant_features_, len(given.tasks.X))
         return self
 
@@ -226,7 +227,8 @@ class Auto(BaseEstimator):
 
     def _blended(self, X, **whose) -> np.ndarray:
         """Return the combination of the learners' predictions (N,)."""
-        points, chosen = self.n_points(X, **whose), self.chosen_
+        chosen = self.chosen_
+        points = next(iter(chosen.learners.values())).n_points(X, **whose)
         answers = answers_of(chosen.learners.values(), chosen.classes, X, **whose)
         return blend(answers, chosen.used, chosen.shots, points)
 
@@ -257,10 +259,12 @@ class Auto(BaseEstimator):
         -------
         self
         """
-        learners = {name: copy.copy(learner) for name, learner in self.learners_.items()}
-        for learner in learners.values():
-            learner.update(X, y, task=task, side_info=side_info, sample_weight=sample_weight)
-        self._model = self.chosen_._replace(learners=learners)
+        with writing(self):
+            chosen = self.chosen_
+            learners = {name: copy.copy(learner) for name, learner in chosen.learners.items()}
+            for learner in learners.values():
+                learner.update(X, y, task=task, side_info=side_info, sample_weight=sample_weight)
+            self._model = chosen._replace(learners=learners)
         return self
 
     # Keep it.

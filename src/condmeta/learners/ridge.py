@@ -28,6 +28,7 @@ from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
 from condmeta.learners.targets import Regressor
+from condmeta.learners.writing import writing
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import METRICS, LearnedPrior
 from condmeta.meta.ridge import learn_prior
@@ -184,7 +185,8 @@ class ConditionalRidge(Regressor, Learner):
         -------
         self
         """
-        self._model = collect_more(self, X, y, task, side_info, sample_weight)
+        with writing(self):
+            self._model = collect_more(self, X, y, task, side_info, sample_weight)
         return self
 
     def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
@@ -199,11 +201,11 @@ class ConditionalRidge(Regressor, Learner):
             uncertainty about the task's weights given its points. It is valid as far as the model
             is; `conditioning="shared"` with maps of points makes it too small.
         """
-        rows = self._read_rows(X, task, side_info)
-        predicted = self.fitted_.predict(rows, jobs_of(self))
+        fitted, rows = self._read_rows(X, task, side_info)
+        predicted = fitted.predict(rows, jobs_of(self))
         if offset is not None:
             predicted = predicted + read_offset(offset, len(predicted))
-        return (predicted, self.fitted_.std(rows)) if return_std else predicted
+        return (predicted, fitted.std(rows)) if return_std else predicted
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals, variances between tasks, and noise.
