@@ -53,7 +53,7 @@ def prepare(
     features : callable
         `features(ids, side table, points)` returns Phi.
     """
-    scaled, y = scaled_rows(tasks, scales)
+    scaled, y = scaled_tasks(tasks, scales)
     offsets, weight, given = tasks.offsets, tasks.weight, None
     if conditioning is not None:
         if points is not None:
@@ -71,7 +71,7 @@ def prepare(
     return Prepared(tasks.ids, scales.with_ones(scaled), y, offsets, Phi, weight)
 
 
-def scaled_rows(tasks: TaskSet, scales: Scales) -> tuple[np.ndarray, np.ndarray]:
+def scaled_tasks(tasks: TaskSet, scales: Scales) -> tuple[np.ndarray, np.ndarray]:
     """Return the scaled rows and targets of tasks, without the intercept column."""
     X = _transformed(tasks, scales)
     return scales.rescaled(X), scales.target(tasks.y)
@@ -113,6 +113,21 @@ def check_size(X, y, scales: Scales, names, of_row=None) -> None:
         f"{begin} has {value:g} in {where}, which is learned in units of {unit:.3g}: it is too "
         f"large to be squared. {remedy}, or give all rows in another unit."
     )
+
+
+def user_points(raw: Points, scales: Scales) -> Points:
+    """Return points of `raw_points` in the user's units."""
+    units = scales.units
+    if (units == 1).all():
+        return raw
+    return raw._replace(X=raw.X * units[:-1], y=raw.y * units[-1])
+
+
+def scaled_rows(raw: Points, scales: Scales) -> Points:
+    """Return points of `raw_points` in the learner's units, with the intercept."""
+    raw = user_points(raw, scales)
+    X = raw.X if scales.scale == "rows" else scales.rescaled(raw.X)
+    return raw._replace(X=scales.with_ones(X), y=scales.target(raw.y))
 
 
 def align_points(points: TaskSet, ids, scales: Scales, classes=None):

@@ -49,7 +49,8 @@ def merge(*learners):
                 "different scales. Use scale='none' or 'rows', or fit one learner."
             )
         factor = theirs.scales.units / value.scales.units  # powers of two: no digit is lost
-        value = value._replace(state=value.state.join(theirs.state.times(factor)), tau=None)
+        state = theirs.state if (factor == 1).all() else theirs.state.times(factor)
+        value = value._replace(state=value.state.join(state), tau=None)
     merged = copy.copy(first)
     merged._model = value
     return merged

@@ -71,11 +71,7 @@ class TaskStatistics(NamedTuple):
 
     def refuse_known(self, ids, remedy: str) -> None:
         """Raise if some ids are known already."""
-        known = set(self.ids.tolist())
-        again = [task for task in ids.tolist() if task in known]
-        if again:
-            few = "1 task was" if len(again) == 1 else f"{len(again)} tasks were"
-            raise DataError(f"{few} seen before: {show_ids(again)}. {remedy}")
+        refuse_known(self.ids, ids, remedy)
 
     def join(self, other: Self) -> Self:
         """Return the tasks of both, which differ in their ids."""
@@ -95,7 +91,7 @@ class TaskStatistics(NamedTuple):
     def times(self, factor: np.ndarray) -> Self:
         """Return the statistics of points (x, y) times a factor (d+1,)."""
         parts = {name: getattr(self, name).times(factor) for name in ("whole", "support", "query")}
-        return self if (factor == 1).all() else self._replace(**parts)
+        return self._replace(**parts)
 
     def extend(self, at, points: Points) -> Self:
         """Return it with further points of the tasks at positions `at`."""
@@ -128,6 +124,15 @@ def scaled_statistics(part: Scatter, scales, at=None) -> SquaredState:
     units = scales.units
     mean, scale = np.append(scales.x_mean, scales.y_offset) / units, scales.x_scale / units[:-1]
     return part.statistics(mean, scale, scales.fit_intercept, at)
+
+
+def refuse_known(known, ids, remedy: str) -> None:
+    """Raise if some ids are among those known already."""
+    before = set(known.tolist())
+    again = [task for task in ids.tolist() if task in before]
+    if again:
+        few = "1 task was" if len(again) == 1 else f"{len(again)} tasks were"
+        raise DataError(f"{few} seen before: {show_ids(again)}. {remedy}")
 
 
 def _both(a, b):

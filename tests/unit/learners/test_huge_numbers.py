@@ -181,3 +181,17 @@ def test_numbers_next_to_infinity_are_refused(value):
 def test_standard_deviation_of_any_size():
     assert standard_deviation(np.array([1e300, -1e300])) == pytest.approx(1e300)
     assert standard_deviation(np.array([1.0, 2.0, 4.0])) == np.std([1.0, 2.0, 4.0])
+
+
+def test_a_wide_table_bears_any_size():
+    rng = np.random.default_rng(1)
+    wide = rng.normal(size=(len(TASK), 70))
+    y = wide[:, 0] * (1 + SIZE[TASK]) + wide[:, 1] + 0.3 * rng.normal(size=len(TASK))
+    fits = [(1.0, 1.0), (HUGE, 1.0), (1.0, HUGE), (TINY, 1 / HUGE)]
+    models = [cm.ConditionalRidge().fit(wide * a, y * b, task=TASK) for a, b in fits]
+    want, *found = (
+        model.predict(wide * a, task=TASK) / b for model, (a, b) in zip(models, fits, strict=True)
+    )
+    for predicted in found:
+        np.testing.assert_allclose(predicted, want, atol=2e-2 * y.std())
+    np.testing.assert_allclose(models[2].s2_ / HUGE / HUGE, models[0].s2_, rtol=2e-2)
