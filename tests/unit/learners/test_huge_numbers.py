@@ -22,6 +22,7 @@ HUGE, TINY = 2.0**500, 2.0**-660  # about 3e150 and 1e-199; powers of two change
 STANDARD = {"scale": "standard", "fit_intercept": True}
 REGRESSORS = {  # predictions of all of these are multiplied by c if y is
     "ridge": cm.ConditionalRidge(),
+    "random intercept": cm.ConditionalRidge(random="intercept"),
     "ridge, per task": cm.ConditionalRidge(noise="per_task"),
     "ridge on boosting": cm.ConditionalRidge(base="boosting"),
     "sgd": cm.ConditionalSGDRegressor(loss="squared", **STANDARD),
