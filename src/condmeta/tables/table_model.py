@@ -331,10 +331,12 @@ class TableModel:
         tasks = self._read(frame, side_info, labelled=True)
         return check(self.learner_, tasks, false_alarm=false_alarm)
 
-    def explain(self, side_info: Any) -> Explanation:
+    def explain(self, side_info: Any = None, *, task: Any = None) -> Explanation:
         """Explain where the models of tasks start, by side column (see `condmeta.explain`)."""
         self._require_fit()
-        return explain(self.learner_, self.schema_.side_of_table(side_info))
+        if side_info is not None:
+            side_info = self.schema_.side_of_table(side_info)
+        return explain(self.learner_, side_info, task=task)
 
     def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
