@@ -41,6 +41,7 @@ def test_masked_rows_are_refused_everywhere():
         lambda: cm.TaskSet.from_arrays(MASKED_X, Y, TASK),
         lambda: cm.TaskSet.from_arrays(X, MASKED_Y, TASK),
         lambda: pooled().fit(list(MASKED_X), Y, task=TASK),
+        lambda: cm.TaskTable(MASKED_X, ids=range(10)),
     ):
         with pytest.raises(DataError, match="masked values"):
             call()
