@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from condmeta.errors import DataError
 from condmeta.inner.coin import row_norms
 from condmeta.persistence import register
+from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.weights import weighted_median
 
 SCALES = ("none", "standard", "rows")
@@ -79,8 +80,12 @@ class Scales:
             knows = weight is not None and has_fit_parameter(transformer, "sample_weight")
             transformer = clone(transformer).fit(X, **({"sample_weight": weight} if knows else {}))
             X = _checked(transformer.transform(X), len(X))
-        moments = _moments(_unit_rows(X) if scale == "rows" else X, weight)
-        x_mean, x_scale, constant = _scaling(*moments, scale, fit_intercept)
+        if is_sparse(X):  # centred rows would not be sparse
+            _, x_scale, constant = _scaling(*X.moments(weight), scale, fit_intercept)
+            x_mean = np.zeros(X.shape[1])
+        else:
+            moments = _moments(_unit_rows(X) if scale == "rows" else X, weight)
+            x_mean, x_scale, constant = _scaling(*moments, scale, fit_intercept)
         y_offset = _middle(y, centre, weight) if fit_intercept and centre is not None else 0.0
         scales = cls(
             scale, fit_intercept, x_mean, x_scale, y_offset, n_inputs, transformer=transformer,
@@ -137,13 +142,19 @@ class Scales:
         return self.rescaled(self.transformed(X))
 
     def rescaled(self, X: np.ndarray) -> np.ndarray:
-        """Return transformed rows, scaled."""
+        """Return transformed rows, scaled; sparse ones stay sparse unless they are centred."""
+        if is_sparse(X):
+            if self.scale == "standard" and not self.x_mean.any():
+                return X.times(1 / self.x_scale)
+            X = X if self.scale == "none" else X.toarray()
         if self.scale == "standard":
             return (X - self.x_mean) / self.x_scale
         return _unit_rows(X) if self.scale == "rows" else X
 
     def with_ones(self, scaled: np.ndarray) -> np.ndarray:
         """Return the rows of the linear model (N, width)."""
+        if is_sparse(scaled):
+            return scaled.with_ones() if self.fit_intercept else scaled
         if not self.fit_intercept:
             return np.ascontiguousarray(scaled)
         return np.hstack([scaled, np.ones((len(scaled), 1))])

@@ -26,10 +26,17 @@ from condmeta.learners.held_out import (
     no_progress,
     on_base,
 )
-from condmeta.learners.inputs import METADATA, Inputs, read_training
+from condmeta.learners.inputs import (
+    METADATA,
+    Inputs,
+    read_training,
+    readable,
+    readable_tasks,
+)
 from condmeta.learners.learn import fit_inputs, shared_model_of
 from condmeta.learners.parameters import check_learner, check_parameters
 from condmeta.meta.stacking import Criterion, best_weights
+from condmeta.tasks import TaskSet
 from condmeta.text import pluralize
 
 FEWEST_ROWS = 200  # for boosting
@@ -98,6 +105,11 @@ class Auto(BaseEstimator):
     _pooled: ClassVar[type]
     _conditional: ClassVar[type]
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _candidates(self, conditional: bool) -> dict[str, Any]:
         """Return the learners to choose among; `conditional` adds the one with side information."""
         reading = {name: getattr(self, name) for name in READING}
@@ -140,6 +152,7 @@ class Auto(BaseEstimator):
         """
         reader = self._candidates(False)["unconditional"]  # it reads as all candidates do
         check_learner(reader)
+        X = readable_tasks(self, X) if isinstance(X, TaskSet) else readable(self, X)
         given = read_training(reader, X, y, task, side_info, sample_weight)
         self._model = self.compare(given).chosen
         warn_constant(self.constant_features_, len(given.tasks.X))

@@ -69,6 +69,7 @@ def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Lea
     state, order, Phi = data.statistics, data.statistics.order(), data.Phi
     overall = Scales.of_moments(*state.whole.overall(order), learner.scale, learner.fit_intercept)
     d, rotation = len(overall.x_mean), Rotation.learn(Phi[order])
+    columns = columns[~overall.constant[columns]]
     own = np.append(columns, d) if learner.fit_intercept else columns
     shared = np.setdiff1d(np.arange(d), columns)
     parts = SharedColumns(scaled_statistics(state.whole, overall, order), shared, own)
@@ -88,6 +89,7 @@ def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Lea
     H = change.covariance(H)
     info = info | {
         "H_": H, "s2_": prior.s2, "n_iter_": learned.passes, "objective_": learned.objective,
+        "constant": overall.constant,
     }  # fmt: skip
     tau = LinearTau(change.map(rotation.undo(W)), Phi[order].mean(axis=0))
     return Learned(tau, Gaussian(lower_root(H), prior.s2, info["noise_"] == "per_task"), info)
