@@ -18,13 +18,16 @@ from condmeta.fitted.tau import LinearTau
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.inputs import (
     is_nameless,
+    is_zero,
     minus_offset,
     n_rows,
     read_offset,
     read_tasks,
     read_training,
+    remember_offset,
+    require_offset,
 )
-from condmeta.learners.learn import Learned, Training, begin
+from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
@@ -35,6 +38,7 @@ from condmeta.learners.shared_columns import (
 )
 from condmeta.learners.targets import Regressor
 from condmeta.learners.wide import learn_wide_tasks
+from condmeta.learners.writing import writing
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
 from condmeta.meta.ridge import learn_prior
@@ -113,7 +117,7 @@ class ConditionalRidge(Regressor, Learner):
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     s2_ : float
-        Variance of the noise.
+        Variance of the noise, in the units of y; infinite if its square is too large for a float.
     n_iter_ : int
     objective_ : float
         The log likelihood sum_t log N(y_t; X_t W phi_t, X_t H X_t^T + s2 I) of all labels, less
@@ -176,7 +180,7 @@ class ConditionalRidge(Regressor, Learner):
         offset : (N,) array, optional
             Predictions of a model of the user's own for the rows: the prior is learned from y -
             offset. That model must not have seen the row's task. Give the offset to `adapt`,
-            `update` and `predict` as well.
+            `update` and `predict` as well: to leave it out there is an error.
         sample_weight : (N,) array, optional
             How often each row counts: 2 is the row twice, 0 is no row.
 
@@ -185,33 +189,45 @@ class ConditionalRidge(Regressor, Learner):
         self
         """
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
-        return super().fit(X, minus_offset(y, offset), **call)
+        with writing(self):
+            super().fit(X, minus_offset(y, offset), **call)
+            self._model = remember_offset(self._model, offset)
+        return self
 
     def adapt(self, X=None, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Solve new tasks (see `ConditionalSGDRegressor.adapt`); offset and weights as in `fit`.
 
         The models that it returns predict without the offset: add it to their predictions.
         """
+        if X is not None:
+            require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().adapt(X, minus_offset(y, offset), **call)
 
     def update(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Add points to known tasks, enrol new ones; tau stays. Offset and weights as in `fit`."""
+        require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().update(X, minus_offset(y, offset), **call)
 
-    def partial_fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+    def partial_fit(
+        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None
+    ):  # fmt: skip
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
         Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
         of points read the scale of the first call. A task that is known already is an error that
-        names `update`. `sample_weight` (N,) as in `fit`.
+        names `update`. `offset` and `sample_weight` (N,) as in `fit`.
 
         Returns
         -------
         self
         """
-        self._model = collect_more(self, X, y, task, side_info, sample_weight)
+        with writing(self):
+            require_offset(self._model, offset)
+            y = minus_offset(y, offset)
+            model = collect_more(self, X, y, task, side_info, sample_weight)
+            self._model = remember_offset(model, offset)
         return self
 
     def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
@@ -220,17 +236,19 @@ class ConditionalRidge(Regressor, Learner):
         Parameters
         ----------
         offset : (N,) array, optional
-            Added to the predictions (see `fit`).
+            Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
+            `offset=0` leaves it out.
         return_std : bool
             Whether to return also the standard deviation (N,) of a new label: the noise, and the
             uncertainty about the task's weights given its points. It is valid as far as the model
             is; `conditioning="shared"` with maps of points makes it too small.
         """
-        rows = self._read_rows(X, task, side_info)
-        predicted = self.fitted_.predict(rows, jobs_of(self))
-        if offset is not None:
+        fitted, rows = self._read_rows(X, task, side_info)
+        require_offset(fitted, offset)
+        predicted = fitted.predict(rows, jobs_of(self))
+        if not is_zero(offset):
             predicted = predicted + read_offset(offset, len(predicted))
-        return (predicted, self.fitted_.std(rows)) if return_std else predicted
+        return (predicted, fitted.std(rows)) if return_std else predicted
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals, variances between tasks, and noise.
@@ -283,23 +301,22 @@ class ConditionalRidge(Regressor, Learner):
             return learn_some_columns(self, data, columns)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
-        moments = state.whole.overall(order)
-        overall = Scales.of_moments(*moments, self.scale, self.fit_intercept)
+        overall = Scales.of_moments(*state.whole.overall(order), data.scales)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
         change = ChangeOfScale.between(overall, data.scales)
         prior = learned.prior.widen(overall.kept)
         metric, noise, kappa = choice.chosen
         H = change.covariance(prior.H)
+        n, y_scale = state.whole.count.sum(), data.scales.y_scale
         info = {
             "metric_": metric,
             "noise_": noise,
             "kappa_": kappa,
             "choice_": choice.rows(),
             "H_": H,
-            "s2_": prior.s2,
             "n_iter_": learned.passes,
-            "objective_": learned.objective,
+            **in_units_of_y(prior.s2, learned.objective, n, y_scale),
             "constant": overall.constant,
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))

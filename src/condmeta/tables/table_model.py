@@ -1,6 +1,7 @@
 """A learner that reads tables: from a table to predictions and coefficients."""
 
 import copy
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,17 +11,26 @@ from condmeta import persistence
 from condmeta.errors import DataError, ModelFileError
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
+from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
+from condmeta.learners.writing import writing
 from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.dates import PARTS
-from condmeta.tables.learner import fit_learner, make_learner, require_resumable, uncalibrated
+from condmeta.tables.learner import (
+    fit_learner,
+    known_ids,
+    make_learner,
+    require_resumable,
+    uncalibrated,
+)
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema, learn_schema
 from condmeta.tables.stream import fit_parts
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import backend_of, eager, is_frame, make_frame
 from condmeta.tasks.ids import id_columns
+from condmeta.tasks.messages import explain_mismatch
 from condmeta.tasks.side_table import as_names
 
 PARAMETERS = (
@@ -173,16 +183,17 @@ class TableModel:
             both remember the table in `added_`. By default tables are not remembered: a stream
             of single rows may well repeat itself.
         """
-        tasks = self._read(frame, side_info, labelled=True)
-        require_resumable(self.learner_)
-        n_rows, added = len(tasks.X), self.added_
-        if again is not None:
-            digest = digest_of(tasks)
-            if not again:
-                refuse_again(digest, added)
-            added = added | {digest: n_rows}
-        self.learner_.update(tasks)
-        self.n_rows_, self.added_ = self.n_rows_ + n_rows, added
+        with writing(self):
+            tasks = self._read(frame, side_info, labelled=True)
+            require_resumable(self.learner_)
+            n_rows, added = len(tasks.X), self.added_
+            if again is not None:
+                digest = digest_of(tasks)
+                if not again:
+                    refuse_again(digest, added)
+                added = added | {digest: n_rows}
+            self.learner_.update(tasks)
+            self.n_rows_, self.added_ = self.n_rows_ + n_rows, added
         return self
 
     def read_tasks(self, frame: Any, side_info: Any = None) -> TaskSet:
@@ -276,7 +287,17 @@ class TableModel:
     def _read(self, frame: Any, side_info: Any, labelled: bool) -> TaskSet:
         self._require_fit()
         frame = _as_table(frame)
-        return self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
+        tasks = self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
+        self._warn_of_near_ids(tasks)
+        return tasks
+
+    def _warn_of_near_ids(self, tasks: TaskSet) -> None:
+        """Warn if a new id differs from a known one only by its type or by leading zeros."""
+        first = tasks.row_order[tasks.offsets[:-1][tasks.sizes > 0]]
+        new = tasks.ids[tasks.sizes > 0][self.learner_.n_points(tasks)[first] == 0]
+        near = explain_mismatch(known_ids(self.learner_), new.tolist()) if len(new) else ""
+        if near:
+            warnings.warn(near, stacklevel=4)
 
     def _read_new(self, frame: Any, side_info: Any) -> tuple[TaskSet, np.ndarray]:
         """Return rows to predict, and which rows (N,) extrapolate from the training range."""
@@ -311,14 +332,36 @@ class TableModel:
         tasks = self._read(frame, side_info, labelled=True)
         return check(self.learner_, tasks, false_alarm=false_alarm)
 
-    def explain(self, side_info: Any) -> Explanation:
+    def explain(self, side_info: Any = None, *, task: Any = None) -> Explanation:
         """Explain where the models of tasks start, by side column (see `condmeta.explain`)."""
         self._require_fit()
-        return explain(self.learner_, self.schema_.side_of_table(side_info))
+        if side_info is not None:
+            side_info = self.schema_.side_of_table(side_info)
+        return explain(self.learner_, side_info, task=task)
 
     def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
         return self._learner_with_coefficients().coef_frame(wide, std)
+
+    def to_sql(
+        self, dialect: str = "duckdb", *, rows: str = "rows",
+        coefficients: str = "coefficients", side: str = "side",
+    ) -> str:  # fmt: skip
+        """Return a query that scores the rows of a table (see `ConditionalRidge.to_sql`).
+
+        It computes the features from the columns of the table: levels and, with missing="impute",
+        gaps as `predict` does.
+        """
+        schema, tables = self.schema_, Tables(rows, coefficients, side)
+        fitted = self._learner_with_coefficients().fitted_
+        if schema.readers or schema.side_readers:
+            first = next(iter({**schema.readers, **schema.side_readers}))
+            raise DataError(
+                f"SQL cannot compute features of dates or of numbers written as text (column "
+                f"{first!r}). Score the rows with predict."
+            )
+        features, impute = schema.encoder.columns_out(), schema.missing == "impute"
+        return score_query(fitted, dialect, tables, features, impute)
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return effects of side columns with intervals (see `ConditionalRidge.summary`)."""

@@ -32,6 +32,12 @@ class SparseRows(csr_array):
         data, indices = np.insert(self.data, at, 1.0), np.insert(self.indices, at, d)
         return SparseRows((data, indices, self.indptr + np.arange(n + 1)), (n, d + 1))
 
+    def largest(self) -> np.ndarray:
+        """Return the largest absolute value of each column (d,)."""
+        found = np.zeros(self.shape[1])
+        np.maximum.at(found, self.indices, np.abs(self.data))
+        return found
+
     def moments(self, weight) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation (d,) of rows that count weight (N,) times."""
         n = len(self) if weight is None else weight.sum()
