@@ -286,10 +286,12 @@ def _moments(X, weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean and standard deviation (d,) of rows that count weight (N,) times.
 
     Of a constant column they are its value and zero, exactly. The third array are powers of two:
-    divided by them no square overflows or underflows. Those of sparse rows are 1.
+    divided by them no square overflows or underflows.
     """
     if is_sparse(X):
-        return *X.moments(weight), np.ones(X.shape[1])
+        unit = power_of_two(X.largest())
+        mean, spread = X.times(1 / unit).moments(weight)
+        return unit * mean, unit * spread, unit
     step = max(BLOCK // max(X.shape[1], 1), 1)
     parts = [slice(lo, lo + step) for lo in range(0, len(X), step)]
     weight = np.ones(len(X)) if weight is None else weight

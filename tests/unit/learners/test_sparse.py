@@ -76,6 +76,19 @@ def test_comparisons_take_it():
     assert found.best[5] == "ridge"
 
 
+def test_huge_labels_and_numbers():
+    huge = cm.ConditionalRidge(metric="diagonal", noise="shared").fit(X, 1e200 * Y, task=TASK)
+    plain = cm.ConditionalRidge(metric="diagonal", noise="shared").fit(X, Y, task=TASK)
+    expected = plain.predict(X, task=TASK)
+    np.testing.assert_allclose(huge.predict(X, task=TASK) / 1e200, expected, rtol=1e-4, atol=1e-4)
+    far = X.copy()
+    far.data[7] = 1e300
+    with pytest.raises(DataError, match=f"has 1e\\+300 in feature {far.indices[7]} of X"):
+        plain.update(far[:N], Y[:N], task=TASK[:N])
+    with_far = cm.ConditionalRidge(metric="diagonal", noise="shared").fit(far, Y, task=TASK)
+    assert np.isfinite(with_far.predict(X, task=TASK)).all()
+
+
 def test_gaps_are_named():
     bad = X.copy()
     bad.data[200] = np.nan
