@@ -41,14 +41,25 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
     if kind == "O":
         others = [v for v in flat if not (isinstance(v, NUMBERS) or is_na(v))]
         if not others:
-            flat = [np.nan if is_na(v) else float(v) for v in flat]
-            return np.array(flat, dtype=np.float64).reshape(values.shape)
+            numbers = [np.nan if is_na(v) else as_float(v, label) for v in flat]
+            return np.array(numbers, dtype=np.float64).reshape(values.shape)
         if not isinstance(others[0], str):
             name = type(others[0]).__name__
             raise DataError(f"{label} holds objects (of type {name}); {remedy}")
         flat = others
     shown = ", ".join(repr(str(v)) for v in flat[:1])
     raise DataError(f"{label} holds text ({shown}, ...); {remedy}")
+
+
+def as_float(value: Any, label: str) -> float:
+    """Return a number as a float; one that is too large for it is a DataError."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise DataError(
+            f"{label} holds a whole number of {len(str(value))} digits, which is beyond the range "
+            "of floating-point numbers (1.8e308)."
+        ) from None
 
 
 def is_na(value: Any) -> bool:
