@@ -1,4 +1,4 @@
-"""Compare coin betting with tuned Algorithm 1 and independent learning, outside the paper's settings.
+"""Compare coin betting with tuned Algorithm 1 and independent learning, on other tasks.
 
     python examples/coin_elsewhere.py [SEEDS]
 

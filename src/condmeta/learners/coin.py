@@ -30,8 +30,8 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
 
     The map is learned by coin betting: each of its entries is a gambler, and each task runs bets of
     its own (`condmeta.meta.coin`, `condmeta.inner.coin`). There is no lam, no meta_step, and no
-    need for validation tasks; how much a task bets is learned from the training tasks. The loss is the absolute loss; the map is the average of the iterates
-    with weights t.
+    need for validation tasks; how much a task bets is learned from the training tasks. The loss is
+    the absolute loss; the map is the average of the iterates with weights t.
 
     The scales of the bets come from the tasks of `fit`, or of the first call of `partial_fit`;
     later calls keep them. With fewer than 30 such tasks a `FewTasksWarning` is issued. Without an
