@@ -161,6 +161,8 @@ def calibrate(
             "calibrate needs a learner with fit, adapt and get_params, such as ConditionalRidge(), "
             f"so that it can be copied and fitted again. Got a {type(learner).__name__}."
         )
+    if isinstance(learner, type):
+        raise DataError(f"calibrate needs a learner, not its class: {learner.__name__}().")
     if is_classifier(learner):
         raise DataError("Intervals are for numbers: calibrate takes regressors, not classifiers.")
     tasks, shots = as_tasks(X, y, task, side_info, side_key), check_shots(shots)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Real
+from typing import Any
+
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -21,10 +24,26 @@ def read_labels(y, task, is_classifier: bool, classes=None):
     if not is_classifier:
         return as_vector(y), None
     _check_missing(y, task)
+    _check_types(y)
     if classes is None:
         check_classification_targets(y)
         classes = two_classes(y)
     return encode_labels(y, classes), classes
+
+
+def _check_types(y) -> None:
+    """Raise if labels cannot be compared: lists, or 1 and "1"."""
+    if y.dtype.kind != "O":
+        return
+    kinds: dict[str, Any] = {}
+    for label in y.tolist():
+        name = "number" if isinstance(label, Real) else type(label).__name__
+        if name in ("list", "dict", "set"):
+            raise DataError(f"y holds a {name} as a label: labels are texts, numbers or booleans.")
+        kinds.setdefault(name, label)
+    if len(kinds) > 1:
+        few = ", ".join(f"{label!r} ({name})" for name, label in kinds.items())
+        raise DataError(f"y holds labels of several types: {few}. Convert them to one.")
 
 
 def two_classes(labels) -> np.ndarray:

@@ -26,7 +26,14 @@ from condmeta.learners.inputs import (
 from condmeta.learners.learn import Learned, Training, begin
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
+from condmeta.learners.parameters import (
+    NON_NEGATIVE,
+    TRANSFORMER,
+    check_learner,
+    jobs_of,
+    one_of,
+    or_word,
+)
 from condmeta.learners.targets import Regressor
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import METRICS, LearnedPrior
@@ -135,6 +142,7 @@ class ConditionalRidge(Regressor, Learner):
         "metric": or_word("auto", one_of(METRICS)),
         "noise": or_word("auto", one_of(NOISES)),
         "kappa": or_word("auto", NON_NEGATIVE),
+        "x_transform": TRANSFORMER,
     }
     _by_statistics = True
     metric_, noise_, kappa_, choice_ = found(), found(), found(), found()

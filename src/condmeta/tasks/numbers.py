@@ -40,7 +40,13 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
     if kind == "O":
         others = [v for v in flat if not (isinstance(v, NUMBERS) or is_na(v))]
         if not others:
-            flat = [np.nan if is_na(v) else float(v) for v in flat]
+            try:
+                flat = [np.nan if is_na(v) else float(v) for v in flat]
+            except OverflowError:
+                raise DataError(
+                    f"{label} holds an integer beyond the largest floating-point number, 1.8e308: "
+                    "divide the column by its size."
+                ) from None
             return np.array(flat, dtype=np.float64).reshape(values.shape)
         if not isinstance(others[0], str):
             name = type(others[0]).__name__

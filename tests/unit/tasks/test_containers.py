@@ -1,0 +1,84 @@
+"""Values that are no rows and no targets: refused before anything is read from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condmeta as cm
+from condmeta.errors import DataError
+
+X, Y, TASK = np.arange(8.0).reshape(4, 2), np.arange(4.0), [0, 0, 1, 1]
+ODD = {
+    "a set": ({1.0}, "X is a set: pass an array, a list or a table"),
+    "a dict": ({"price": X[:, 0]}, "X is a dict"),
+    "a text": ("rows.csv", "X is a str"),
+    "a generator": ((row for row in X), "X is a generator"),
+    "a class": (np.ndarray, "X is a class"),
+    "a function": (print, "X is a builtin_function_or_method"),
+    "a masked array": (np.ma.masked_greater(X, 5), r"X is a masked array with 2 masked values.*fil"),
+    "a structured array": (np.zeros(4, [("a", float)]), "X is a structured array: pass its fields"),
+    "dates": (X.astype("datetime64[D]"), "Feature 0 of X holds dates"),
+    "durations": (X.astype("timedelta64[s]"), "Feature 0 of X holds dates"),
+    "rows of unequal length": ([[1.0], [1.0, 2.0], [1.0], [1.0]], "rows of unequal length"),
+    "an integer of 400 digits": ([[10**400, 1]] * 4, "Feature 0 of X holds an integer beyond"),
+}
+
+
+@pytest.mark.parametrize("given", ODD)
+def test_rows(given):
+    bad, sentence = ODD[given]
+    model = cm.FixedBiasRegressor().fit(X, Y, task=TASK)
+    before = model.fitted_
+    for call in (
+        lambda: model.fit(bad, Y, task=TASK),
+        lambda: model.predict(bad, task=TASK),
+        lambda: model.update(bad, Y, task=TASK),
+        lambda: model.adapt(bad, Y),
+        lambda: model.adapt(X, Y).predict(bad),
+    ):
+        with pytest.raises(DataError, match=sentence):
+            call()
+    assert model.fitted_ is before
+
+
+def test_targets():
+    for bad in ({1.0}, "sold", print, np.ma.masked_greater(Y, 2)):
+        with pytest.raises(DataError, match="^y is a"):
+            cm.FixedBiasRegressor().fit(X, bad, task=TASK)
+
+
+def test_an_array_without_masked_values_is_an_array():
+    whole = np.ma.masked_greater(X, 99)
+    assert cm.FixedBiasRegressor().fit(whole, Y, task=TASK).n_tasks_ == 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        ([1, "1", 1, "1"], r"y holds labels of several types: 1 \(number\), '1' \(str\)"),
+        ([[1], [2], [1], [2]], "y holds a list as a label"),
+    ],
+)
+def test_labels_that_cannot_be_compared(labels, sentence):
+    y = np.empty(4, object)
+    y[:] = labels
+    with pytest.raises(DataError, match=sentence):
+        cm.FixedBiasClassifier().fit(X, y, task=TASK)
+
+
+def test_other_arguments():
+    for bad in (3.0, "stores.csv"):
+        with pytest.raises(DataError, match="Side information is a"):
+            cm.TaskTable(bad, ids=[1])
+    with pytest.raises(DataError, match="split"):
+        cm.cross_validate_tasks(cm.FixedBiasRegressor(), X, Y, task=TASK, split="half")
+    with pytest.raises(DataError, match="a learner, not its class: ConditionalRidge()"):
+        cm.calibrate(cm.ConditionalRidge, X, Y, task=TASK)
+    with pytest.raises(DataError, match="'x_transform' parameter of ConditionalRidge must be a sc"):
+        cm.ConditionalRidge(x_transform=3).fit(X, Y, task=TASK)
+    with pytest.raises(DataError, match="'shots' parameter of AutoRegressor must be a sequence"):
+        cm.AutoRegressor(shots=[-1]).fit(X, Y, task=TASK)
+    for lams in ([], [-1.0], ["a"], "all"):
+        with pytest.raises(DataError, match="'lams' parameter .* a sequence of floats in"):
+            cm.ConditionalSGDRegressorCV(lams=lams).fit(X, Y, task=TASK)
