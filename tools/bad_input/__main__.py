@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from itertools import groupby
 from pathlib import Path
+from unittest import mock
 
 from tools.bad_input import commands, python_calls
 from tools.bad_input.contract import Answer, Case, ask
@@ -27,9 +29,9 @@ own), within ten seconds, without a traceback on the command line, and changed n
 
 def answers() -> list[tuple[Case, Answer]]:
     """Make all calls, from the root of the repository, on an ordinary terminal."""
-    os.chdir(ROOT)
-    os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
-    return [(case, ask(case)) for case in (*python_calls.cases(), *commands.cases())]
+    plain = {"COLUMNS": "100", "NO_COLOR": "1"}
+    with contextlib.chdir(ROOT), mock.patch.dict(os.environ, plain):
+        return [(case, ask(case)) for case in (*python_calls.cases(), *commands.cases())]
 
 
 def page(found: list[tuple[Case, Answer]]) -> str:

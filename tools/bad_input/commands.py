@@ -35,7 +35,6 @@ TABLES: dict[str, tuple[str, bytes]] = {
     "latin.csv": ("another encoding", GOOD.replace(",A,", ",Köln,").encode("latin-1")),
     "utf16.csv": ("UTF-16", GOOD.encode("utf-16")),
     "quote.csv": ("a quote that is not closed", GOOD.replace("001,1.5", '001,"1.5').encode()),
-    "nul.csv": ("a zero byte", GOOD.replace(",A,", ",\0,", 1).encode()),
     "gap.csv": ("a feature that is missing", GOOD.replace("001,1.5", "001,").encode()),
     "no-id.csv": ("an id that is missing", GOOD.replace("001,1.5", ",1.5").encode()),
     "no-target.csv": ("a target that is missing", (GOOD + "001,1.5,A,\n").encode()),
@@ -211,6 +210,4 @@ def cases() -> Iterator[Case]:
         lines[given] = FIT.format("sales.csv") + f" --side-table {name}"
     for given, words in lines.items():
         shown = words.replace("new.condmeta", "MODEL")
-        yield Case(
-            f"condmeta {shown}", given, lambda words=words: _refused(words), _files
-        )
+        yield Case(f"condmeta {shown}", given, lambda words=words: _refused(words), _files)

@@ -16,7 +16,10 @@ ODD = {
     "a generator": ((row for row in X), "X is a generator"),
     "a class": (np.ndarray, "X is a class"),
     "a function": (print, "X is a builtin_function_or_method"),
-    "a masked array": (np.ma.masked_greater(X, 5), r"X is a masked array with 2 masked values.*fil"),
+    "a masked array": (
+        np.ma.masked_greater(X, 5),
+        r"X is a masked array with 2 masked values.*fil",
+    ),
     "a structured array": (np.zeros(4, [("a", float)]), "X is a structured array: pass its fields"),
     "dates": (X.astype("datetime64[D]"), "Feature 0 of X holds dates"),
     "durations": (X.astype("timedelta64[s]"), "Feature 0 of X holds dates"),
