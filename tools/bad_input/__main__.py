@@ -17,11 +17,13 @@ PAGE = ROOT / "docs" / "bad-input.md"
 LONGEST = 300  # letters of a sentence; a list of all columns is not shown in full
 HEAD = """# Bad input
 
-{count} kinds of bad input, with the sentence that each one gets. Every call below raised an error of condmeta with this
-sentence (`DataError`, `ModelFileError` or `DivergenceError`; where scikit-learn or Python prescribe the words, their
-own), within ten seconds, without a traceback on the command line, and changed neither the learner nor a file.
+{count} kinds of bad input, with the sentence that each one gets. Every call below raised an error
+of condmeta with this sentence (`DataError`, `ModelFileError` or `DivergenceError`; where
+scikit-learn or Python prescribe the words, their own), within ten seconds, without a traceback on
+the command line, and changed neither the learner nor a file.
 
-`tools/bad_input` makes the calls. This command writes the page, and `tests/contracts/test_bad_input.py` checks it:
+`tools/bad_input` makes the calls. This command writes the page, and
+`tests/contracts/test_bad_input.py` checks it:
 
     .venv/bin/python -m tools.bad_input
 """

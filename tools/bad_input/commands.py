@@ -202,7 +202,7 @@ def _files() -> dict[str, bytes]:
 
 def cases() -> Iterator[Case]:
     """Yield the cases of all commands."""
-    lines = {given: words for given, words in OPTIONS.items()}
+    lines = dict(OPTIONS)
     for name, (given, _) in TABLES.items():
         lines[given] = FIT.format(name)
         lines[f"{given} (in parts)"] = FIT.format(name) + " --chunks"

@@ -20,7 +20,7 @@ MAX_SHOWN = 10  # tasks
 @force_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common_options
-def check_command(model, table, side_table, false_alarm, output, force, as_json, quiet, **params):
+def check_command(model, table, false_alarm, output, force, as_json, quiet, **params):
     """Judge MODEL by the rows of TABLE, which it has not seen: keep, update or refit it.
 
     The first line of the output is about all tasks; the tasks with larger errors than expected
@@ -36,19 +36,18 @@ def check_command(model, table, side_table, false_alarm, output, force, as_json,
 
     Exit codes: 0 keep, 3 update, 4 refit; 1 error in the data or a file, 2 wrong usage.
     """
-    from condmeta.cli.inputs import csv_options, load_model, read_side
+    from condmeta.cli.inputs import load_model, read_rows, read_side
     from condmeta.cli.outputs import VERDICTS, check_files
-    from condmeta.tables.files import read_table, write_table
+    from condmeta.tables.files import write_table
 
-    check_files(model, table, side_table, output=output, kind=VERDICTS, force=force)
+    check_files(model, table, params["side_table"], output=output, kind=VERDICTS, force=force)
     import narwhals.stable.v2 as nw
 
-    csv = csv_options(params)
     with show_notes(quiet):
         fitted = load_model(model)
-        rows = read_table(table, text=fitted.schema_.text, csv=csv)
+        rows = read_rows(table, fitted.schema_, params)
         with spinner(f"Checking {model}", quiet):
-            side = read_side(fitted.schema_, side_table, csv)
+            side = read_side(fitted.schema_, params)
             found = fitted.check(rows, side, false_alarm=false_alarm)
         tasks = nw.from_native(found.frame, eager_only=True).to_arrow()
         if output is not None:

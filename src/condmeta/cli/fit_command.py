@@ -62,43 +62,43 @@ def fit_command(table, output, force, wait, quiet, share, chunks, **params):
 
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
-    from condmeta.cli.inputs import column_options, csv_options, show_size
+    from condmeta.cli.inputs import column_options, show_size
     from condmeta.cli.lock import locked
     from condmeta.cli.outputs import MODEL, check_files
 
     check_files(table, params["side_table"], output=output, kind=MODEL, force=force)
-    csv, columns = csv_options(params), column_options(params)
+    columns = column_options(params)
     with show_notes(quiet) as note:
         with spinner(f"Learning from {table}", quiet):
             fit = _fit_parts if chunks else _fit_whole
-            model = fit(table, csv, columns, params)
+            model = fit(table, columns, params)
         with locked(output, wait):
             model.save(output, resume=not share)
         note(f"{_summary(model.card())} {output}, {show_size(output)}.")
 
 
-def _fit_whole(path, csv, columns, params):
+def _fit_whole(path, columns, params):
     from condmeta.cli.inputs import read_training
-    from condmeta.tables.values import find_classes
+    from condmeta.tables.schema import classes_of
 
-    table, side = read_training(path, params["side_table"], csv, columns)
+    table, side, columns = read_training(path, columns, params)
     learner = None  # TableModel chooses by the target
     if params["learner"] is not None or params["boosting"] is not None:
         regressor, classifier = LEARNERS.get(params["learner"], ("ridge", "logistic"))
         wants_classes = None if regressor and classifier else regressor is None
-        classes = find_classes(table, columns.target, wants_classes)
+        classes = classes_of(table, columns, wants_classes)
         learner = _learner(params, classes is not None)
     return _model(columns, learner, params).fit(table, side)
 
 
-def _fit_parts(path, csv, columns, params):
-    from condmeta.cli.inputs import check_training, read_side
+def _fit_parts(path, columns, params):
+    from condmeta.cli.inputs import check_training, csv_options, read_side
     from condmeta.tables.files import read_batches
 
     if columns.sort_by is not None:
         raise DataError("A table that is read in parts cannot be sorted: leave --sort-by out.")
-    side = read_side(columns, params["side_table"], csv)
-    parts = read_batches(path, text=columns.table_text, csv=csv)
+    side = read_side(columns, params)
+    parts = read_batches(path, text=columns.table_text, csv=csv_options(params))
 
     def check(part):
         check_training(part, side, columns)
@@ -124,7 +124,8 @@ def _model(columns, learner, params):
     return condmeta.TableModel(
         learner, task=columns.task, target=columns.target, features=columns.features,
         exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
-        order=_order(params), **settings,
+        order=_order(params), text=columns.text, dates=columns.dates, holidays=columns.holidays,
+        decimal=columns.decimal, **settings,
     )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ class Advantage:
         unclear = "which is not clearly more than 0"
         if self.pays:
             text = f"Side information {explains}"
-        elif any(gain.is_clear for gain in self.gains):
+        elif any(gain.is_clear and not gain.is_tiny for gain in self.gains):
             return f"Side information {explains}, {unclear}, but it helps: {gained}."
         else:
             text = f"Side information does not pay: it {explains}, {unclear}"

@@ -35,8 +35,9 @@ from condmeta.learners.parameters import (
     or_word,
 )
 from condmeta.learners.targets import Regressor
+from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping
-from condmeta.meta.prior import METRICS, LearnedPrior
+from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
 from condmeta.meta.ridge import learn_prior
 from condmeta.meta.ridge_choice import (
     KAPPAS,
@@ -48,7 +49,8 @@ from condmeta.meta.ridge_choice import (
 )
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
-from condmeta.meta.task_statistics import scaled_statistics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.wide_tasks import WIDE, WideTasks
 
 
 @storable
@@ -76,6 +78,11 @@ class ConditionalRidge(Regressor, Learner):
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
         the side information is not used.
+    random : "auto" or "all"
+        Which coefficients may differ between tasks. With more than 64 columns, "auto" looks for a
+        few directions in which tasks differ, around a ridge on all columns, and `metric`, `noise`
+        and `kappa` are those of the directions; "all" learns about every coefficient, in a time
+        that grows with the cube of the columns.
     base : None, "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
@@ -131,6 +138,7 @@ class ConditionalRidge(Regressor, Learner):
     metric: Any = "auto"
     noise: Any = "auto"
     kappa: Any = "auto"
+    random: Any = "auto"
     base: Any = None
     x_transform: Any = None
     conditioning: str = "shared"
@@ -143,10 +151,17 @@ class ConditionalRidge(Regressor, Learner):
         "noise": or_word("auto", one_of(NOISES)),
         "kappa": or_word("auto", NON_NEGATIVE),
         "x_transform": TRANSFORMER,
+        "random": one_of(("auto", "all")),
     }
     _by_statistics = True
     metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
-    H_, s2_, n_iter_, objective_ = found(), found(), found(), found()
+    s2_, n_iter_, objective_ = found(), found(), found()
+
+    @property
+    def H_(self) -> np.ndarray:  # noqa: N802 - the model's name
+        """Covariance (width, width) of task weights around tau, in the learner's units."""
+        factor = self.fitted_.inner.factor
+        return self.fitted_.info.get("H_", factor @ factor.T)
 
     def fit(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Learn the prior from many tasks, then every task's model from it.
@@ -242,12 +257,18 @@ class ConditionalRidge(Regressor, Learner):
         """
         return Summary.of(self.fitted_, level, robust, type(self).__name__)
 
+    def _kind_of_statistics(self, scales: Scales) -> type:
+        """Return what is kept of tasks: statistics, or rows if there are many columns."""
+        return WideTasks if len(scales.x_mean) > WIDE and self.random != "all" else TaskStatistics
+
     def _learn(self, data: Training) -> Learned:
         """Choose settings and learn the prior, in the scales of all rows.
 
         The scales that `data` has are those of the first call; the result is in these.
         """
         state, Phi = data.statistics, data.Phi
+        if isinstance(state, WideTasks):
+            return learn_wide_tasks(self, data)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
         moments = state.whole.overall(order)
@@ -283,9 +304,10 @@ class ConditionalRidge(Regressor, Learner):
         shown = HeldOutFeatures(Z[:m], Z[:m])
         if state.Phi is not None:  # a task without points has the mean features, which are zero
             shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))
+        carried = carried_metrics(whole.moment.shape[1], whole.count)
         choice = choose(
             SplitStatistics(whole.take(slice(m)), *halves), Z[:m], shown, state.folds(),
-            tuple(METRICS) if self.metric == "auto" else (self.metric,),
+            carried if self.metric == "auto" else (self.metric,),
             NOISES if self.noise == "auto" else (self.noise,),
             KAPPAS if self.kappa == "auto" else (float(self.kappa),),
             jobs,
@@ -310,7 +332,8 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
         check_learner(learner)
         given = read_training(learner, X, y, task, side_info, weight)
         start = begin(learner, given, validate=True)
-        return start._replace(state=start.collect(given.tasks, given.points))
+        kind = learner._kind_of_statistics(start.scales)
+        return start._replace(state=start.collect(given.tasks, given.points, kind))
     if before.state is None:
         raise DataError(
             "This model was saved without the statistics that partial_fit needs. Save it with "
@@ -322,4 +345,5 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
-    return before._replace(state=before.state.join(before.collect(tasks, points)), tau=None)
+    more = before.collect(tasks, points, type(before.state))
+    return before._replace(state=before.state.join(more), tau=None)

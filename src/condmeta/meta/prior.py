@@ -28,6 +28,8 @@ METRICS = {
 }
 SMALLEST = 1e-300  # the least variance: its logarithm stays finite
 MAX_GROWTH = 100.0  # of a standard deviation in one frame
+FEW_COLUMNS = 24  # up to which every metric is a candidate
+WELL_KNOWN = 4  # observed coefficients for each free entry of H, from which on it can be learned
 REFRESH = 60  # evaluations after which a new frame is laid around the prior reached
 
 
@@ -53,6 +55,17 @@ class Prior(NamedTuple):
         L = np.zeros((len(kept), len(kept)))
         W[:, kept], L[np.ix_(kept, kept)] = self.W, self.L
         return Prior(W, L, self.s2)
+
+
+def carried_metrics(d: int, count) -> tuple[str, ...]:
+    """Return the metrics that tasks with these numbers of points (T,) can carry, simplest first.
+
+    A task observes as many coefficients as it has points, at most d. Of more than 24 columns a full
+    metric is learned only if there are four of these for each of its d (d + 1) / 2 entries.
+    """
+    observed = float(np.minimum(count, d).sum())
+    full = d <= FEW_COLUMNS or observed >= WELL_KNOWN * d * (d + 1) / 2
+    return tuple(METRICS) if full else tuple(name for name in METRICS if name != "full")
 
 
 class LearnedPrior(NamedTuple):

@@ -13,6 +13,7 @@ from condmeta.evaluation.extrapolation import warn_extrapolating
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.tables.additions import digest_of, refuse_again
+from condmeta.tables.dates import PARTS
 from condmeta.tables.learner import fit_learner, make_learner, require_resumable, uncalibrated
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema, learn_schema
@@ -20,10 +21,11 @@ from condmeta.tables.stream import fit_parts
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import backend_of, eager, is_frame, make_frame
 from condmeta.tasks.ids import id_columns
+from condmeta.tasks.side_table import as_names
 
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
-    "intervals", "order",
+    "intervals", "order", "text", "dates", "holidays", "decimal",
 )  # fmt: skip
 FITTED = "learner_", "schema_", "n_rows_", "added_"
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_"  # attributes of learners
@@ -36,8 +38,9 @@ class TableModel:
     `TaskModel` is the model of one task.
 
     Numbers are features as they are, booleans 0 and 1, categories and text one-hot with rare
-    levels pooled. Levels that `fit` did not see are all zero, with a warning. A target with two
-    values is read as two classes.
+    levels pooled. Levels that `fit` did not see are all zero, with a warning. Dates become weekday,
+    month and days; text such as 12%, EUR 5 or 1,904.66 becomes a number; a `ReadingNote` says so. A
+    target with two values is read as two classes.
 
     Parameters
     ----------
@@ -68,6 +71,17 @@ class TableModel:
     order : "random" or "first"
         Which rows a held-out task shows in that calibration: a random sample, or its first rows
         in the table.
+    text : list of str
+        Columns that hold names, even where these look like numbers or dates.
+    dates : list of str
+        What becomes of a column of dates: some of "weekday" and "month", as categories, and "days"
+        since the earliest date, as a number.
+    holidays : str, optional
+        A country, as "DE" or "US-NY": whether a date of the table is a public holiday there becomes
+        a further feature. This needs the package holidays: `pip install "condmeta[dates]"`.
+    decimal : "." or ",", optional
+        The decimal sign of numbers that are written as text, such as 1,904: needed only where they
+        can be read in two ways.
 
     Attributes
     ----------
@@ -101,11 +115,13 @@ class TableModel:
         self, learner: Any = None, *, task: Any, target: str, features: Any = None,
         exclude: Any = (), side: Any = None, side_key: Any = None, missing: str = "error",
         missing_side: str = "error", intervals: bool = False, order: str = "random",
+        text: Any = (), dates: Any = PARTS, holidays: str | None = None, decimal: str | None = None,
     ):  # fmt: skip
         self.learner, self.task, self.target, self.features = learner, task, target, features
         self.exclude, self.side, self.side_key = exclude, side, side_key
         self.missing, self.missing_side = missing, missing_side
-        self.intervals, self.order = intervals, order
+        self.intervals, self.order, self.text = intervals, order, text
+        self.dates, self.holidays, self.decimal = dates, holidays, decimal
 
     # -- learn: attributes are set last, so a call that fails leaves the model as it was --------
 
@@ -184,8 +200,10 @@ class TableModel:
 
     def _columns(self) -> ColumnOptions:
         return ColumnOptions(
-            self.task, self.target, self.features, self.exclude, self.side, self.side_key
-        )
+            self.task, self.target, self.features, self.exclude, self.side, self.side_key,
+            text=as_names(self.text), dates=as_names(self.dates), holidays=self.holidays,
+            decimal=self.decimal,
+        )  # fmt: skip
 
     # -- predict and adapt ----------------------------------------------------------------------
 
