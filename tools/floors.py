@@ -9,6 +9,7 @@ its extras and of the tests as "name==x", then condmeta itself, and runs the tes
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -54,7 +55,7 @@ def main() -> int:
     # The installed package, not the source tree: the tests do not import from src.
     tests = sys.argv[1:] or ["tests"]
     command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
-    return subprocess.run(command, cwd=ROOT).returncode
+    return subprocess.run(command, cwd=ROOT, env=os.environ | {"CONDMETA_FLOORS": "1"}).returncode
 
 
 if __name__ == "__main__":

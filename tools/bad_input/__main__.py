@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from itertools import groupby
 from pathlib import Path
 from unittest import mock
 
@@ -38,18 +37,16 @@ def answers() -> list[tuple[Case, Answer]]:
 
 def page(found: list[tuple[Case, Answer]]) -> str:
     """Return the page: a table for each function or command."""
+    tables: dict[str, list[str]] = {}
+    for case, answer in found:
+        is_command = case.call.startswith("condmeta ")
+        name = " ".join(case.call.split()[:2]) if is_command else case.call
+        given = f"{case.given}: `{case.call}`" if is_command else _cell(case.given)
+        tables.setdefault(name, []).append(f"| {given} | {_cell(answer.sentence)} |")
     parts = [HEAD.format(count=len(found))]
-    for name, cases in groupby(found, key=lambda pair: _title(pair[0].call)):
-        is_command = name.startswith("condmeta ")
-        parts.append(f"\n## {name}\n\n| input | sentence |\n|---|---|")
-        for case, answer in cases:
-            given = f"{case.given}: `{_cell(case.call)}`" if is_command else _cell(case.given)
-            parts.append(f"| {given} | {_cell(answer.sentence)} |")
-    return "\n".join(parts) + "\n"
-
-
-def _title(call: str) -> str:
-    return " ".join(call.split()[:2]) if call.startswith("condmeta ") else call
+    for name, rows in tables.items():
+        parts += [f"## {name}", "", "| input | sentence |", "|---|---|", *rows, ""]
+    return "\n".join(parts)
 
 
 def _cell(text: str) -> str:

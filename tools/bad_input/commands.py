@@ -33,7 +33,6 @@ TABLES: dict[str, tuple[str, bytes]] = {
     "short.csv": ("a row with a value fewer", GOOD.encode() + b"001,1\n"),
     "twice.csv": ("a column name twice", GOOD.replace("city", "price", 1).encode()),
     "latin.csv": ("another encoding", GOOD.replace(",A,", ",Köln,").encode("latin-1")),
-    "utf16.csv": ("UTF-16", GOOD.encode("utf-16")),
     "quote.csv": ("a quote that is not closed", GOOD.replace("001,1.5", '001,"1.5').encode()),
     "gap.csv": ("a feature that is missing", GOOD.replace("001,1.5", "001,").encode()),
     "no-id.csv": ("an id that is missing", GOOD.replace("001,1.5", ",1.5").encode()),
@@ -205,7 +204,8 @@ def cases() -> Iterator[Case]:
     lines = dict(OPTIONS)
     for name, (given, _) in TABLES.items():
         lines[given] = FIT.format(name)
-        lines[f"{given} (in parts)"] = FIT.format(name) + " --chunks"
+        if not name.endswith(".gz"):  # how far it can be read depends on the version of zlib
+            lines[f"{given} (in parts)"] = FIT.format(name) + " --chunks"
     for name, (given, _) in SIDES.items():
         lines[given] = FIT.format("sales.csv") + f" --side-table {name}"
     for given, words in lines.items():
