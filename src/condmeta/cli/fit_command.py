@@ -3,7 +3,7 @@
 import click
 
 import condmeta
-from condmeta.cli.options import common_options, force_option, table_options, wait_option
+from condmeta.cli.options import Names, common_options, force_option, table_options, wait_option
 from condmeta.cli.terminal import show_notes, spinner
 from condmeta.errors import DataError
 from condmeta.text import pluralize
@@ -32,6 +32,9 @@ LEARNERS = {
 @click.option("--boosting/--no-boosting", default=None,
               help="Fit boosted trees to all tasks first (ridge, logistic, auto).  [default: only "
               "auto]")  # fmt: skip
+@click.option("--random", type=Names(), metavar="COLS",
+              help="Columns with coefficients that may differ between tasks (ridge); 'intercept': "
+              "the intercept alone.  [default: all]")  # fmt: skip
 @click.option("--sort-by", metavar="COL",
               help="Sort the rows by this column, such as a date; held-out tasks (auto, "
               "--intervals) show their earliest rows. Not a feature, unless named in "
@@ -83,7 +86,7 @@ def _fit_whole(path, columns, params):
 
     table, side, columns = read_training(path, columns, params)
     learner = None  # TableModel chooses by the target
-    if params["learner"] is not None or params["boosting"] is not None:
+    if any(params[name] is not None for name in ("learner", "boosting", "random")):
         regressor, classifier = LEARNERS.get(params["learner"], ("ridge", "logistic"))
         wants_classes = None if regressor and classifier else regressor is None
         classes = classes_of(table, columns, wants_classes)
@@ -121,6 +124,11 @@ def _learner(params, classes: bool):
         if "base" not in learner.get_params():
             raise DataError(f"--boosting works with ridge, logistic and auto, not with {name}.")
         learner.set_params(base="boosting" if params["boosting"] else None)
+    if params["random"] is not None:
+        if name != "ridge":
+            raise DataError(f"--random works with ridge, not with {name}.")
+        only = params["random"] == ["intercept"]
+        learner.set_params(random="intercept" if only else params["random"])
     return learner.set_params(order=_order(params)) if name == "auto" else learner
 
 

@@ -192,10 +192,10 @@ def advantage(
     shots, rng = check_shots(shots), make_generator(random_state)
     scales = Scales.learn(tasks.X, tasks.y, scale, fit_intercept, np.mean)
     Phi, sources = _features(tasks, scales, feature_map)
+    directions = affordable(len(tasks), len(tasks.y), scales.width, Phi.shape[1])
     stats = SquaredState.of(scales.rows(tasks.X), scales.target(tasks.y), tasks.offsets)
     names = list(dict.fromkeys(sources))
     groups = [np.flatnonzero([source == name for source in sources]) for name in names]
-    directions = affordable(stats, Phi.shape[1])
     with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
         block = rng.permutation(len(tasks)) % min(BLOCKS, len(tasks))
         found = linear_gap(stats, Phi, groups, block, directions)

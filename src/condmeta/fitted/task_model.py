@@ -18,6 +18,8 @@ from condmeta.tasks.ids import factorize, positions
 from condmeta.tasks.messages import explain_absent
 from condmeta.text import pluralize
 
+MANY_COLUMNS = 256  # of which statistics are not always kept
+
 
 class TaskModel:
     """The fitted model of one task, as `adapt` returns it.
@@ -239,6 +241,12 @@ def require_resumable(predictor: LinearPredictor, state) -> None:
             "the points of the task instead."
         )
     if state is None:
+        if predictor.scales.width > MANY_COLUMNS:
+            raise DataError(
+                f"{predictor.owner} keeps no statistics of tasks with {predictor.scales.width} "
+                "coefficients, so update is not possible: call adapt with all the points of the "
+                "task, or use ConditionalRidge."
+            )
         raise DataError(
             "This model was saved without what update needs. Save it with resume=True, or call "
             "adapt with all the points of the task."

@@ -17,6 +17,8 @@ from condmeta.inner.squared import SquaredState
 from condmeta.losses import get_loss
 from condmeta.persistence.registry import construct, register
 
+MOST_STATISTICS = 1 << 24  # numbers of a state, 134 MB: of tasks with many columns none is kept
+
 
 class Solved(NamedTuple):
     """The solutions of T tasks.
@@ -138,6 +140,7 @@ class Batch:
             theta, X, y, offsets, self.lam, self.loss, self.tol, n_jobs, weight
         )
         if self.resumable:
+            keep_state &= theta.size * theta.shape[1] <= MOST_STATISTICS
             return Solved(coef, gap, SquaredState.of(X, y, offsets, weight) if keep_state else None)
         unit = mean_loss_at(theta, X, y, offsets, self.loss, weight)
         reached = gap <= np.maximum(self.tol * unit, 1e-15)

@@ -56,6 +56,10 @@ class Scatter(NamedTuple):
         """Return the statistics of the tasks at positions `at`."""
         return type(self)(*(array[at] for array in self))
 
+    def transformed(self, A, centre) -> Self:
+        """Return the statistics of A (z - centre), for A (p, d+1) and centre (d+1,)."""
+        return type(self)(self.count, (self.mean - centre) @ A.T, A @ self.scatter @ A.T)
+
     def join(self, other: Self) -> Self:
         """Return the statistics of these tasks, then of further ones."""
         return type(self)(*map(np.concatenate, zip(self, other, strict=True)))

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -55,6 +55,8 @@ class Training(NamedTuple):
     statistics : TaskStatistics, WideTasks or None
         In place of `tasks` and `rows`, for a learner with `_by_statistics`; tasks without rows are
         among them.
+    names : list of str
+        Names of the columns of scaled rows, with `statistics`.
     """
 
     tasks: TaskSet | None
@@ -66,6 +68,7 @@ class Training(NamedTuple):
     features: Callable | None = None
     kernel: Any = None
     statistics: TaskStatistics | WideTasks | None = None
+    names: Sequence[str] = ()
 
 
 class Learned(NamedTuple):
@@ -193,7 +196,8 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
             mean = LinearTau(np.empty(0), Phi[order].mean(axis=0))
             Phi[~trained] = reader.features(state.ids[~trained], state.table, None, mean)
     start = collected._replace(reader=reader, tasks=None)
-    data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state)
+    names = start.scales.names(start.columns.names)
+    data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state, names=names)
     learned = learner._learn(data)._replace(state=state)
     fitted = settled(start, learned)._replace(n_tasks=len(order))
     if not learner.keep_tasks:

@@ -48,10 +48,6 @@ POSITIVES = (
     lambda value: np.ndim(value) == 1 and len(value) > 0 and all(map(_positive, value)),
     "a sequence of floats in (0, inf)",
 )
-TRANSFORMER = (
-    lambda value: value is None or (hasattr(value, "transform") and hasattr(value, "get_params")),
-    "a scikit-learn transformer or None",
-)
 BOOLEAN = (lambda value: isinstance(value, (bool, np.bool_)), "True or False")
 
 RULES = {
@@ -71,6 +67,10 @@ RULES = {
     "keep_tasks": BOOLEAN,
     "order": one_of(("random", "first")),
     "shots": (_counts, "a sequence of ints of at least 0"),
+    "x_transform": (
+        lambda value: value is None or (hasattr(value, "transform") and hasattr(value, "fit")),
+        "a scikit-learn transformer or None",
+    ),
     "n_jobs": (
         lambda value: value is None or (isinstance(value, Integral) and value != 0),
         "None or a non-zero integer",

@@ -26,13 +26,11 @@ from condmeta.learners.inputs import (
 from condmeta.learners.learn import Learned, Training, begin
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import (
-    NON_NEGATIVE,
-    TRANSFORMER,
-    check_learner,
-    jobs_of,
-    one_of,
-    or_word,
+from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
+from condmeta.learners.shared_columns import (
+    differing_columns,
+    is_random,
+    learn_some_columns,
 )
 from condmeta.learners.targets import Regressor
 from condmeta.learners.wide import learn_wide_tasks
@@ -78,11 +76,14 @@ class ConditionalRidge(Regressor, Learner):
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
         the side information is not used.
-    random : "auto" or "all"
-        Which coefficients may differ between tasks. With more than 64 columns, "auto" looks for a
-        few directions in which tasks differ, around a ridge on all columns, and `metric`, `noise`
-        and `kappa` are those of the directions; "all" learns about every coefficient, in a time
-        that grows with the cube of the columns.
+    random : "auto", "all", "intercept" or list of columns
+        Which coefficients may differ between tasks. "intercept": the intercept alone, lme4's
+        (1 | g); a list of names or positions: these columns, and the intercept if there is one.
+        All other coefficients are the same for all tasks, whatever their side information, and are
+        not penalised. A name may stand for all levels of a one-hot column. With more than 64
+        columns, "auto" looks for a few directions in which tasks differ, around a ridge on all
+        columns, and `metric`, `noise` and `kappa` are those of the directions; "all" learns about
+        every coefficient, in a time that grows with the cube of the columns.
     base : None, "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
@@ -114,7 +115,10 @@ class ConditionalRidge(Regressor, Learner):
         Variance of the noise.
     n_iter_ : int
     objective_ : float
-        The log likelihood of all labels, less the penalty on the map.
+        The log likelihood sum_t log N(y_t; X_t W phi_t, X_t H X_t^T + s2 I) of all labels, less
+        the penalty (kappa/2) tr(M^T H^-1 M) on the map. With `kappa=0` it is the `logLik` of lme4
+        with REML = FALSE. If noise is per task, it is that of the shared s2. With more than 64
+        columns it is that of the labels less the held-out predictions of the ridge on all columns.
     M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_, y_offset_
         As for `ConditionalSGDRegressor`.
 
@@ -150,8 +154,7 @@ class ConditionalRidge(Regressor, Learner):
         "metric": or_word("auto", one_of(METRICS)),
         "noise": or_word("auto", one_of(NOISES)),
         "kappa": or_word("auto", NON_NEGATIVE),
-        "x_transform": TRANSFORMER,
-        "random": one_of(("auto", "all")),
+        "random": (is_random, "'auto', 'all', 'intercept' or a list of columns"),
     }
     _by_statistics = True
     metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
@@ -269,6 +272,9 @@ class ConditionalRidge(Regressor, Learner):
         state, Phi = data.statistics, data.Phi
         if isinstance(state, WideTasks):
             return learn_wide_tasks(self, data)
+        columns = differing_columns(self.random, data.names, self.fit_intercept)
+        if columns is not None and len(columns) < len(data.names):
+            return learn_some_columns(self, data, columns)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
         moments = state.whole.overall(order)

@@ -12,6 +12,7 @@ from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.learners.learn import Learned, Training
+from condmeta.learners.shared_columns import differing_columns
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide import learn_wide
@@ -45,7 +46,10 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     rows = points._replace(X=overall.rescaled(points.X), y=overall.target(points.y))
     with threadpool_limits(1):
         folds = fold_numbers(len(ids))
-        found = learn_wide(rows, rotation.apply(Phi), folds, learner.fit_intercept, learn_heads)
+        columns = differing_columns(learner.random, data.names, learner.fit_intercept)
+        found = learn_wide(
+            rows, rotation.apply(Phi), folds, learner.fit_intercept, learn_heads, columns
+        )
     P, (tau, inner, info, _) = found.P, found.heads
     r = P.shape[1]
     W = rotation.undo(found.B) + tau.weights[:, :r] @ P.T

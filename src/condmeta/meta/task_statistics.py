@@ -101,6 +101,11 @@ class TaskStatistics(NamedTuple):
         whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
         return self._replace(whole=whole, sizes=sizes, support=support, query=query)
 
+    def transformed(self, A, centre) -> Self:
+        """Return the statistics of points A (z - centre), z = (x, y) (see `Scatter`)."""
+        parts = {name: getattr(self, name) for name in ("whole", "support", "query")}
+        return self._replace(**{name: p.transformed(A, centre) for name, p in parts.items()})
+
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points: the sample, then the rest by their keys.
 
