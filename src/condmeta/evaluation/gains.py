@@ -46,6 +46,11 @@ class Gain(NamedTuple):
         """Whether the gain or loss rounds to 0 %: it may be clear, but nobody would notice it."""
         return round(100 * self.gain) == 0
 
+    @property
+    def helps(self) -> bool:
+        """Whether the gain is clear, and at least 1 %."""
+        return self.is_clear and not self.is_tiny
+
 
 def gains_in_words(gains: list[Gain]) -> str:
     """Return how much the error falls at each number of points; "" without gains."""

@@ -20,6 +20,8 @@ from condmeta.fitted.prepared import (
     no_points,
     prepare,
     raw_points,
+    scaled_tasks,
+    user_points,
 )
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
@@ -213,8 +215,8 @@ class Fitted(NamedTuple):
         state = self.state
         if len(known):
             part = tasks.subset(known)
-            X, y = self.scales.rows(part.X), self.scales.target(part.y)
-            rows = Points(X, y, part.offsets, part.weight)
+            scaled, y = scaled_tasks(part, self.scales)
+            rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
             store = store.extend(self.inner, found[known], rows, n_jobs)
             if isinstance(state, COLLECTED):
                 state = state.extend(found[known], raw_points(part, self.scales))
@@ -239,7 +241,8 @@ class Fitted(NamedTuple):
         if points is None and self.conditioning == "shared":
 
             def features(at, shown: Points):
-                X, y = self.scales.rescaled(shown.X), self.scales.target(shown.y)
+                X, y, *_ = user_points(shown, self.scales)
+                X, y = self.scales.rescaled(X), self.scales.target(y)
                 own = (*self.scales.for_maps(X, y), shown.offsets, shown.weight)
                 return self._features(tasks.ids[at], tasks.side, own)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.predictor import LinearPredictor
+from condmeta.fitted.prepared import check_size
 from condmeta.fitted.user_rows import read_points, read_rows
 from condmeta.inner.algorithms import weighted
 from condmeta.tasks import TaskSet
@@ -99,9 +100,11 @@ class TaskModel:
         if predictor.shared is not None:
             X, y = predictor.shared.head_inputs(X, y, np.repeat(self._sides, len(X), axis=0))
         scales = predictor.scales
+        rows = scales.transformed(X)
+        check_size(rows, y, scales, predictor.feature_names)
         solved = predictor.inner.solve_tasks(
-            self._theta[None], scales.rows(X), scales.target(y), np.array([0, len(y)]),
-            state=self._state, **weighted(weight),
+            self._theta[None], scales.with_ones(scales.rescaled(rows)), scales.target(y),
+            np.array([0, len(y)]), state=self._state, **weighted(weight),
         )  # fmt: skip
         self._coef, self._state = solved.coef[0], solved.state
         self.n_ += len(y) if weight is None else float(weight.sum())

@@ -18,6 +18,7 @@ from condmeta.fitted.prepared import no_points
 from condmeta.fitted.user_rows import no_weights, numbers, read_points, read_target
 from condmeta.learners.checks import check_features, check_weights, drop_weightless
 from condmeta.learners.labels import read_labels
+from condmeta.learners.side_by_row import by_row
 from condmeta.learners.side_inputs import NAMELESS, read_one_side, read_side, side_reader
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.checks import check_finite
@@ -168,7 +169,11 @@ def read_rows(learner, fitted: Fitted, X, task, side_info) -> Rows:
     if len(codes) != len(rows.X):
         raise DataError(f"X has {len(rows.X)} rows and task has {len(codes)} ids.")
     check_finite(rows.X, None, lambda row: ids[codes[row]], feature_names=columns.names)
-    table, points = read_side(learner, rows.side_info(side_info), fmap, rows.columns)
+    if rows.side_columns and side_info is None:
+        codes, ids, side_info = by_row(fitted, rows.side_columns, codes, ids)
+    else:
+        side_info = rows.side_info(side_info)
+    table, points = read_side(learner, side_info, fmap, rows.columns)
     return Rows(rows.X, codes, ids, table, points)
 
 

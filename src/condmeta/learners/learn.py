@@ -135,7 +135,7 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
     scales = Scales.learn(
         tasks.X, tasks.y, learner.scale, learner.fit_intercept, _centre(learner),
         transformer=getattr(learner, "x_transform", None), weight=tasks.weight,
-        n_inputs=columns.n_features, unit_free=learner._unit_free,
+        n_inputs=columns.n_features, unit_free=learner._unit_free, follows_y=_follows_y(learner),
     )  # fmt: skip
     reader = side_reader(learner)
     if validate or reader.reads_points or not learner._by_statistics:
@@ -151,6 +151,21 @@ def _centre(learner):
     if is_classifier(learner):
         return None
     return np.mean if getattr(get_loss(learner.loss), "name", "") == "squared" else np.median
+
+
+def _follows_y(learner) -> bool:
+    """Return whether predictions are multiplied by c if y is: then squares of y cannot overflow."""
+    chosen = getattr(learner, "lam", None) == "auto"
+    return not is_classifier(learner) and (
+        _centre(learner) is np.mean or learner._unit_free or chosen
+    )
+
+
+def in_units_of_y(s2: float, objective: float, n_points, y_scale: float) -> dict[str, float]:
+    """Return the noise and the log likelihood of y, from those of y / y_scale."""
+    with np.errstate(over="ignore"):
+        s2 = float(np.square(y_scale) * s2)
+    return {"s2_": s2, "objective_": objective - float(n_points) * np.log(y_scale)}
 
 
 def training(start: Fitted, tasks: TaskSet, points: TaskSet | None) -> Training:

@@ -23,7 +23,7 @@ from condmeta.learners.inputs import (
     read_tasks,
     read_training,
 )
-from condmeta.learners.learn import Learned, Training, begin
+from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
@@ -34,6 +34,7 @@ from condmeta.learners.shared_columns import (
 )
 from condmeta.learners.targets import Regressor
 from condmeta.learners.wide import learn_wide_tasks
+from condmeta.learners.writing import writing
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
 from condmeta.meta.ridge import learn_prior
@@ -112,7 +113,7 @@ class ConditionalRidge(Regressor, Learner):
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     s2_ : float
-        Variance of the noise.
+        Variance of the noise, in the units of y; infinite if its square is too large for a float.
     n_iter_ : int
     objective_ : float
         The log likelihood sum_t log N(y_t; X_t W phi_t, X_t H X_t^T + s2 I) of all labels, less
@@ -210,7 +211,8 @@ class ConditionalRidge(Regressor, Learner):
         -------
         self
         """
-        self._model = collect_more(self, X, y, task, side_info, sample_weight)
+        with writing(self):
+            self._model = collect_more(self, X, y, task, side_info, sample_weight)
         return self
 
     def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
@@ -225,11 +227,11 @@ class ConditionalRidge(Regressor, Learner):
             uncertainty about the task's weights given its points. It is valid as far as the model
             is; `conditioning="shared"` with maps of points makes it too small.
         """
-        rows = self._read_rows(X, task, side_info)
-        predicted = self.fitted_.predict(rows, jobs_of(self))
+        fitted, rows = self._read_rows(X, task, side_info)
+        predicted = fitted.predict(rows, jobs_of(self))
         if offset is not None:
             predicted = predicted + read_offset(offset, len(predicted))
-        return (predicted, self.fitted_.std(rows)) if return_std else predicted
+        return (predicted, fitted.std(rows)) if return_std else predicted
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals, variances between tasks, and noise.
@@ -277,23 +279,22 @@ class ConditionalRidge(Regressor, Learner):
             return learn_some_columns(self, data, columns)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
-        moments = state.whole.overall(order)
-        overall = Scales.of_moments(*moments, self.scale, self.fit_intercept)
+        overall = Scales.of_moments(*state.whole.overall(order), data.scales)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
         change = ChangeOfScale.between(overall, data.scales)
         prior = learned.prior.widen(overall.kept)
         metric, noise, kappa = choice.chosen
         H = change.covariance(prior.H)
+        n, y_scale = state.whole.count.sum(), data.scales.y_scale
         info = {
             "metric_": metric,
             "noise_": noise,
             "kappa_": kappa,
             "choice_": choice.rows(),
             "H_": H,
-            "s2_": prior.s2,
             "n_iter_": learned.passes,
-            "objective_": learned.objective,
+            **in_units_of_y(prior.s2, learned.objective, n, y_scale),
             "constant": overall.constant,
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))

@@ -14,7 +14,7 @@ from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.posterior import Gaussian, lower_root
-from condmeta.learners.learn import Learned, Training
+from condmeta.learners.learn import Learned, Training, in_units_of_y
 from condmeta.learners.parameters import jobs_of
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.ridge_choice import ROUGH
@@ -67,10 +67,11 @@ def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Lea
     The settings are those that the learner chooses for the labels less the shared part.
     """
     state, order, Phi = data.statistics, data.statistics.order(), data.Phi
-    overall = Scales.of_moments(*state.whole.overall(order), learner.scale, learner.fit_intercept)
+    overall = Scales.of_moments(*state.whole.overall(order), data.scales)
     d, rotation = len(overall.x_mean), Rotation.learn(Phi[order])
+    kept = np.flatnonzero(overall.kept[:d])
+    columns, shared = np.intersect1d(columns, kept), np.setdiff1d(kept, columns)
     own = np.append(columns, d) if learner.fit_intercept else columns
-    shared = np.setdiff1d(np.arange(d), columns)
     parts = SharedColumns(scaled_statistics(state.whole, overall, order), shared, own)
     Z, jobs = rotation.apply(Phi[order]), jobs_of(learner)
     with threadpool_limits(1):
@@ -86,9 +87,9 @@ def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Lea
     H[np.ix_(own, own)] = prior.H
     change = ChangeOfScale.between(overall, data.scales)
     H = change.covariance(H)
-    info = info | {
-        "H_": H, "s2_": prior.s2, "n_iter_": learned.passes, "objective_": learned.objective,
-    }  # fmt: skip
+    n, y_scale = state.whole.count.sum(), data.scales.y_scale
+    info = info | in_units_of_y(prior.s2, learned.objective, n, y_scale)
+    info |= {"H_": H, "n_iter_": learned.passes, "constant": overall.constant}
     tau = LinearTau(change.map(rotation.undo(W)), Phi[order].mean(axis=0))
     return Learned(tau, Gaussian(lower_root(H), prior.s2, info["noise_"] == "per_task"), info)
 
@@ -97,9 +98,10 @@ def _choose(learner, data: Training, overall: Scales, columns, shared, beta) -> 
     """Return what the learner finds for the columns that may differ, and y - S beta."""
     d, r = len(overall.x_mean), len(columns)
     reduce = np.zeros((r + 1, d + 1))  # from (x, y) to the columns that differ, and what is left
-    reduce[np.arange(r), columns] = 1 / overall.x_scale[columns]
-    reduce[r, shared], reduce[r, d] = -beta / overall.x_scale[shared], 1.0
-    mean = np.append(overall.x_mean, overall.y_offset)
+    units = overall.units
+    x_scale, mean = overall.x_scale / units[:d], np.append(overall.x_mean, overall.y_offset) / units
+    reduce[np.arange(r), columns] = 1 / x_scale[columns]
+    reduce[r, shared], reduce[r, d] = -beta / x_scale[shared], 1.0
     statistics = data.statistics.transformed(reduce, mean)
     zero = np.zeros(r)
     scales = Scales("none", learner.fit_intercept, zero, zero + 1.0, 0.0, r)

@@ -12,6 +12,7 @@ from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, exp
 from condmeta.evaluation.extrapolation import warn_extrapolating
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
+from condmeta.learners.writing import writing
 from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.dates import PARTS
 from condmeta.tables.learner import fit_learner, make_learner, require_resumable, uncalibrated
@@ -173,16 +174,17 @@ class TableModel:
             both remember the table in `added_`. By default tables are not remembered: a stream
             of single rows may well repeat itself.
         """
-        tasks = self._read(frame, side_info, labelled=True)
-        require_resumable(self.learner_)
-        n_rows, added = len(tasks.X), self.added_
-        if again is not None:
-            digest = digest_of(tasks)
-            if not again:
-                refuse_again(digest, added)
-            added = added | {digest: n_rows}
-        self.learner_.update(tasks)
-        self.n_rows_, self.added_ = self.n_rows_ + n_rows, added
+        with writing(self):
+            tasks = self._read(frame, side_info, labelled=True)
+            require_resumable(self.learner_)
+            n_rows, added = len(tasks.X), self.added_
+            if again is not None:
+                digest = digest_of(tasks)
+                if not again:
+                    refuse_again(digest, added)
+                added = added | {digest: n_rows}
+            self.learner_.update(tasks)
+            self.n_rows_, self.added_ = self.n_rows_ + n_rows, added
         return self
 
     def read_tasks(self, frame: Any, side_info: Any = None) -> TaskSet:
@@ -311,10 +313,12 @@ class TableModel:
         tasks = self._read(frame, side_info, labelled=True)
         return check(self.learner_, tasks, false_alarm=false_alarm)
 
-    def explain(self, side_info: Any) -> Explanation:
+    def explain(self, side_info: Any = None, *, task: Any = None) -> Explanation:
         """Explain where the models of tasks start, by side column (see `condmeta.explain`)."""
         self._require_fit()
-        return explain(self.learner_, self.schema_.side_of_table(side_info))
+        if side_info is not None:
+            side_info = self.schema_.side_of_table(side_info)
+        return explain(self.learner_, side_info, task=task)
 
     def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""

@@ -8,6 +8,7 @@ import numpy as np
 from condmeta.errors import DataError
 
 DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(\D.*)?$"  # as text
+LARGE = 1e30  # numbers beyond it are squared in other units
 NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal)
 
 
@@ -61,3 +62,24 @@ def is_na(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and value != value
+
+
+def power_of_two(size):
+    """Return powers of two of these sizes where squares could overflow or underflow, else 1.
+
+    To divide by a power of two changes no digit.
+
+    Examples
+    --------
+    >>> power_of_two(np.array([0.0, 3.0, 1e200])).tolist() == [1.0, 1.0, 2.0**664]
+    True
+    """
+    size = np.asarray(size, dtype=float)
+    extreme = (size > LARGE) | ((size > 0) & (size < 1 / LARGE))
+    return np.ldexp(1.0, np.where(extreme, np.frexp(size)[1] - 1, 0))
+
+
+def standard_deviation(values: np.ndarray) -> float:
+    """Return the standard deviation of numbers (N,), whatever their size."""
+    unit = power_of_two(np.abs(values).max(initial=0.0))
+    return float(unit * np.std(values / unit))
