@@ -7,6 +7,7 @@ import click
 
 from condmeta.cli.options import PROBABILITY, common_options, force_option, model_options
 from condmeta.cli.terminal import show_notes, spinner
+from condmeta.text import pluralize
 
 CODES = {"keep": 0, "update": 3, "refit": 4}
 MAX_SHOWN = 10  # tasks
@@ -57,17 +58,25 @@ def check_command(model, table, false_alarm, output, force, as_json, quiet, **pa
             outcome = {name: getattr(found, name) for name in names}
             click.echo(json.dumps(outcome | {"tasks": tasks.to_pylist()}, indent=2))
         elif not quiet and output != "-":
-            click.echo("\n".join([str(found), *_worst(tasks)]))
+            click.echo("\n".join([str(found), *_worst(tasks, found.verdict)]))
     sys.exit(CODES[found.verdict])
 
 
-def _worst(tasks) -> list[str]:
-    """Return a line for each task with another verdict than keep, the worst first."""
+def _worst(tasks, verdict: str) -> list[str]:
+    """Return a line for each task with larger errors than expected, the worst first.
+
+    If all of the model is to be fitted again, that is so for each task: no line says otherwise.
+    """
     rows = [row for row in tasks.to_pylist() if row["verdict"] != "keep" or row["side"]]
     rows.sort(key=lambda row: -row["z"])
     lines = []
     for row in rows[:MAX_SHOWN]:
         first = next(iter(row.values()))
+        advice = f"{row['verdict']}, " if verdict != "refit" else ""
+        judged = next(row[name] for name in ("rmse", "log_loss", "error_rate") if name in row)
         side = f"; {row['side']}" if row["side"] else ""
-        lines.append(f"  {first}: {row['verdict']}, z {row['z']:.1f}, n {row['n']}{side}")
+        lines.append(
+            f"  {first}: {advice}error {judged:.3g}, expected {row['expected']:.3g}, "
+            f"{pluralize(row['n'], 'row')}{side}"
+        )
     return [*lines, f"  ... and {len(rows) - MAX_SHOWN} more"] if len(rows) > MAX_SHOWN else lines

@@ -98,6 +98,11 @@ def _fit_parts(path, columns, params):
     from condmeta.cli.inputs import check_training, csv_options, read_side
     from condmeta.tables.files import read_batches
 
+    if params["learner"] not in (None, "ridge"):
+        raise DataError(
+            f"--learner {params['learner']} needs all rows at once: leave --chunks out, or take "
+            "--learner ridge."
+        )
     if columns.sort_by is not None:
         raise DataError("A table that is read in parts cannot be sorted: leave --sort-by out.")
     side = read_side(columns, params)

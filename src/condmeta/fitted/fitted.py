@@ -335,9 +335,12 @@ class Fitted(NamedTuple):
     def which_task(self) -> DataError:
         """Return the error of a call that does not name the task of its rows."""
         count = self.n_tasks if self.tasks is None else len(self.tasks)
+        new = "For a new task give its row as side_info."
+        if not self.reader.columns and not self.reader.reads_points:
+            new = "For a new task give an id that the model does not know."
         return DataError(
             f"The model knows {count} tasks: say which one each row belongs to by task=, or by "
-            "task_column= in the constructor. For a new task give its row as side_info."
+            f"task_column= in the constructor. {new}"
         )
 
     # Files.

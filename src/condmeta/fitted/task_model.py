@@ -238,10 +238,14 @@ class TaskModels(Mapping):
 def require_resumable(predictor: LinearPredictor, state) -> None:
     """Raise if points cannot be added exactly."""
     if not predictor.resumable:
+        why = (
+            "with these settings: it needs inner='online', or inner='batch' with loss='squared', "
+            "and no feature map of the task's own points"
+        )
+        if hasattr(predictor.inner, "variances"):  # a posterior that is not a sum over points
+            why = f"with {predictor.owner}: what a task's points say cannot be added point by point"
         raise DataError(
-            "update does not work with these settings: it needs inner='online', or inner='batch' "
-            "with loss='squared', and no feature map of the task's own points. Call adapt with all "
-            "the points of the task instead."
+            f"update does not work {why}. Call adapt with all the points of the task instead."
         )
     if state is None:
         if predictor.scales.width > MANY_COLUMNS:

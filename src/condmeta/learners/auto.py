@@ -26,7 +26,7 @@ from condmeta.learners.held_out import (
     no_progress,
     on_base,
 )
-from condmeta.learners.inputs import METADATA, Inputs, read_training
+from condmeta.learners.inputs import METADATA, Inputs, read_training, warn_of_one_task
 from condmeta.learners.learn import fit_inputs, shared_model_of
 from condmeta.learners.parameters import check_learner, check_parameters
 from condmeta.learners.writing import writing
@@ -143,6 +143,7 @@ class Auto(BaseEstimator):
         reader = self._candidates(False)["unconditional"]  # it reads as all candidates do
         check_learner(reader)
         given = read_training(reader, X, y, task, side_info, sample_weight)
+        warn_of_one_task(reader, X, task)
         with writing(self):
             self._model = self.compare(given).chosen
         warn_constant(self.constant_features_, len(given.tasks.X))

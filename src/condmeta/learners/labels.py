@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any
-
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -24,26 +21,11 @@ def read_labels(y, task, is_classifier: bool, classes=None):
     if not is_classifier:
         return as_vector(y), None
     _check_missing(y, task)
-    _check_types(y)
+    _check_one_kind(y)
     if classes is None:
         check_classification_targets(y)
         classes = two_classes(y)
     return encode_labels(y, classes), classes
-
-
-def _check_types(y) -> None:
-    """Raise if labels cannot be compared: lists, or 1 and "1"."""
-    if y.dtype.kind != "O":
-        return
-    kinds: dict[str, Any] = {}
-    for label in y.tolist():
-        name = "number" if isinstance(label, Real) else type(label).__name__
-        if name in ("list", "dict", "set"):
-            raise DataError(f"y holds a {name} as a label: labels are texts, numbers or booleans.")
-        kinds.setdefault(name, label)
-    if len(kinds) > 1:
-        few = ", ".join(f"{label!r} ({name})" for name, label in kinds.items())
-        raise DataError(f"y holds labels of several types: {few}. Convert them to one.")
 
 
 def two_classes(labels) -> np.ndarray:
@@ -61,6 +43,19 @@ def two_classes(labels) -> np.ndarray:
             "one class. In partial_fit give both by classes=."
         )
     return classes
+
+
+def _check_one_kind(y) -> None:
+    """Raise if labels are of kinds that have no order, such as text and numbers."""
+    if y.dtype.kind == "O":
+        if any(isinstance(label, list | dict | set) for label in y):
+            raise DataError("y holds lists as labels: labels are texts, numbers or booleans.")
+        kinds = {isinstance(label, str): label for label in y}
+        if len(kinds) > 1:
+            raise DataError(
+                f"y mixes text and numbers ({kinds[True]!r} and {kinds[False]!r}): write all "
+                "classes as one of them."
+            )
 
 
 def _check_missing(y, task) -> None:

@@ -26,6 +26,7 @@ from condmeta.learners.inputs import (
     read_rows,
     read_tasks,
     read_training,
+    warn_of_one_task,
 )
 from condmeta.learners.learn import Learned, Training, conclude, learn
 from condmeta.learners.parameters import check_learner, jobs_of
@@ -72,6 +73,7 @@ class Learner(BaseEstimator):
     _model = None  # the `Fitted` that a fit sets, and nothing else
     _rules = {}  # of parameters, beside those that all learners share
     _weighs = True  # rows may have weights
+    _learns_across_tasks = True  # one task alone is probably a mistake
     _streams = False  # `_learn` can go on from an earlier value
     _by_statistics = False  # `_learn` reads `Training.statistics`
     _unit_free = False  # maps of points read rows and targets in units of their size
@@ -108,6 +110,7 @@ class Learner(BaseEstimator):
         """
         check_learner(self)
         given = read_training(self, X, y, task, side_info, sample_weight)
+        warn_of_one_task(self, X, task)
         with writing(self):
             self._model = learn(self, given)
         warn_constant(self.constant_features_, len(given.tasks.X))

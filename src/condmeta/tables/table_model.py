@@ -1,6 +1,7 @@
 """A learner that reads tables: from a table to predictions and coefficients."""
 
 import copy
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +16,20 @@ from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.learners.writing import writing
 from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.dates import PARTS
-from condmeta.tables.learner import fit_learner, make_learner, require_resumable, uncalibrated
+from condmeta.tables.learner import (
+    fit_learner,
+    known_ids,
+    make_learner,
+    require_resumable,
+    uncalibrated,
+)
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema, learn_schema
 from condmeta.tables.stream import fit_parts
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import backend_of, eager, is_frame, make_frame
 from condmeta.tasks.ids import id_columns
+from condmeta.tasks.messages import explain_mismatch
 from condmeta.tasks.side_table import as_names
 
 PARAMETERS = (
@@ -278,7 +286,17 @@ class TableModel:
     def _read(self, frame: Any, side_info: Any, labelled: bool) -> TaskSet:
         self._require_fit()
         frame = _as_table(frame)
-        return self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
+        tasks = self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
+        self._warn_of_near_ids(tasks)
+        return tasks
+
+    def _warn_of_near_ids(self, tasks: TaskSet) -> None:
+        """Warn if a new id differs from a known one only by its type or by leading zeros."""
+        first = tasks.row_order[tasks.offsets[:-1][tasks.sizes > 0]]
+        new = tasks.ids[tasks.sizes > 0][self.learner_.n_points(tasks)[first] == 0]
+        near = explain_mismatch(known_ids(self.learner_), new.tolist()) if len(new) else ""
+        if near:
+            warnings.warn(near, stacklevel=4)
 
     def _read_new(self, frame: Any, side_info: Any) -> tuple[TaskSet, np.ndarray]:
         """Return rows to predict, and which rows (N,) extrapolate from the training range."""

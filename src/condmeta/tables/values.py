@@ -46,6 +46,13 @@ def find_classes(frame: Any, target: str, classifier: bool | None) -> list | Non
         to_floats(column, f"Column {target!r}", role="y")
         return None
     values = sorted(set(column.tolist()), key=str if column.dtype == object else None)
+    if text and not all(isinstance(value, str) for value in values):
+        odd = next(value for value in values if not isinstance(value, str))
+        other = next(value for value in values if isinstance(value, str))
+        raise DataError(
+            f"Column {target!r} (target) mixes text and numbers ({other!r} and {odd!r}): write all "
+            "values as one of them."
+        )
     if column.dtype.kind == "M" or (text and all(re.match(DATE, str(v)) for v in values)):
         raise DataError(f"Column {target!r} (target) holds dates: predict a number, such as days.")
     if classifier is False:

@@ -11,7 +11,7 @@ ODD = str | bytes | Set | Mapping | Iterator | type
 
 
 def refuse_odd(values: Any, label: str) -> None:
-    """Raise a DataError if values cannot be rows or targets: a text, a set, a masked array, ...
+    """Raise a DataError if values cannot be rows or targets: a text, a set, a function, ...
 
     Examples
     --------
@@ -25,15 +25,7 @@ def refuse_odd(values: Any, label: str) -> None:
         kind = "class" if isinstance(values, type) else type(values).__name__
         article = "an" if kind[0] in "aeiou" else "a"
         raise DataError(f"{label} is {article} {kind}: pass an array, a list or a table.")
-    if not isinstance(values, np.ndarray):
-        return
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        count = int(np.ma.getmaskarray(values).sum())
-        raise DataError(
-            f"{label} is a masked array with {count} masked values, which a model cannot read: "
-            f"leave these rows out, or fill the gaps with {label}.filled(value)."
-        )
-    if values.dtype.kind == "V":
+    if isinstance(values, np.ndarray) and values.dtype.kind == "V":
         raise DataError(
             f"{label} is a structured array: pass its fields as columns, such as "
             f"np.column_stack([{label}[name] for name in {label}.dtype.names])."

@@ -33,28 +33,43 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
     if kind == "c":
         raise DataError(f"{label} holds complex numbers; {role} must be real.")
     if kind in "Mm":
+        holds, number = ("dates", "days since a start") if kind == "M" else ("durations", "hours")
         raise DataError(
-            f"{label} holds dates; {role} must be numeric: turn it into a number, "
-            "such as the days since a start."
+            f"{label} holds {holds}; {role} must be numeric: turn it into a number, such as the "
+            f"{number}."
         )
     flat = values.ravel().tolist()
     if kind == "O":
         others = [v for v in flat if not (isinstance(v, NUMBERS) or is_na(v))]
         if not others:
-            try:
-                flat = [np.nan if is_na(v) else float(v) for v in flat]
-            except OverflowError:
-                raise DataError(
-                    f"{label} holds an integer beyond the largest floating-point number, 1.8e308: "
-                    "divide the column by its size."
-                ) from None
-            return np.array(flat, dtype=np.float64).reshape(values.shape)
+            numbers = [np.nan if is_na(v) else as_float(v, label) for v in flat]
+            return np.array(numbers, dtype=np.float64).reshape(values.shape)
         if not isinstance(others[0], str):
             name = type(others[0]).__name__
             raise DataError(f"{label} holds objects (of type {name}); {remedy}")
         flat = others
     shown = ", ".join(repr(str(v)) for v in flat[:1])
     raise DataError(f"{label} holds text ({shown}, ...); {remedy}")
+
+
+def refuse_masked(values: Any, label: str) -> None:
+    """Raise if an array, or a row of a list, hides values behind a mask."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise DataError(
+            f"{label} has masked values, and a mask is not read: fill them, or drop their rows."
+        )
+
+
+def as_float(value: Any, label: str) -> float:
+    """Return a number as a float; one that is too large for it is a DataError."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise DataError(
+            f"{label} holds a whole number of {len(str(value))} digits, which is beyond the range "
+            "of floating-point numbers (1.8e308)."
+        ) from None
 
 
 def is_na(value: Any) -> bool:

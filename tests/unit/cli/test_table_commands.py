@@ -182,9 +182,10 @@ def test_the_exit_code_of_check_is_the_verdict(folder):
         done = run(folder, "check", "m.condmeta", "later.csv", "-o", "by_store.csv")
         assert done.exit_code == code, done.output
         assert done.stdout.startswith(f"{verdict}: errors of 28 tasks are ")
+        assert ("update, " in done.stdout.partition("\n")[2]) == (verdict == "update")
         told = pd.read_csv(folder / "by_store.csv", dtype={"store": str})
         assert told["n"].eq(8).all()
-    assert "  003: update, z " in done.stdout
+    assert "  003: update, error " in done.stdout
     done = run(folder, "check", "m.condmeta", "later.csv", "--json")
     outcome = json.loads(done.stdout)
     assert (done.exit_code, outcome["verdict"]) == (3, "update")
@@ -413,6 +414,8 @@ def test_fit_with_sorted_rows_and_with_boosting(folder):
     )
     done = fit(folder, "dated.csv", "--chunks", "--sort-by", "day")
     assert (done.exit_code, "leave --sort-by out" in done.stderr) == (1, True)
+    done = fit(folder, "dated.csv", "--chunks", "--learner", "logistic")
+    assert (done.exit_code, "logistic needs all rows at once" in done.stderr) == (1, True)
     done = fit(folder, "dated.csv", "--exclude", "dya")
     assert (done.exit_code, "'dya'" in done.stderr) == (1, True)
 

@@ -94,8 +94,11 @@ def names_in_file(path: str | os.PathLike) -> list[str]:
 def _read_typed(source: Source) -> Any:
     try:
         if source.format == "parquet":
-            return arrow.parquet.ParquetFile(source.seekable()).read()
-        return arrow.feather.read_table(source.seekable())
+            table = arrow.parquet.ParquetFile(source.seekable()).read()
+        else:
+            table = arrow.feather.read_table(source.seekable())
+        table.validate(full=True)  # damage within the values
+        return table
     except (arrow.pa.ArrowException, OSError) as error:
         raise _damaged(source, error) from None
 
@@ -109,6 +112,7 @@ def _typed_parts(source: Source) -> Iterator[Any]:
             batches = (file.get_batch(i) for i in range(file.num_record_batches))
         for batch in batches:
             if batch.num_rows:
+                batch.validate(full=True)
                 yield arrow.pa.Table.from_batches([batch])
     except (arrow.pa.ArrowException, OSError) as error:
         raise _damaged(source, error) from None
