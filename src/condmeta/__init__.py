@@ -30,8 +30,10 @@ _NAMES = {  # module: the public names that it defines
     "learners.ridge": "ConditionalRidge",
     "learners.sgd": "ConditionalSGDClassifier ConditionalSGDRegressor",
     "learners.sgd_cv": "ConditionalSGDRegressorCV",
+    "learners.shrinkage": "Shrinkage shrink",
     "loading": "load",
     "tables": "TableModel",
+    "tables.formula": "FormulaModel from_formula",
     "tasks": "TaskSet TaskSplit TaskTable",
     "versions": "show_versions",
 }

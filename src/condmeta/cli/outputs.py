@@ -47,6 +47,7 @@ PAGE = Kind("a report of condmeta compare", (".html", ".htm"), _is_page)
 ERRORS = _table_with("a table of condmeta compare", "learner", "shot", "error", "se", "behind")
 PREDICTIONS = _table_with("a table of predictions", "prediction", "task_points", "task_kind")
 COEFFICIENTS = _table_with("a table of coefficients", "n", "(intercept)")
+SHRUNKEN = _table_with("a table of condmeta shrink", "feature", "own", "adapted", "std")
 VERDICTS = _table_with("a table of condmeta check", "n", "z", "verdict")
 
 

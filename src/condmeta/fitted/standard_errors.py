@@ -8,10 +8,12 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
+from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.map_covariance import MapCovariance, coefficient_covariances, map_covariance
 from condmeta.meta.rotation import Rotation
+from condmeta.meta.wide_tasks import WIDE
 
 MANY = 50  # tasks from which robust standard errors are the default
 BLOCK = 1 << 12  # tasks whose covariances are computed at once
@@ -79,6 +81,12 @@ def coefficient_std(fitted: Fitted) -> np.ndarray:
 def _tasks(fitted: Fitted):
     """Return statistics, Phi, theta, noise of known tasks, and positions of those with points."""
     store = fitted.tasks
+    if isinstance(fitted.inner, LowRankGaussian):
+        raise DataError(
+            f"Standard errors are for up to {WIDE} columns: beyond, the map is a ridge on all "
+            "columns, and a task has fewer rows than coefficients. Give fewer columns, or "
+            "random='all'."
+        )
     if not isinstance(fitted.inner, Gaussian):
         raise DataError("Standard errors are for ConditionalRidge: other learners have none.")
     if store is None or not isinstance(store.state, SquaredState):

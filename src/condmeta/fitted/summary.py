@@ -37,9 +37,10 @@ class Summary:
     between : table
         `coefficient`, `std` of its differences between tasks that side information leaves, and
         its correlation with each coefficient.
-    noise : float
-        Standard deviation of labels around a task's model.
+    noise : float or None
+        Standard deviation of labels around a task's model; None for `Shrinkage`.
     n_tasks, n_rows : int
+        Tasks, and their rows (or estimates).
     log_likelihood : float
         Of all labels, less the penalty on the map.
     level : float
@@ -59,7 +60,7 @@ class Summary:
 
     effects: Any
     between: Any
-    noise: float
+    noise: float | None
     n_tasks: int
     n_rows: int
     log_likelihood: float
@@ -77,7 +78,8 @@ class Summary:
         effects, between = _effects(fitted, errors, level), _between(fitted)
         return cls(
             *(make_frame(table, fitted.columns.backend) for table in (effects, between)),
-            noise=float(np.sqrt(fitted.info["s2_"])), n_tasks=fitted.n_tasks,
+            noise=float(np.sqrt(fitted.info["s2_"])) if "s2_" in fitted.info else None,
+            n_tasks=fitted.n_tasks,
             n_rows=round(float(fitted.tasks.sizes.sum())),
             log_likelihood=float(fitted.info["objective_"]),
             level=level, robust=errors.robust, title=title, _tables=(effects, between),
@@ -86,11 +88,12 @@ class Summary:
     @property
     def _lines(self) -> list[str]:
         """The three sentences above and between the tables."""
-        rows, tasks = pluralize(self.n_rows, "row"), pluralize(self.n_tasks, "task")
+        tasks, likely = pluralize(self.n_tasks, "task"), f"log likelihood {self.log_likelihood:.2f}"
+        rows = pluralize(self.n_rows, "estimate" if self.noise is None else "row")
+        noise = "" if self.noise is None else f", noise {self.noise:.4g} (standard deviation)"
         kind = "robust" if self.robust else "model-based"
         return [
-            f"{self.title}: {rows} of {tasks}, log likelihood {self.log_likelihood:.2f}, "
-            f"noise {self.noise:.4g} (standard deviation)",
+            f"{self.title}: {rows} of {tasks}, {likely}{noise}",
             f"Effects of side columns, with {100 * self.level:g} % intervals ({kind}):",
             "Differences between tasks that side columns do not explain:",
         ]

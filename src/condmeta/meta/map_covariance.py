@@ -69,26 +69,60 @@ def map_covariance(
         The noise of each task.
     """
     T, d = theta.shape
-    used = 0 if np.isinf(kappa) else Phi.shape[1]
-    phi = np.column_stack([Phi[:, :used], np.ones(T)])
-    K = used + 1
+    phi, penalty = _design(Phi, kappa), _penalty(Phi, factor, kappa)
+    inverse, null = _inverse(_information(stats, phi, factor, s2) + penalty)
+    if robust:
+        scores = _scores(stats, phi, theta, factor, s2)
+        half = inverse @ scores.T
+        inverse = half @ half.T * (T / max(T - phi.shape[1], 1))
+    return _padded(inverse, null, Phi.shape[1] + 1 - phi.shape[1], phi.shape[1], d)
+
+
+def best_map(stats: SquaredState, Phi, W, factor, s2, kappa: float) -> np.ndarray:
+    """Return the map (k+1, d) of largest J for a given prior, by one Newton step from W.
+
+    J is quadratic in W, so that one step is exact. Directions that the tasks do not determine stay.
+    """
+    phi, penalty = _design(Phi, kappa), _penalty(Phi, factor, kappa)
+    used = W[-phi.shape[1] :]
+    information = _information(stats, phi, factor, s2) + penalty
+    slope = _scores(stats, phi, phi @ used, factor, s2).sum(axis=0) - penalty @ used.ravel()
+    best = W.copy()
+    best[-phi.shape[1] :] += (_inverse(information)[0] @ slope).reshape(used.shape)
+    return best
+
+
+def _design(Phi, kappa: float) -> np.ndarray:
+    """Return phi (T, K): the features that the map uses, and a one."""
+    used = Phi[:, :0] if np.isinf(kappa) else Phi
+    return np.column_stack([used, np.ones(len(Phi))])
+
+
+def _penalty(Phi, factor, kappa: float) -> np.ndarray:
+    """Return kappa diag(1, .., 1, 0) (x) H^-1, (K d, K d)."""
+    d = len(factor)
+    if np.isinf(kappa):
+        return np.zeros((d, d))
+    H = factor @ factor.T
+    H[np.diag_indices(d)] += max(1e-10 * np.trace(H) / d, SMALLEST)
+    ones = np.append(np.ones(Phi.shape[1]), 0.0)
+    return np.kron(np.diag(ones), kappa * np.linalg.inv(H) if kappa > 0 else np.zeros_like(H))
+
+
+def _information(stats: SquaredState, phi, factor, s2) -> np.ndarray:
+    """Return sum_t phi_t phi_t^T (x) Lambda_t, (K d, K d)."""
+    (T, K), d = phi.shape, len(factor)
     information = np.zeros((K * K, d * d))
     for part in _blocks(T, max(d * d, K * K)):
         pairs = (phi[part, :, None] * phi[part, None, :]).reshape(-1, K * K)
         information += pairs.T @ _known(stats.gram[part], factor, s2[part]).reshape(-1, d * d)
-    information = information.reshape(K, K, d, d).transpose(0, 2, 1, 3).reshape(K * d, K * d)
-    if used and kappa > 0:
-        H = factor @ factor.T
-        H[np.diag_indices(d)] += max(1e-10 * np.trace(H) / d, SMALLEST)
-        information += kappa * np.kron(np.diag(np.append(np.ones(used), 0.0)), np.linalg.inv(H))
-    inverse, null = _inverse(information)
-    if robust:
-        counts = stats.count.astype(float)
-        g = posterior_pass(*stats[:3], counts, theta, factor, s2, 1, False)[0]
-        scores = (phi[:, :, None] * g[:, None, :]).reshape(T, K * d)
-        half = inverse @ scores.T
-        inverse = half @ half.T * (T / max(T - K, 1))
-    return _padded(inverse, null, Phi.shape[1] - used, K, d)
+    return information.reshape(K, K, d, d).transpose(0, 2, 1, 3).reshape(K * d, K * d)
+
+
+def _scores(stats: SquaredState, phi, theta, factor, s2) -> np.ndarray:
+    """Return the scores s_t = phi_t (x) g_t of tasks (T, K d)."""
+    g = posterior_pass(*stats[:3], stats.count.astype(float), theta, factor, s2, 1, False)[0]
+    return (phi[:, :, None] * g[:, None, :]).reshape(len(phi), -1)
 
 
 def _known(S, factor, s2) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse, vstack
 
 from condmeta.tasks.splits import task_rows
 from condmeta.tasks.weights import task_sums
@@ -47,3 +48,18 @@ class Points(NamedTuple):
         """Return the points of some rows, which belong to tasks with these offsets."""
         weight = None if self.weight is None else self.weight[rows]
         return Points(self.X[rows], self.y[rows], offsets, weight)
+
+    def join(self, other: Points) -> Points:
+        """Return the points of these tasks, then of others."""
+        weight = None
+        if self.weight is not None or other.weight is not None:
+            ones = (np.ones(len(p.y)) if p.weight is None else p.weight for p in (self, other))
+            weight = np.concatenate(list(ones))
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
+        return Points(_stacked(self.X, other.X), np.append(self.y, other.y), offsets, weight)
+
+
+def _stacked(A, B):
+    if issparse(A) or issparse(B):
+        return vstack([A, B], format="csr")
+    return np.concatenate([A, B])
