@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 import condmeta as cm
+from benchmarks.accuracy.data import lenk
 from benchmarks.common import row
 from benchmarks.interval_checks import few_tasks, shapes
 from condmeta.feature_maps import CircleMap, MeanInput
@@ -31,7 +32,7 @@ MAPS = {
     "two-clusters-mean-0": MeanInput(),
     "circle": CircleMap(),
 }
-REAL = {"Lenk": cm.datasets.load_lenk, "Schools": cm.datasets.load_schools}
+REAL = {"Lenk": lenk, "Schools": cm.datasets.load_schools}
 
 
 def main() -> list[dict]:
