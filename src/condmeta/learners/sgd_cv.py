@@ -14,7 +14,7 @@ from condmeta.learners.grid_trial import GridState, GridTrial, best_pair
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import one_of
+from condmeta.learners.parameters import POSITIVES, one_of
 from condmeta.learners.sgd import ConditionalSGD, ConditionalSGDRegressor
 from condmeta.learners.targets import Regressor
 from condmeta.tasks import TaskSet
@@ -113,7 +113,7 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     split: Any = None
     random_state: Any = 0
 
-    _rules = {"search": one_of(("grid", "halving"))}
+    _rules = {"search": one_of(("grid", "halving")), "lams": POSITIVES, "meta_steps": POSITIVES}
     lam_, meta_step_, cv_results_, learning_curve_ = found(), found(), found(), found()
     best_index_, best_error_ = found(), found()
 

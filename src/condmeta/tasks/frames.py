@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.tasks.containers import refuse_odd
 from condmeta.tasks.numbers import level_name, refuse_masked, to_floats
 
 _MARKS = ("pandas", "columns", "factorize"), ("pyarrow", "column_names", "to_pylist")
@@ -258,6 +259,7 @@ def as_matrix(X: Any) -> Any:
     """Return X (N, d) as float64, from a table, array or nested list: C-contiguous, or sparse."""
     if is_frame(X):
         return numeric_matrix(X)
+    refuse_odd(X, "X")
     if is_sparse(X):
         from condmeta.tasks.sparse_rows import SparseRows, read_sparse  # slow to import
 
@@ -280,6 +282,7 @@ def as_vector(y: Any, label: str = "y") -> np.ndarray:
     rule = f"{label} must be 1-D (one target a row)"
     if is_frame(y):
         raise DataError(f"{rule}, got a table: pass one column.")
+    refuse_odd(y, label)
     refuse_masked(y, label)
     try:
         array = to_array(y) if is_series(y) else np.asarray(y)
