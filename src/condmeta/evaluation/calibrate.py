@@ -8,6 +8,16 @@ from sklearn.base import clone, is_classifier
 from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.meta.conformal import Calibration, Scores, gives_std, predict_scaled, task_scores
+from condmeta.persistence.fields import (
+    FLAG,
+    InvalidFieldError,
+    floats,
+    instance,
+    integers,
+    mapping,
+    number,
+)
+from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
 from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.ids import factorize, positions
@@ -190,6 +200,23 @@ def _n_points(model: Any, X: Any, n_rows: int, given: dict[str, Any]) -> np.ndar
     return X.restore_order(n) if isinstance(X, TaskSet) else n
 
 
-persistence.register(Scores, export=Scores._asdict, restore=lambda cls, parts: cls(**parts))
-persistence.register(Calibration)
-persistence.register(Calibrated)
+def _has_scores(state: dict[str, Any], sizes: dict[str, int]) -> None:
+    if not state["scores"]:
+        raise InvalidFieldError("scores", "must have an entry")
+
+
+WHOLE = number(low=0, whole=True)
+register_tuple(
+    Scores,
+    fields={
+        "r": floats("N", low=0), "weight": floats("N", low=0, high=1), "n_tasks": WHOLE,
+        "of_task": floats("T"), "size": integers("T", low=0),
+    },
+)  # fmt: skip
+persistence.register(
+    Calibration, fields={"scores": mapping(instance("Scores"), key=WHOLE)}, rule=_has_scores
+)
+persistence.register(
+    Calibrated,
+    fields={"model": instance(n="n"), "calibration": instance("Calibration"), "with_std": FLAG},
+)

@@ -7,8 +7,14 @@ from typing import Any, Self
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.persistence.fields import ANY, floats, number, optional
 from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits import make_generator
+
+FOURIER = {  # the schema of random Fourier features in model files
+    "n_features": number(low=1, whole=True), "std": number(above=0), "random_state": ANY,
+    "U_": optional(floats("k p")), "v_": optional(floats("k")),
+}  # fmt: skip
 
 
 class FeatureMap:

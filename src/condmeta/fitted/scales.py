@@ -18,6 +18,16 @@ from sklearn.utils.validation import has_fit_parameter
 from condmeta.errors import DataError
 from condmeta.inner.coin import row_norms
 from condmeta.persistence import register
+from condmeta.persistence.fields import (
+    FLAG,
+    flags,
+    floats,
+    instance,
+    maybe,
+    number,
+    one_of,
+    optional,
+)
 from condmeta.tasks.weights import weighted_median
 
 SCALES = ("none", "standard", "rows")
@@ -209,7 +219,23 @@ class Scales:
         return w
 
 
-register(Scales, name="Preparation")
+def _width(state: dict, sizes: dict[str, int]) -> None:
+    sizes["w"] = sizes["d"] + bool(state["fit_intercept"])
+    sizes["n"] = state["n_inputs"]
+
+
+register(
+    Scales,
+    name="Preparation",
+    fields={
+        "scale": one_of(*SCALES), "fit_intercept": FLAG, "x_mean": floats("d"),
+        "x_scale": floats("d", above=0), "y_offset": number(),
+        "n_inputs": number(low=0, whole=True),
+        "x_unit": number(above=0), "y_unit": number(above=0), "transformer": maybe(instance()),
+        "constant": optional(maybe(flags("d"))),
+    },
+    rule=_width,
+)  # fmt: skip
 
 
 def _moments(X, weight) -> tuple[np.ndarray, np.ndarray]:

@@ -40,10 +40,11 @@ from condmeta.meta.ridge_choice import (
 )
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
-from condmeta.meta.task_statistics import scaled_statistics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.persistence.fields import floats, number
 
 
-@storable
+@storable(inner=Gaussian, state=TaskStatistics, info={"H_": floats("w w"), "s2_": number(above=0)})
 @dataclass(eq=False, repr=False)
 class ConditionalRidge(Regressor, Learner):
     r"""Learn the prior of a task's weights from its side information; all settings are automatic.

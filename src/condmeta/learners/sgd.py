@@ -66,7 +66,7 @@ class ConditionalSGD(StreamLearner):
         return Learned(LinearTau(weights, state.phi_mean), inner, state=state)
 
 
-@storable
+@storable(state=SGDState)
 @dataclass(eq=False, repr=False)
 class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     r"""Learn where a task's linear model starts from its side information, by Algorithm 1.
@@ -142,7 +142,7 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     partial_fit = partial_fit
 
 
-@storable
+@storable(state=SGDState)
 @dataclass(eq=False, repr=False)
 class ConditionalSGDClassifier(Classifier, ConditionalSGD):
     """Learn where a task's linear classifier starts from its side information, by Algorithm 1.

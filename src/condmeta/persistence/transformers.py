@@ -60,10 +60,18 @@ def estimator_state(estimator: Any) -> State:
     return state
 
 
-def restore_estimator(cls: type, state: State) -> Any:
-    """Rebuild a scikit-learn estimator from its `estimator_state`."""
+def restore_estimator(cls: Any, state: State) -> Any:
+    """Rebuild a scikit-learn estimator from its `estimator_state`.
+
+    Its parameters are checked by its own rules. `n_jobs` is dropped: a file does not decide how
+    many processes start.
+    """
     asked = state.pop(_REQUEST, None)
+    if "n_jobs" in state:
+        state["n_jobs"] = None
     estimator = restore_attributes(cls, state)
+    if hasattr(estimator, "_parameter_constraints"):
+        estimator._validate_params()
     if asked is not None:
         request = estimator._get_metadata_request()
         for method, values in asked.items():

@@ -10,6 +10,16 @@ import numpy as np
 from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.feature_maps.table_encoder import TableEncoder
+from condmeta.persistence.fields import (
+    ANY,
+    TEXT,
+    InvalidFieldError,
+    instance,
+    maybe,
+    one_of,
+    sequence,
+)
+from condmeta.persistence.registry import construct
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, open_side_table, read_side
 from condmeta.tables.values import find_classes, has_text, read_labels
 from condmeta.tasks import TaskSet, TaskTable
@@ -217,15 +227,33 @@ def _warn_uncommon_texts(table: TaskTable) -> None:
             )
 
 
-def _restore(cls: type, state: dict[str, Any]) -> Schema:
-    """Build a schema from the parts in a model file."""
+def _upgrade(cls: type, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of a schema in an older model file as those of today."""
     if "columns" in state:  # older files: the columns of the side table beside the roles
         roles, side_columns = state.pop("columns"), state.pop("side_columns")
         state["roles"] = roles._replace(
             side_key=as_names(state.pop("side_key")),
             side_table=[] if roles.side else side_columns,
         )
-    return cls(**state)
+    return state
 
 
-persistence.register(Schema, restore=_restore)
+def _names_agree(state: dict[str, Any], sizes: dict[str, int]) -> None:
+    roles, encoder = state["roles"], state["encoder"]
+    if list(encoder.columns_) != roles.features:
+        raise InvalidFieldError("roles", "must name the features of the encoder")
+    if not roles.task:
+        raise InvalidFieldError("roles", "must name a task column")
+    if not set(state["side_text"]) <= set(roles.side_columns):
+        raise InvalidFieldError("side_text", "must be side columns")
+
+
+persistence.register(
+    Schema, restore=construct, upgrade=_upgrade, rule=_names_agree,
+    fields={
+        "roles": instance("Columns"), "missing": one_of("error", "impute"),
+        "encoder": instance("TableEncoder", k="n"),
+        "classes": maybe(sequence(ANY, "2", distinct=True)),
+        "side_text": sequence(TEXT, distinct=True),
+    },
+)  # fmt: skip
