@@ -17,7 +17,7 @@ from benchmarks.common import row
 from condmeta import ConditionalERMRegressor, ConditionalSGDRegressor
 from condmeta.environments import paper_environment
 from condmeta.experiments import PANELS, run
-from condmeta.paper.experiments.protocol import draw
+from condmeta.paper.experiments.seed_tasks import draw
 
 SEEDS = range(700, 720)
 SIZES = 30, 100, 80

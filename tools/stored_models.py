@@ -56,7 +56,8 @@ NUMBERS = pd.DataFrame(
 )
 MIXED = NUMBERS.assign(town=["Bonn", "Rome", None, "Oslo"] * 3)
 MIXED.loc["t3", "age"] = np.nan
-MORE_X, MORE_TASK = X[:4] + 0.1, np.array(["t0", "t0", f"t{T}", f"t{T}"])
+WIDE = np.random.default_rng(8).normal(size=(T * N, 70))
+MORE_TASK = np.array(["t0", "t0", f"t{T}", f"t{T}"])
 
 
 class Stored(NamedTuple):
@@ -71,13 +72,14 @@ class Stored(NamedTuple):
         self.model.save(path, **self.options)
 
 
-def _learner_uses(side, y) -> dict[str, Callable[[Any], Any]]:
+def _learner_uses(side, y, X=X) -> dict[str, Callable[[Any], Any]]:
     new = None if side is None else side
     row = None if side is None else side.iloc[-1].to_dict()
     last = None if side is None else side.iloc[-1:]
+    more = X[:4] + 0.1
     return {
         "predict": lambda m: m.predict(X, task=TASK),
-        "predict new": lambda m: m.predict(MORE_X, task=MORE_TASK, side_info=new),
+        "predict new": lambda m: m.predict(more, task=MORE_TASK, side_info=new),
         "probabilities": lambda m: m.predict_proba(X, task=TASK),
         "std": lambda m: m.predict(X[:3], task=TASK[:3], return_std=True),
         "adapt": lambda m: m.adapt(X[:3], y[:3], side_info=row).predict(X[:3]),
@@ -85,8 +87,8 @@ def _learner_uses(side, y) -> dict[str, Callable[[Any], Any]]:
         "theta": lambda m: m.theta_for(row),
         "coefficients": lambda m: m.coef_frame()["adapted"].to_numpy(),
         "map": lambda m: m.M_frame().iloc[:, -1].to_numpy(),
-        "update": lambda m: m.update(MORE_X, y[:4], task=MORE_TASK, side_info=new).predict(
-            MORE_X, task=MORE_TASK, side_info=new
+        "update": lambda m: m.update(more, y[:4], task=MORE_TASK, side_info=new).predict(
+            more, task=MORE_TASK, side_info=new
         ),
         "partial_fit": lambda m: m.partial_fit(
             X[:5], y[:5], task=[f"t{T + 1}"] * 5, side_info=last
@@ -155,6 +157,11 @@ def _learners() -> dict[str, tuple[Any, Any, Any]]:
         "points": (sgd([MeanInputOutput(), MeanFourier(3, random_state=0)]), None, Y),
         "maps": (sgd(["auto", RandomFourier(3, random_state=0)]), NUMBERS, Y),
         "circle": (sgd(CircleMap()), NUMBERS[["size"]], Y),
+        "adam": (sgd(meta_step=cm.outer_steps.Adam(0.1)), NUMBERS, Y),
+        "momentum": (sgd(meta_step=cm.outer_steps.Momentum(0.1)), NUMBERS, Y),
+        "decay": (sgd(meta_step=cm.outer_steps.Decay(0.1)), NUMBERS, Y),
+        "kernel linear": (kernel(kernel="linear"), NUMBERS, Y),
+        "ridge wide": (ridge(), NUMBERS, Y),
         "identity": (sgd(Identity()), NUMBERS, Y),
     }  # fmt: skip
     for transformer in _transformers():
@@ -193,7 +200,7 @@ def _gram() -> pd.DataFrame:
 
 def names() -> list[str]:
     """Return the names of all models."""
-    return [*_learners(), "calibrated", "calibrated plain", "table", "table classes"]
+    return [*_learners(), "calibrated", "calibrated plain", "table", "table classes", "shrunken"]
 
 
 @cache
@@ -214,6 +221,13 @@ def _make(name: str) -> Stored:
         return _calibrated(cm.ConditionalRidge())
     if name == "calibrated plain":
         return _calibrated(cm.ConditionalSGDRegressor())
+    if name == "shrunken":
+        means = NUMBERS.iloc[:T]
+        model = cm.shrink(means + 0.1, std_errors=0.1 + 0.1 * means, side_info=NUMBERS[["age"]])
+        uses = _learner_uses(NUMBERS[["age"]], Y)
+        return Stored(
+            model, {call: uses[call] for call in ("theta", "coefficients", "map", "card")}
+        )
     if name.startswith("table"):
         side = MIXED.loc[TASK].reset_index(drop=True)
         frame = pd.DataFrame({"shop": TASK, "price": X[:, 0], "kind": ["a", "b"] * (T * N // 2)})
@@ -222,6 +236,7 @@ def _make(name: str) -> Stored:
         model = cm.TableModel(task="shop", target="sold", side=["size", "age", "town"])
         return Stored(model.fit(frame), _table_uses(frame, more))
     learner, side, y = _learners()[name]
-    model = learner.fit(X, y, task=TASK, side_info=None if side is None else side.iloc[:T])
+    rows = WIDE if name == "ridge wide" else X
+    model = learner.fit(rows, y, task=TASK, side_info=None if side is None else side.iloc[:T])
     options = {"include_points": True} if name in ("kernel of sets", "kernel abel") else {}
-    return Stored(model, _learner_uses(side, y), options)
+    return Stored(model, _learner_uses(side, y, rows), options)

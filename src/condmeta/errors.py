@@ -24,5 +24,9 @@ class FewTasksWarning(UserWarning):
     """A learner without tuning was given fewer tasks than it needs to estimate its scales."""
 
 
+class ConstantFeatureWarning(UserWarning):
+    """A feature has one value in all training rows: the models of tasks leave it out."""
+
+
 class EngineWarning(UserWarning):
     """A large fit runs on the NumPy engine because the compiled one is not installed."""

@@ -15,7 +15,7 @@ from condmeta import (
 from condmeta.environments import paper_environment
 from condmeta.experiments import PANELS, run
 from condmeta.losses import Pinball
-from condmeta.paper.experiments.protocol import draw
+from condmeta.paper.experiments.seed_tasks import draw
 
 CELLS = [
     (name, inputs)

@@ -11,7 +11,7 @@ from condmeta.text import pluralize
 @model_options
 @output_option
 @common_options
-def adapt_command(model, table, side_table, output, quiet, **params):
+def adapt_command(model, table, side_table, output, force, quiet, **params):
     """Estimate the coefficients of the tasks in TABLE from its rows and MODEL.
 
     The output has one row per task: its id, the number n of its rows, the intercept, and one column
@@ -23,9 +23,10 @@ def adapt_command(model, table, side_table, output, quiet, **params):
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
     from condmeta.cli.inputs import csv_options, load_model, read_side
-    from condmeta.tables.files import as_text, check_output, read_table, write_table
+    from condmeta.cli.outputs import COEFFICIENTS, check_files
+    from condmeta.tables.files import as_text, read_table, write_table
 
-    check_output(output)
+    check_files(model, table, side_table, output=output, kind=COEFFICIENTS, force=force)
     csv = csv_options(params)
     with show_notes(quiet) as note:
         fitted = load_model(model)

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from condmeta.cli.options import PROBABILITY, common_options, model_options
+from condmeta.cli.options import PROBABILITY, common_options, force_option, model_options
 from condmeta.cli.terminal import show_notes, spinner
 
 CODES = {"keep": 0, "update": 3, "refit": 4}
@@ -17,9 +17,10 @@ MAX_SHOWN = 10  # tasks
 @click.option("--false-alarm", type=PROBABILITY, default=0.05, show_default=True,
               help="Probability of a verdict other than keep if nothing has changed.")  # fmt: skip
 @click.option("-o", "--output", metavar="FILE", help="Also write a table with one row per task.")
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common_options
-def check_command(model, table, side_table, false_alarm, output, as_json, quiet, **params):
+def check_command(model, table, side_table, false_alarm, output, force, as_json, quiet, **params):
     """Judge MODEL by the rows of TABLE, which it has not seen: keep, update or refit it.
 
     The first line of the output is about all tasks; the tasks with larger errors than expected
@@ -35,13 +36,13 @@ def check_command(model, table, side_table, false_alarm, output, as_json, quiet,
 
     Exit codes: 0 keep, 3 update, 4 refit; 1 error in the data or a file, 2 wrong usage.
     """
+    from condmeta.cli.inputs import csv_options, load_model, read_side
+    from condmeta.cli.outputs import VERDICTS, check_files
+    from condmeta.tables.files import read_table, write_table
+
+    check_files(model, table, side_table, output=output, kind=VERDICTS, force=force)
     import narwhals.stable.v2 as nw
 
-    from condmeta.cli.inputs import csv_options, load_model, read_side
-    from condmeta.tables.files import check_output, read_table, write_table
-
-    if output is not None:
-        check_output(output)
     csv = csv_options(params)
     with show_notes(quiet):
         fitted = load_model(model)

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+import condmeta
 from condmeta.cli.fit_command import LEARNERS
-from condmeta.cli.options import command_line, common_options, table_options
+from condmeta.cli.options import command_line, common_options, force_option, table_options
 from condmeta.cli.terminal import show_notes, spinner
-from condmeta.errors import DataError
 from condmeta.text import pluralize
 
 
@@ -44,10 +44,13 @@ class Shots(click.ParamType):
 @click.option("--no-boosting", is_flag=True, help="Leave out the learners with boosted trees.")
 @click.option("-o", "--output", default="comparison.html", show_default=True, metavar="REPORT",
               help="HTML page to write; the numbers go to NAME-errors.csv beside it.")  # fmt: skip
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @common_options
 @click.pass_context
-def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, quiet, **params):
+def compare_command(
+    ctx, table, shots, criterion, no_boosting, output, force, as_json, quiet, **params
+):
     """Compare learners on held-out tasks of TABLE (CSV, Parquet, Feather; - is standard input).
 
     Each task is held out once: it shows a few of its points, and the learners predict the rest.
@@ -62,13 +65,13 @@ def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, 
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
     from condmeta.cli.inputs import column_options, csv_options
-    from condmeta.evaluation import compare
-    from condmeta.tables.files import check_place, write_table
+    from condmeta.cli.outputs import ERRORS, PAGE, check_files
+    from condmeta.tables.files import write_table
 
     page = Path(output)
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise DataError(f"The report is an HTML page: call it {page.stem}.html, not '{output}'.")
-    check_place(output)
+    numbers = page.with_name(f"{page.stem}-errors.csv")
+    for path, kind in ((output, PAGE), (str(numbers), ERRORS)):
+        check_files(table, params["side_table"], output=path, kind=kind, force=force)
     csv, columns = csv_options(params), column_options(params)
     with show_notes(quiet) as note:
         tasks, classes = _read(table, csv, columns, params, shots, note)
@@ -79,7 +82,7 @@ def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, 
             note(f"Note: {who} no row of side information; their models start from the mean.")
             params["missing_side"] = "mean"
         with spinner("Comparing", quiet) as step:
-            found = compare(
+            found = condmeta.compare(
                 tasks, shots=shots, criterion=criterion, base=None if no_boosting else "boosting",
                 order="random" if columns.sort_by is None else "first", progress=step, n_jobs=-1,
             )  # fmt: skip
@@ -88,7 +91,6 @@ def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, 
             found, what = replace(found, positive=str(classes[1])), f"{what} = {classes[1]}"
         title = f"{what} by {' and '.join(columns.task)}"
         found.to_html(page, title=title, command=command_line(ctx), following=following)
-        numbers = page.with_name(f"{page.stem}-errors.csv")  # not the name of a table that was read
         write_table(found.frame, str(numbers))
         if as_json:
             outcome = {

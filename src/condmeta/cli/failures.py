@@ -22,6 +22,7 @@ WORDS = {  # of the library: of the command line
     "Save it with resume=True, or call adapt with all the points of the task":
         "Fit it without --share, or give all the rows of the task to adapt",
     "Save it with resume=True": "Fit it without --share",
+    "set again=True": "use --again",
     "take one learner, such as ConditionalRidge": "fit with --learner ridge",
     "take a classifier, or leave the choice to the target": "leave --learner out",
 }  # fmt: skip

@@ -3,7 +3,7 @@
 import click
 
 import condmeta
-from condmeta.cli.options import common_options, table_options
+from condmeta.cli.options import common_options, force_option, table_options, wait_option
 from condmeta.cli.terminal import show_notes, spinner
 from condmeta.errors import DataError
 from condmeta.text import pluralize
@@ -44,8 +44,10 @@ LEARNERS = {
               help="Do not store what update needs: statistics that could reveal the rows of tiny "
               "tasks.")  # fmt: skip
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
+@force_option
+@wait_option
 @common_options
-def fit_command(table, output, quiet, share, chunks, **params):
+def fit_command(table, output, force, wait, quiet, share, chunks, **params):
     """Learn a model from TABLE (CSV, Parquet, Feather; - is standard input).
 
     A row is one observation of a task: of a customer, a store, a patient. Features may be numbers,
@@ -60,15 +62,18 @@ def fit_command(table, output, quiet, share, chunks, **params):
 
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
-    from condmeta.cli.inputs import check_model_output, column_options, csv_options, show_size
+    from condmeta.cli.inputs import column_options, csv_options, show_size
+    from condmeta.cli.lock import locked
+    from condmeta.cli.outputs import MODEL, check_files
 
-    check_model_output(output)
+    check_files(table, params["side_table"], output=output, kind=MODEL, force=force)
     csv, columns = csv_options(params), column_options(params)
     with show_notes(quiet) as note:
         with spinner(f"Learning from {table}", quiet):
             fit = _fit_parts if chunks else _fit_whole
             model = fit(table, csv, columns, params)
-        model.save(output, resume=not share)
+        with locked(output, wait):
+            model.save(output, resume=not share)
         note(f"{_summary(model.card())} {output}, {show_size(output)}.")
 
 

@@ -1,6 +1,7 @@
 """The models and tables that a command reads.
 
-This module loads scikit-learn. Commands import it when they run, so that `--help` is fast.
+Commands import this module when they run, so that `--help` is fast. It loads NumPy; scikit-learn is
+loaded with the first model, so that a mistyped name is reported at once.
 """
 
 import os
@@ -8,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import condmeta
-from condmeta.errors import DataError, ModelFileError
+from condmeta.errors import ModelFileError
 from condmeta.tables import files
 from condmeta.tables.files import CsvOptions, read_table
 from condmeta.tables.roles import ColumnOptions, assign_roles
@@ -52,15 +53,15 @@ def check_training(table: Any, side: Any, options: ColumnOptions) -> None:
         files.check_columns(side, roles.side_table, options.text)
 
 
-def open_model(path: str, read: Callable[[str], Any] = condmeta.load) -> Any:
+def open_model(path: str, read: Callable[[str], Any] | None = None) -> Any:
     """Return the model in a file, or what another function reads from it."""
     try:
-        return read(path)
+        return (read or condmeta.load)(path)
     except FileNotFoundError:
         raise files.no_file(path) from None
 
 
-def load_model(path: str) -> condmeta.TableModel:
+def load_model(path: str) -> "condmeta.TableModel":
     """Return the table model in a file."""
     model = open_model(path)
     if not isinstance(model, condmeta.TableModel):
@@ -69,13 +70,6 @@ def load_model(path: str) -> condmeta.TableModel:
             "Python (condmeta.load), or make a model of a table with condmeta fit."
         )
     return model
-
-
-def check_model_output(path: str) -> None:
-    """Refuse a path that a model cannot be written to, before the work is done."""
-    if path == "-":
-        raise DataError("A model is written to a file: give its name with -o.")
-    files.check_place(path)
 
 
 def show_size(path: str) -> str:

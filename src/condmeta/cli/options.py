@@ -68,9 +68,18 @@ model_options = together(
                  help="Table of side information, one row per task. New tasks need it, if the "
                  "model uses side information."),
 )  # fmt: skip
-output_option = click.option(
-    "-o", "--output", default="-", metavar="FILE", show_default=True,
-    help="File to write: .csv, .tsv, .parquet or .feather; - is CSV on standard output.",
+force_option = click.option(
+    "--force", is_flag=True, help="Replace any file, also one that the command reads."
+)
+wait_option = click.option(
+    "--wait", type=click.FloatRange(min=0), default=60.0, show_default=True, metavar="SECONDS",
+    help="How long to wait for another command that changes the same model.",
+)  # fmt: skip
+output_option = together(
+    click.option("-o", "--output", default="-", metavar="FILE", show_default=True,
+                 help="File to write: .csv, .tsv, .parquet or .feather; - is CSV on standard "
+                 "output."),
+    force_option,
 )  # fmt: skip
 common_options = together(  # the last ones of each command that reads a table
     click.option("--delimiter", help="Delimiter of CSV files.  [default: detected]"),

@@ -16,7 +16,7 @@ from condmeta.text import pluralize
 @click.option("--chunks", is_flag=True, help="Read and write in parts, for a large table.")
 @output_option
 @common_options
-def predict_command(model, table, side_table, coverage, chunks, output, quiet, **params):
+def predict_command(model, table, side_table, coverage, chunks, output, force, quiet, **params):
     """Predict the rows of TABLE with MODEL.
 
     A task that the model knows is predicted by its own model, a new task by its side information.
@@ -32,9 +32,10 @@ def predict_command(model, table, side_table, coverage, chunks, output, quiet, *
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
     from condmeta.cli.inputs import csv_options, load_model, read_side
-    from condmeta.tables.files import as_text, check_output, read_batches, read_table, write_parts
+    from condmeta.cli.outputs import PREDICTIONS, check_files
+    from condmeta.tables.files import as_text, read_batches, read_table, write_parts
 
-    check_output(output)
+    check_files(model, table, side_table, output=output, kind=PREDICTIONS, force=force)
     csv = csv_options(params)
     with show_notes(quiet) as note:
         fitted = load_model(model)

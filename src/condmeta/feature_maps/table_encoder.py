@@ -151,6 +151,17 @@ class TableEncoder:
             sources += [name] * width
         return sources
 
+    def units_out(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and scale (k,): an encoded number is (value - mean) / scale.
+
+        Columns that are not scaled have mean 0 and scale 1.
+        """
+        mean, scale = np.zeros(len(self.names_out_)), np.ones(len(self.names_out_))
+        for j, name in enumerate(self.names_out_):
+            if self.kinds_.get(name) == "number" and not self.of_rows:
+                mean[j], scale[j] = self.means_[name], self.scales_[name]
+        return mean, scale
+
     def transform(self, table: TaskTable) -> np.ndarray:
         """Return the encoded table, (T, k) float64."""
         table = table.align(self.columns_)

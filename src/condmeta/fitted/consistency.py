@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.fitted import COLLECTED, Fitted
 from condmeta.fitted.tau import KernelTau
 from condmeta.inner.algorithms import Batch, Online
 from condmeta.inner.bernoulli import Bernoulli, Covariances
 from condmeta.inner.coin import Coin, CoinTasks
+from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.no_adaptation import NoAdaptation, PointCount
 from condmeta.inner.online import OnlineState
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.meta.wide_tasks import WideTasks
 from condmeta.persistence.fields import Field, InvalidFieldError, Sizes, describe
 
 STATES = {  # what further points of a task need, by inner algorithm
     Online: OnlineState, Batch: SquaredState, Gaussian: SquaredState, Coin: CoinTasks,
-    NoAdaptation: PointCount, Bernoulli: Covariances,
+    NoAdaptation: PointCount, Bernoulli: Covariances, LowRankGaussian: SquaredState,
 }  # fmt: skip
 
 
@@ -60,6 +61,10 @@ def _check_inner(fitted: Fitted) -> None:
         return
     if not isinstance(store.state, state):
         raise _refuse("tasks.state", f"must be {state.__name__}")
+    width = getattr(predictor.inner, "state_width", fitted.scales.width)
+    for name, array in store.state._asdict().items():
+        if array.shape[1:] and array.shape[1] != width:
+            raise _refuse(f"tasks.state.{name}", f"must have {width} columns")
 
 
 def _check_info(fitted: Fitted, info: dict[str, Field]) -> None:
@@ -106,9 +111,12 @@ def _check_tasks(fitted: Fitted) -> None:
 
 def _check_statistics(fitted: Fitted) -> None:
     state, store = fitted.state, fitted.tasks
-    if not isinstance(state, TaskStatistics) or store is None:
+    if not isinstance(state, COLLECTED) or store is None:
         return
     if state.ids.tolist() != store.ids.tolist():
         raise _refuse("state.ids", "must be the ids of the tasks")
-    if state.whole.mean.shape[1] != len(fitted.scales.x_mean) + 1:
-        raise _refuse("state.whole.mean", "must have a column for each feature and one for y")
+    wide = isinstance(state, WideTasks)
+    columns = state.X.shape[1] if wide else state.whole.mean.shape[1] - 1
+    if columns != len(fitted.scales.x_mean):
+        field = "state.X" if wide else "state.whole.mean"
+        raise _refuse(field, "must have a column for each feature")

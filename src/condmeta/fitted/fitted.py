@@ -29,6 +29,7 @@ from condmeta.fitted.tau import KernelTau, LinearTau
 from condmeta.inner.bernoulli import Covariances
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.meta.wide_tasks import WideTasks
 from condmeta.persistence.fields import (
     ANY,
     TEXT,
@@ -45,6 +46,8 @@ from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_halves
 from condmeta.tasks.weights import task_sums
+
+COLLECTED = TaskStatistics, WideTasks  # what a learner by statistics keeps of its tasks
 
 
 def _n_features(state: dict, sizes: dict[str, int]) -> None:
@@ -247,25 +250,25 @@ class Fitted(NamedTuple):
             X, y = self.scales.rows(part.X), self.scales.target(part.y)
             rows = Points(X, y, part.offsets, part.weight)
             store = store.extend(self.inner, found[known], rows, n_jobs)
-            if isinstance(state, TaskStatistics):
+            if isinstance(state, COLLECTED):
                 state = state.extend(found[known], raw_points(part, self.scales))
         if len(new):
             part = tasks.subset(new)
             data = self.prepare(part, points)
             more = self.solve(data.ids, data.Phi, data.points, n_jobs)
             store = store.concat(replace(more, sides=self.shared_sides(more.ids, side)))
-            if isinstance(state, TaskStatistics):
-                state = state.join(self.collect(part, points))
+            if isinstance(state, COLLECTED):
+                state = state.join(self.collect(part, points, type(state)))
         return self._replace(tasks=store, state=state)
 
-    def collect(self, tasks: TaskSet, points: TaskSet | None) -> TaskStatistics:
-        """Return the statistics of tasks, and their side rows or features."""
+    def collect(self, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics) -> Any:
+        """Return the statistics of tasks, of one `kind`, and their side rows or features."""
         raw = raw_points(tasks, self.scales)
         if not self.reader.reads_points:
             table = tasks.side
             if table is not None:
                 table = table.take(tasks.ids[table.has(tasks.ids)])
-            return TaskStatistics.of(tasks.ids, raw, table)
+            return kind.of(tasks.ids, raw, table)
         data, features = self.prepare(tasks, points), None
         if points is None and self.conditioning == "shared":
 
@@ -276,7 +279,7 @@ class Fitted(NamedTuple):
 
         elif points is None:  # the first half of a task's points only conditions
             raw = raw.where(~first_halves(tasks.offsets)[0])
-        return TaskStatistics.of(tasks.ids, raw, None, data.Phi, features)
+        return kind.of(tasks.ids, raw, None, data.Phi, features)
 
     # Predictions.
 
@@ -340,7 +343,8 @@ class Fitted(NamedTuple):
     def statistics(self, ids) -> tuple[np.ndarray, SquaredState | None]:
         """Return theta (T, width) and statistics of tasks: zero for unknown, None if not kept."""
         store, width = self.tasks, self.scales.width
-        stats, theta = SquaredState.start(len(ids), width), np.zeros((len(ids), width))
+        columns = getattr(self.inner, "state_width", width)
+        stats, theta = SquaredState.start(len(ids), columns), np.zeros((len(ids), width))
         at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
         if not (at >= 0).any():
             return theta, stats
@@ -376,7 +380,7 @@ class Fitted(NamedTuple):
             store, seen = None, None if seen is None else SeenIds()
         elif store is not None and not resume:
             store = store.without_state(self.scales)
-        if isinstance(state, TaskStatistics) and not (tasks and resume):
+        if isinstance(state, COLLECTED) and not (tasks and resume):
             state = None  # statistics of every task
         tau = self.tau
         if isinstance(tau, KernelTau) and not resume:

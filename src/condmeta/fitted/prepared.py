@@ -74,6 +74,12 @@ def raw_points(tasks: TaskSet, scales: Scales) -> Points:
     return Points(X, tasks.y, tasks.offsets, tasks.weight)
 
 
+def scaled_rows(raw: Points, scales: Scales) -> Points:
+    """Return points of `raw_points` in the learner's units, with the intercept."""
+    X = raw.X if scales.scale == "rows" else scales.rescaled(raw.X)
+    return raw._replace(X=scales.with_ones(X), y=scales.target(raw.y))
+
+
 def align_points(points: TaskSet, ids, scales: Scales, classes=None):
     """Return the conditioning points (X, y, offsets) of the tasks `ids`, scaled; absent ones empty.
 

@@ -8,7 +8,7 @@ intercept. A weight vector w of the scaled rows is, in the user's units,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ from condmeta.tasks.weights import weighted_median
 
 SCALES = ("none", "standard", "rows")
 BLOCK = 1 << 17  # numbers in a temporary
+LARGE = 1e100  # beyond it squares are computed in other units
+ROUNDING = 8 * np.finfo(float).eps  # values of one column this close, relative, are one value
 LOG_ODDS = "(log odds)"  # the column that a shared classifier adds
 
 
@@ -41,8 +43,9 @@ class Scales:
 
     Parameters
     ----------
-    scale : "none", "standard" (over the training rows; constant columns untouched) or "rows"
-        (each row to unit norm; zero rows stay). "standard" centres only if there is an intercept.
+    scale : "none", "standard" (over the training rows; constant columns are only centred) or
+        "rows" (each row to unit norm; zero rows stay). "standard" centres only if there is an
+        intercept.
     fit_intercept : bool
     x_mean, x_scale : (d,) arrays
     y_offset : float
@@ -54,6 +57,9 @@ class Scales:
         on units.
     transformer : fitted transformer or None
         Applied to X before scaling.
+    constant : (d,) bool array or None
+        Columns that say nothing beside the others: constant if there is an intercept, zero if not.
+        None in files of older versions.
     """
 
     scale: str
@@ -65,6 +71,7 @@ class Scales:
     x_unit: float = 1.0
     y_unit: float = 1.0
     transformer: Any = None
+    constant: np.ndarray | None = None
 
     @classmethod
     def learn(
@@ -82,40 +89,39 @@ class Scales:
             knows = weight is not None and has_fit_parameter(transformer, "sample_weight")
             transformer = clone(transformer).fit(X, **({"sample_weight": weight} if knows else {}))
             X = _checked(transformer.transform(X), len(X))
-        d = X.shape[1]
-        x_mean, x_scale = np.zeros(d), np.ones(d)
-        if scale == "standard":
-            mean, spread = _moments(X, weight)
-            varies = _varies(X, mean, spread)
-            x_scale[varies] = spread[varies]
-            if fit_intercept:
-                x_mean[varies] = mean[varies]
+        moments = _moments(_unit_rows(X) if scale == "rows" else X, weight)
+        x_mean, x_scale, constant = _scaling(*moments, scale, fit_intercept)
         y_offset = _middle(y, centre, weight) if fit_intercept and centre is not None else 0.0
-        parts = scale, fit_intercept, x_mean, x_scale, y_offset, n_inputs
-        scales = cls(*parts, transformer=transformer)
+        scales = cls(
+            scale, fit_intercept, x_mean, x_scale, y_offset, n_inputs, transformer=transformer,
+            constant=constant,
+        )  # fmt: skip
         if not unit_free:
             return scales
         x_unit = float(row_norms(scales.rescaled(X)).max(initial=0.0)) or 1.0
         y_unit = float(np.abs(scales.target(y)).mean()) or 1.0
-        return cls(*parts, x_unit, y_unit, transformer)
+        return replace(scales, x_unit=x_unit, y_unit=y_unit)
 
     @classmethod
     def of_moments(cls, mean, spread, scale: str, fit_intercept: bool) -> Scales:
         """Return the scales of rows that have this mean and standard deviation (d+1,), y last."""
         d = len(mean) - 1
-        x_mean, x_scale = np.zeros(d), np.ones(d)
-        if scale == "standard":
-            reach = np.abs(mean[:d]) + spread[:d]
-            varies = spread[:d] > 1e-12 * reach
-            x_scale[varies] = spread[:d][varies]
-            x_mean[varies] = mean[:d][varies] * fit_intercept
+        x_mean, x_scale, constant = _scaling(mean[:d], spread[:d], scale, fit_intercept)
         y_offset = float(mean[d]) if fit_intercept else 0.0
-        return cls(scale, fit_intercept, x_mean, x_scale, y_offset, d)
+        return cls(scale, fit_intercept, x_mean, x_scale, y_offset, d, constant=constant)
 
     @property
     def width(self) -> int:
         """The number of coordinates of a weight vector, intercept included."""
         return len(self.x_mean) + self.fit_intercept
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Which coordinates of a weight vector (width,) tasks are told apart by; at least one."""
+        kept = np.ones(self.width, bool)
+        if self.constant is not None:
+            kept[: len(self.constant)] = ~self.constant
+        return kept if kept.any() else ~kept
 
     def names(self, given) -> list[str]:
         """Return the names of the d columns, from those of X or None."""
@@ -144,10 +150,7 @@ class Scales:
         """Return transformed rows, scaled."""
         if self.scale == "standard":
             return (X - self.x_mean) / self.x_scale
-        if self.scale == "rows":
-            norms = row_norms(X)
-            return X / np.where(norms > 0, norms, 1.0)[:, None]
-        return X
+        return _unit_rows(X) if self.scale == "rows" else X
 
     def with_ones(self, scaled: np.ndarray) -> np.ndarray:
         """Return the rows of the linear model (N, width)."""
@@ -238,27 +241,49 @@ register(
 )  # fmt: skip
 
 
+def _unit_rows(X) -> np.ndarray:
+    norms = row_norms(X)
+    return X / np.where(norms > 0, norms, 1.0)[:, None]
+
+
 def _moments(X, weight) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation (d,) of rows that count weight (N,) times."""
-    if weight is not None:
-        mean = np.average(X, axis=0, weights=weight)
-        return mean, np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-    n, rows = len(X), max(BLOCK // max(X.shape[1], 1), 1)
-    blocks = [X[lo : lo + rows] for lo in range(0, n, rows)]
-    mean = sum(block.sum(axis=0) for block in blocks) / n
-    return mean, np.sqrt(sum(((block - mean) ** 2).sum(axis=0) for block in blocks) / n)
+    """Return mean and standard deviation (d,) of rows that count weight (N,) times.
 
-
-def _varies(X, mean, spread) -> np.ndarray:
-    """Return which columns are not constant.
-
-    The spread of a constant column is rounding noise of its size, not exactly zero. No value is
-    more than sqrt(N) spreads from the mean, so only nearly flat columns are checked in full.
+    Of a constant column they are its value and zero, exactly. No square overflows or underflows.
     """
-    varies = spread > 2e-12 * np.abs(mean)
-    for column in np.flatnonzero(~varies):
-        varies[column] = spread[column] > 1e-12 * np.abs(X[:, column]).max(initial=0.0)
-    return varies
+    step = max(BLOCK // max(X.shape[1], 1), 1)
+    parts = [slice(lo, lo + step) for lo in range(0, len(X), step)]
+    weight = np.ones(len(X)) if weight is None else weight
+    share = weight / weight.sum()
+    unit = power_of_two(np.max([np.abs(X[part]).max(axis=0) for part in parts], axis=0))
+    pivot = X[0] / unit
+    mean = pivot + sum(share[part] @ (X[part] / unit - pivot) for part in parts)
+    square = sum(share[part] @ (X[part] / unit - mean) ** 2 for part in parts)
+    return unit * mean, unit * np.sqrt(square)
+
+
+def power_of_two(size):
+    """Return powers of two of these sizes where squares could overflow or underflow, else 1.
+
+    To divide by a power of two changes no digit.
+
+    Examples
+    --------
+    >>> power_of_two(np.array([0.0, 3.0, 1e200])).tolist() == [1.0, 1.0, 2.0**664]
+    True
+    """
+    size = np.asarray(size, dtype=float)
+    extreme = (size > LARGE) | ((size > 0) & (size < 1 / LARGE))
+    return np.ldexp(1.0, np.where(extreme, np.frexp(size)[1] - 1, 0))
+
+
+def _scaling(mean, spread, scale: str, fit_intercept: bool) -> tuple[np.ndarray, ...]:
+    """Return x_mean, x_scale and `constant` (d,) of rows with this mean and standard deviation."""
+    varies = spread > ROUNDING * np.abs(mean)
+    constant = ~varies if fit_intercept else ~varies & (mean == 0)
+    if scale != "standard":
+        return np.zeros_like(mean), np.ones_like(mean), constant
+    return mean * fit_intercept, np.where(varies, spread, 1.0), constant
 
 
 def _middle(y, centre, weight) -> float:

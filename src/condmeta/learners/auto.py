@@ -16,6 +16,7 @@ from condmeta.fitted.fitted import Columns
 from condmeta.fitted.shared_model import OutOfTask
 from condmeta.inner.log_rms import denoised_moments
 from condmeta.learners.blend import BlendedModel, BlendedModels, answers_of, blend
+from condmeta.learners.checks import warn_constant
 from condmeta.learners.held_out import (
     FEWEST_TASKS,
     HeldOutAnswers,
@@ -155,6 +156,7 @@ class Auto(BaseEstimator):
         check_learner(reader)
         given = read_training(reader, X, y, task, side_info, sample_weight)
         self._model = self.compare(given).chosen
+        warn_constant(self.constant_features_, len(given.tasks.X))
         return self
 
     def with_choice(self, chosen: Chosen) -> Auto:
@@ -221,6 +223,11 @@ class Auto(BaseEstimator):
     learners_ = property(lambda self: self.chosen_.learners)
     n_tasks_ = property(lambda self: self.chosen_.n_tasks)
     n_features_in_ = property(lambda self: self.chosen_.columns.n_features)
+
+    @property
+    def constant_features_(self) -> list[str]:
+        """Names of the features that were constant in training: their coefficients are 0."""
+        return next(iter(self.learners_.values())).constant_features_
 
     @property
     def feature_names_in_(self) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 
+from condmeta.errors import DivergenceError
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
@@ -26,7 +27,8 @@ class GridTrial(NamedTuple):
     """Prepared training tasks, and held-out tasks with the points that judge them.
 
     train : GridPoints and Phi (T, k); support, query : GridPoints of V tasks; Phi_held (V, k);
-    group (V,) : which mean a held-out task belongs to (say 0 validation, 1 test).
+    group (V,) : which mean a held-out task belongs to (say 0 validation, 1 test);
+    metric : function (y, predicted) -> errors of rows, or None for the learner's own loss.
     """
 
     train: GridPoints
@@ -38,6 +40,7 @@ class GridTrial(NamedTuple):
     learner: Any
     inner: Any
     scales: Scales
+    metric: Any = None
 
     @classmethod
     def of(cls, learner, train: TaskSet, groups: Sequence[tuple[TaskSet, TaskSet]]) -> GridTrial:
@@ -82,7 +85,7 @@ class GridTrial(NamedTuple):
             return np.stack([self._map_errors(W, lam, jobs) for W in maps], axis=1)
         T, d = len(self.Phi), self.train.X.shape[1]
         state = GridState.start(self.Phi.shape[1], d, len(lam))
-        if learner.averaging == "last":  # no average to follow: the state itself is the map
+        if learner.averaging == "last" or self.metric is not None:  # judged by the map itself
             steps = (slice(t, t + 1) for t in range(T))
             return np.stack([self.advance(state, s, lam, meta_step, jobs) for s in steps], axis=1)
         gradients = np.empty((T, d, len(lam)))
@@ -128,21 +131,34 @@ class GridTrial(NamedTuple):
         return self.group_means(self._score(theta, lam, jobs))
 
     def _score(self, theta, lam, n_jobs) -> np.ndarray:
-        """Return the mean query losses (V, L) from theta (V, width, L)."""
+        """Return the mean query errors (V, L) from theta (V, width, L)."""
         inner, jobs = self.inner, effective_n_jobs(n_jobs)
-        if not isinstance(inner, Batch):
+        if not isinstance(inner, Batch) and self.metric is None:
             return grid_score(theta, *self.support, *self.query, lam, inner.loss, jobs)
         X, y, offsets = self.query
         task = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         errors = np.full((len(theta), len(lam)), np.inf)
         for lane, value in enumerate(lam):
             start = np.ascontiguousarray(theta[:, :, lane])
-            if np.isfinite(start).all():
-                solver = Batch(value, inner.loss, inner.tol)
-                w = solve_tasks(solver, start, *self.support, n_jobs=jobs, keep_state=False).coef
-                lost = inner.loss.value(np.einsum("ij,ij->i", X, w[task]), y)
+            w = self._solved(start, value, jobs) if np.isfinite(start).all() else None
+            if w is not None:
+                lost = self._errors(np.einsum("ij,ij->i", X, w[task]), y)
                 errors[:, lane] = np.bincount(task, lost) / np.diff(offsets)
         return errors
+
+    def _solved(self, theta, lam: float, jobs: int) -> np.ndarray | None:
+        """Return the weights (V, width) of the held-out tasks; None if a pass diverges."""
+        inner = get_inner(self.learner.inner, lam, self.inner.loss, self.learner.tol)
+        try:
+            return solve_tasks(inner, theta, *self.support, n_jobs=jobs, keep_state=False).coef
+        except DivergenceError:
+            return None
+
+    def _errors(self, z, y) -> np.ndarray:
+        """Return the errors of rows: targets are given to a metric in the user's units."""
+        if self.metric is None:
+            return self.inner.loss.value(z, y)
+        return self.metric(y + self.scales.y_offset, z + self.scales.y_offset)
 
     def _batch_maps(self, lam, meta_step, at, jobs) -> list[np.ndarray]:
         """Return the maps (k+1, width, L) after each number of tasks in `at`, batch inner."""

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from condmeta import engine
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.predictor import LinearPredictor
-from condmeta.fitted.prepared import prepare
+from condmeta.fitted.prepared import prepare, scaled_rows
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
@@ -28,6 +28,7 @@ from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import side_reader
 from condmeta.losses import get_loss
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
 
@@ -51,7 +52,7 @@ class Training(NamedTuple):
         only; None if Phi does not depend on the task's own points.
     kernel : kernel or None
         The kernel that reads Phi.
-    statistics : TaskStatistics or None
+    statistics : TaskStatistics, WideTasks or None
         In place of `tasks` and `rows`, for a learner with `_by_statistics`; tasks without rows are
         among them.
     """
@@ -64,7 +65,7 @@ class Training(NamedTuple):
     scales: Scales
     features: Callable | None = None
     kernel: Any = None
-    statistics: TaskStatistics | None = None
+    statistics: TaskStatistics | WideTasks | None = None
 
 
 class Learned(NamedTuple):
@@ -99,7 +100,7 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
     filled, empty = np.flatnonzero(tasks.sizes > 0), np.flatnonzero(tasks.sizes == 0)
     if learner._by_statistics:
         ordered = tasks.subset(np.append(filled, empty)) if len(empty) else tasks
-        statistics = start.collect(ordered, given.points)
+        statistics = start.collect(ordered, given.points, learner._kind_of_statistics(start.scales))
         return conclude(learner, start._replace(state=statistics), tasks.side)
     trained = tasks.subset(filled) if len(empty) else tasks
     data = training(start, trained, given.points)
@@ -138,7 +139,8 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
         reader = reader.fit(tasks, scales, columns.names)
     parts = given.classes, shared, columns.names, False, bool(learner._weighs)
     predictor = LinearPredictor(type(learner).__name__, scales, None, *parts)
-    return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning)
+    info = {"constant": scales.constant & (learner.scale == "standard")}
+    return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning, info)
 
 
 def _centre(learner):
@@ -196,6 +198,9 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
     fitted = settled(start, learned)._replace(n_tasks=len(order))
     if not learner.keep_tasks:
         return fitted
+    if isinstance(state, WideTasks):
+        rows = scaled_rows(state.whole, fitted.scales)
+        return with_store(fitted, fitted.solve(state.ids, Phi, rows, jobs_of(learner)), table)
     stats = scaled_statistics(state.whole, fitted.scales)
     parts = fitted.inner, state.ids, fitted.tau.theta(Phi), stats, jobs_of(learner), Phi
     return with_store(fitted, TaskStore.from_statistics(*parts), table)

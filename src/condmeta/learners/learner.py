@@ -18,6 +18,7 @@ from condmeta import persistence
 from condmeta.fitted import tables
 from condmeta.fitted.fitted import Columns, Fitted, Rows
 from condmeta.learners import model_file
+from condmeta.learners.checks import warn_constant
 from condmeta.learners.inputs import (
     METADATA,
     is_nameless,
@@ -105,7 +106,9 @@ class Learner(BaseEstimator):
         self
         """
         check_learner(self)
-        self._model = learn(self, read_training(self, X, y, task, side_info, sample_weight))
+        given = read_training(self, X, y, task, side_info, sample_weight)
+        self._model = learn(self, given)
+        warn_constant(self.constant_features_, len(given.tasks.X))
         return self
 
     # What a fit leaves.
@@ -141,6 +144,18 @@ class Learner(BaseEstimator):
     def n_tasks_(self) -> int:
         """Tasks with points that the map was learned from."""
         return self.fitted_.n_tasks
+
+    @property
+    def constant_features_(self) -> list[str]:
+        """Names of the features that were constant in training: their coefficients are 0.
+
+        Without an intercept a constant feature takes its place, and only a feature of zeros says
+        nothing. With scale='none' the prior of `ConditionalRidge` and `ConditionalLogistic` leaves
+        constant features out; other learners take them as they are.
+        """
+        fitted = self.fitted_
+        names, constant = fitted.scales.names(fitted.columns.names), fitted.info.get("constant")
+        return [] if constant is None else [names[j] for j in np.flatnonzero(constant)]
 
     @property
     def side_features_(self) -> list[str]:
@@ -255,7 +270,7 @@ class Learner(BaseEstimator):
         theta = fitted.theta(*sides, jobs_of(self))
         return fitted.scales.user_vector(theta[0] if is_row else theta)
 
-    def coef_frame(self, wide: bool = False):
+    def coef_frame(self, wide: bool = False, std: bool = False):
         """Return the coefficients of the kept tasks as a table, in the user's units.
 
         Long: one row for each task and feature, with `prior` (tau), `own`, `adapted`, `shift`
@@ -264,16 +279,20 @@ class Learner(BaseEstimator):
         Learners that need no statistics of their tasks (online, or another loss than squared) keep
         them for `own` alone, if T tasks of d coefficients have T d^2 <= 2e6; beyond that it is NaN.
         `wide=True`: one row for each task, one column for each adapted coefficient.
+        `std=True` (`ConditionalRidge`): adds `std`, the standard deviation of the coefficient given
+        the task's points and side information; it includes the uncertainty of the map.
         The table is of the kind of frame that `fit` was given.
         """
-        return tables.coef_table(self.fitted_, wide)
+        return tables.coef_table(self.fitted_, wide, std)
 
-    def M_frame(self, wide: bool = False):  # noqa: N802 - named after the paper's M
+    def M_frame(self, wide: bool = False, std: bool = False, robust: bool | None = None):  # noqa: N802
         """Return the map as a table, in the user's units: effect of each side feature.
 
-        The last side feature, "(base)", is b: tau at Phi = 0.
+        The last side feature, "(base)", is b: tau at Phi = 0. `std=True` (`ConditionalRidge`): adds
+        `std_error`; it is NaN where the tasks do not determine an effect. `robust` standard errors
+        hold also if variances differ between tasks; None chooses them from 50 tasks on.
         """
-        return tables.map_table(self.fitted_, wide)
+        return tables.map_table(self.fitted_, wide, std, robust)
 
     # Keep it.
 

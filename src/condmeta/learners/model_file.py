@@ -15,16 +15,17 @@ from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mappin
 MOST_JOBS = 1024
 
 
-def storable(cls=None, *, inner: type = object, state: type | None = None, info=None):
+def storable(cls=None, *, inner=object, state=(), info=None, also=None):
     """Let model files hold a learner; used as a class decorator.
 
     Parameters
     ----------
     inner, state : classes that its inner algorithm and its state have in files
     info : dict of name -> Field, what `Fitted.info` must hold
+    also : callable, ``also(learner, fitted)`` raises if the two do not fit
     """
     if cls is None:
-        return lambda wrapped: storable(wrapped, inner=inner, state=state, info=info)
+        return lambda wrapped: storable(wrapped, inner=inner, state=state, info=info, also=also)
 
     def rule(stored: dict, sizes: dict[str, int]) -> None:
         check_jobs(stored["params"])
@@ -32,6 +33,8 @@ def storable(cls=None, *, inner: type = object, state: type | None = None, info=
         check_learner(learner)
         _check_kind(learner, fitted, inner, state)
         check_fitted(fitted, info or {})
+        if also is not None:
+            also(learner, fitted)
 
     fields = {"params": mapping(ANY), "fitted": instance("Fitted", n="n")}
     how = {"export": _export, "restore": _restore, "upgrade": _upgrade}
@@ -63,13 +66,13 @@ def check_jobs(params: dict) -> None:
         raise InvalidFieldError("params['n_jobs']", f"must be at most {MOST_JOBS}. Got {jobs}")
 
 
-def _check_kind(learner, fitted, inner: type, state: type | None) -> None:
+def _check_kind(learner, fitted, inner, state) -> None:
     """Raise if a value is not one that this class of learners makes."""
     predictor = fitted.predictor
     if not isinstance(predictor.inner, inner):
-        raise InvalidFieldError("fitted.predictor.inner", f"must be {inner.__name__}")
-    if fitted.state is not None and (state is None or not isinstance(fitted.state, state)):
-        raise InvalidFieldError("fitted.state", f"must be {getattr(state, '__name__', None)}")
+        raise InvalidFieldError("fitted.predictor.inner", f"is none of {type(learner).__name__}")
+    if fitted.state is not None and not isinstance(fitted.state, state):
+        raise InvalidFieldError("fitted.state", f"is none of {type(learner).__name__}")
     if is_classifier(learner) != (predictor.classes is not None):
         raise InvalidFieldError("fitted.predictor.classes", "must be kept by classifiers alone")
     if predictor.weighs != learner._weighs:

@@ -13,7 +13,9 @@ from condmeta.errors import DataError
 from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
+from condmeta.fitted.summary import Summary
 from condmeta.fitted.tau import LinearTau
+from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.inputs import (
     is_nameless,
@@ -27,8 +29,9 @@ from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
 from condmeta.learners.targets import Regressor
+from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping
-from condmeta.meta.prior import METRICS, LearnedPrior
+from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
 from condmeta.meta.ridge import learn_prior
 from condmeta.meta.ridge_choice import (
     KAPPAS,
@@ -41,10 +44,15 @@ from condmeta.meta.ridge_choice import (
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
-from condmeta.persistence.fields import floats, number
+from condmeta.meta.wide_tasks import WIDE, WideTasks
+from condmeta.persistence.fields import floats, maybe, number
 
 
-@storable(inner=Gaussian, state=TaskStatistics, info={"H_": floats("w w"), "s2_": number(above=0)})
+@storable(
+    inner=(Gaussian, LowRankGaussian),
+    state=(TaskStatistics, WideTasks),
+    info={"H_": maybe(floats("w w")), "s2_": number(above=0)},
+)
 @dataclass(eq=False, repr=False)
 class ConditionalRidge(Regressor, Learner):
     r"""Learn the prior of a task's weights from its side information; all settings are automatic.
@@ -69,6 +77,11 @@ class ConditionalRidge(Regressor, Learner):
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
         the side information is not used.
+    random : "auto" or "all"
+        Which coefficients may differ between tasks. With more than 64 columns, "auto" looks for a
+        few directions in which tasks differ, around a ridge on all columns, and `metric`, `noise`
+        and `kappa` are those of the directions; "all" learns about every coefficient, in a time
+        that grows with the cube of the columns.
     base : None, "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
@@ -124,6 +137,7 @@ class ConditionalRidge(Regressor, Learner):
     metric: Any = "auto"
     noise: Any = "auto"
     kappa: Any = "auto"
+    random: Any = "auto"
     base: Any = None
     x_transform: Any = None
     conditioning: str = "shared"
@@ -135,10 +149,17 @@ class ConditionalRidge(Regressor, Learner):
         "metric": or_word("auto", one_of(METRICS)),
         "noise": or_word("auto", one_of(NOISES)),
         "kappa": or_word("auto", NON_NEGATIVE),
+        "random": one_of(("auto", "all")),
     }
     _by_statistics = True
     metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
-    H_, s2_, n_iter_, objective_ = found(), found(), found(), found()
+    s2_, n_iter_, objective_ = found(), found(), found()
+
+    @property
+    def H_(self) -> np.ndarray:  # noqa: N802 - the model's name
+        """Covariance (width, width) of task weights around tau, in the learner's units."""
+        factor = self.fitted_.inner.factor
+        return self.fitted_.info.get("H_", factor @ factor.T)
 
     def fit(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Learn the prior from many tasks, then every task's model from it.
@@ -205,19 +226,55 @@ class ConditionalRidge(Regressor, Learner):
             predicted = predicted + read_offset(offset, len(predicted))
         return (predicted, self.fitted_.std(rows)) if return_std else predicted
 
+    def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
+        """Return the effects of side columns with intervals, variances between tasks, and noise.
+
+        It has what a mixed model's summary has, and prints as a table. The intervals take the
+        chosen settings as given; a penalty on the map (kappa > 0) shrinks effects and their
+        intervals towards zero: fit with `kappa=0` for those of maximum likelihood.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+            Coverage of the intervals.
+        robust : bool, optional
+            Whether standard errors hold also if variances differ between tasks; None: from 50
+            tasks on.
+
+        Examples
+        --------
+        >>> import numpy as np, condmeta as cm
+        >>> rng = np.random.default_rng(0)
+        >>> size, task = rng.normal(size=60), np.repeat(np.arange(60), 4)
+        >>> y = 1 + 2 * size[task] + rng.normal(size=60)[task] + rng.normal(size=240)
+        >>> model = cm.ConditionalRidge(kappa=0.0, fit_intercept=False).fit(
+        ...     np.ones((240, 1)), y, task=task, side_info=cm.TaskTable({"size": size}, range(60))
+        ... )
+        >>> model.summary().effects[["side", "effect"]].round(1).to_numpy().tolist()
+        [['(base)', 1.0], ['size', 1.8]]
+        """
+        return Summary.of(self.fitted_, level, robust, type(self).__name__)
+
+    def _kind_of_statistics(self, scales: Scales) -> type:
+        """Return what is kept of tasks: statistics, or rows if there are many columns."""
+        return WideTasks if len(scales.x_mean) > WIDE and self.random != "all" else TaskStatistics
+
     def _learn(self, data: Training) -> Learned:
         """Choose settings and learn the prior, in the scales of all rows.
 
         The scales that `data` has are those of the first call; the result is in these.
         """
         state, Phi = data.statistics, data.Phi
+        if isinstance(state, WideTasks):
+            return learn_wide_tasks(self, data)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
         moments = state.whole.overall(order)
         overall = Scales.of_moments(*moments, self.scale, self.fit_intercept)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
-        change, prior = ChangeOfScale.between(overall, data.scales), learned.prior
+        change = ChangeOfScale.between(overall, data.scales)
+        prior = learned.prior.widen(overall.kept)
         metric, noise, kappa = choice.chosen
         H = change.covariance(prior.H)
         info = {
@@ -229,6 +286,7 @@ class ConditionalRidge(Regressor, Learner):
             "s2_": prior.s2,
             "n_iter_": learned.passes,
             "objective_": learned.objective,
+            "constant": overall.constant,
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))
         return Learned(tau, Gaussian(lower_root(H), prior.s2, noise == "per_task"), info)
@@ -236,14 +294,18 @@ class ConditionalRidge(Regressor, Learner):
     def _learn_prior(self, state, order, rotation, overall, Phi) -> tuple[Selection, LearnedPrior]:
         """Choose on the sample, then fit to all tasks."""
         jobs, m = jobs_of(self), len(state.sample)  # the first tasks of `order`
-        whole, Z = scaled_statistics(state.whole, overall, order), rotation.apply(Phi[order])
-        halves = (scaled_statistics(half, overall) for half in (state.support, state.query))
+        parts = (state.whole, order), (state.support, None), (state.query, None)
+        whole, *halves = (
+            scaled_statistics(part, overall, at).columns(overall.kept) for part, at in parts
+        )
+        Z = rotation.apply(Phi[order])
         shown = HeldOutFeatures(Z[:m], Z[:m])
         if state.Phi is not None:  # a task without points has the mean features, which are zero
             shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))
+        carried = carried_metrics(whole.moment.shape[1], whole.count)
         choice = choose(
             SplitStatistics(whole.take(slice(m)), *halves), Z[:m], shown, state.folds(),
-            tuple(METRICS) if self.metric == "auto" else (self.metric,),
+            carried if self.metric == "auto" else (self.metric,),
             NOISES if self.noise == "auto" else (self.noise,),
             KAPPAS if self.kappa == "auto" else (float(self.kappa),),
             jobs,
@@ -268,7 +330,8 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
         check_learner(learner)
         given = read_training(learner, X, y, task, side_info, weight)
         start = begin(learner, given, validate=True)
-        return start._replace(state=start.collect(given.tasks, given.points))
+        kind = learner._kind_of_statistics(start.scales)
+        return start._replace(state=start.collect(given.tasks, given.points, kind))
     if before.state is None:
         raise DataError(
             "This model was saved without the statistics that partial_fit needs. Save it with "
@@ -280,4 +343,5 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
-    return before._replace(state=before.state.join(before.collect(tasks, points)), tau=None)
+    more = before.collect(tasks, points, type(before.state))
+    return before._replace(state=before.state.join(more), tau=None)

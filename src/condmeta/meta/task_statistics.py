@@ -91,11 +91,7 @@ class TaskStatistics(NamedTuple):
 
     def refuse_known(self, ids, remedy: str) -> None:
         """Raise if some ids are known already."""
-        known = set(self.ids.tolist())
-        again = [task for task in ids.tolist() if task in known]
-        if again:
-            few = "1 task was" if len(again) == 1 else f"{len(again)} tasks were"
-            raise DataError(f"{few} seen before: {show_ids(again)}. {remedy}")
+        refuse_known(self.ids, ids, remedy)
 
     def join(self, other: Self) -> Self:
         """Return the tasks of both, which differ in their ids."""
@@ -142,6 +138,15 @@ def scaled_statistics(part: Scatter, scales, at=None) -> SquaredState:
     """Return the statistics of scaled rows, of the tasks at positions `at`."""
     mean = np.append(scales.x_mean, scales.y_offset)
     return part.statistics(mean, scales.x_scale, scales.fit_intercept, at)
+
+
+def refuse_known(known, ids, remedy: str) -> None:
+    """Raise if some ids are among those known already."""
+    before = set(known.tolist())
+    again = [task for task in ids.tolist() if task in before]
+    if again:
+        few = "1 task was" if len(again) == 1 else f"{len(again)} tasks were"
+        raise DataError(f"{few} seen before: {show_ids(again)}. {remedy}")
 
 
 def _both(a, b):

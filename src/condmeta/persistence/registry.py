@@ -107,6 +107,11 @@ def register_tuple(cls: Any = None, **options: Any) -> Any:
     return register(cls, export=cls._asdict, restore=construct, **options)
 
 
+def entries() -> list[Entry]:
+    """Return the entries of all registered classes."""
+    return list(_BY_NAME.values())
+
+
 def find_by_class(cls: type) -> Entry | None:
     """Return the entry of exactly this class, not of a base class."""
     return _BY_CLASS.get(cls)

@@ -10,8 +10,10 @@ from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
+from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.persistence.fields import ANY, instance, mapping, number
+from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.learner import fit_learner, make_learner, require_resumable, uncalibrated
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema, learn_schema
@@ -24,7 +26,7 @@ PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
     "intervals", "order",
 )  # fmt: skip
-FITTED = "learner_", "schema_", "n_rows_"
+FITTED = "learner_", "schema_", "n_rows_", "added_"
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_"  # attributes of learners
 
 
@@ -76,6 +78,8 @@ class TableModel:
         How tables are read.
     n_rows_ : int
         Number of rows seen by `fit` and `update`.
+    added_ : dict of digest -> number of rows
+        The tables whose rows the model holds: that of `fit`, and those of `update` with `again`.
 
     Examples
     --------
@@ -92,6 +96,7 @@ class TableModel:
     learner_: Any
     schema_: Schema
     n_rows_: int
+    added_: dict[str, int]
 
     def __init__(
         self, learner: Any = None, *, task: Any, target: str, features: Any = None,
@@ -114,6 +119,7 @@ class TableModel:
         learner = make_learner(self.learner, schema.classes is not None, self.missing_side)
         fitted = fit_learner(learner, tasks, self.intervals, self.order)
         self.learner_, self.schema_, self.n_rows_ = fitted, schema, len(tasks.X)
+        self.added_ = {digest_of(tasks): self.n_rows_}
         return self
 
     def fit_batches(self, batches: Any, side_info: Any = None) -> Self:
@@ -135,17 +141,33 @@ class TableModel:
         self.learner_, self.schema_, self.n_rows_ = fit_parts(
             self.learner, map(_as_table, batches), side_info, self._columns(), self.missing
         )
+        self.added_ = {}
         return self
 
-    def update(self, frame: Any, side_info: Any = None) -> Self:
+    def update(self, frame: Any, side_info: Any = None, *, again: bool | None = None) -> Self:
         """Add the rows of a table to the tasks they belong to, and enrol new tasks.
 
         What was learned about all tasks stays. A model that was saved needs `save(resume=True)`.
+
+        Parameters
+        ----------
+        frame : table
+        side_info : table, optional
+        again : bool, optional
+            False refuses a table whose rows the model holds already, True adds it all the same;
+            both remember the table in `added_`. By default tables are not remembered: a stream
+            of single rows may well repeat itself.
         """
         tasks = self._read(frame, side_info, labelled=True)
         require_resumable(self.learner_)
+        n_rows, added = len(tasks.X), self.added_
+        if again is not None:
+            digest = digest_of(tasks)
+            if not again:
+                refuse_again(digest, added)
+            added = added | {digest: n_rows}
         self.learner_.update(tasks)
-        self.n_rows_ += len(tasks.X)
+        self.n_rows_, self.added_ = self.n_rows_ + n_rows, added
         return self
 
     def read_tasks(self, frame: Any, side_info: Any = None) -> TaskSet:
@@ -277,9 +299,16 @@ class TableModel:
         self._require_fit()
         return explain(self.learner_, self.schema_.side_of_table(side_info))
 
-    def coef_frame(self, wide: bool = False) -> Any:
+    def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
-        return self._learner_with_coefficients().coef_frame(wide)
+        return self._learner_with_coefficients().coef_frame(wide, std)
+
+    def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
+        """Return effects of side columns with intervals (see `ConditionalRidge.summary`)."""
+        learner = self._learner_with_coefficients()
+        if not hasattr(learner, "summary"):
+            raise DataError(f"{type(learner).__name__} has no summary: fit ConditionalRidge.")
+        return learner.summary(level, robust)
 
     def _learner_with_coefficients(self) -> Any:
         learner = uncalibrated(self.learner_)
@@ -297,6 +326,7 @@ class TableModel:
         chosen = {n: v.item() if isinstance(v, np.generic) else v for n, v in chosen.items()}
         return {"class": "TableModel"} | card | {
             "learner": type(learner).__name__, "sizes": card["sizes"] | {"rows": self.n_rows_},
+            "tables": [{"sha256": name[:12], "rows": n} for name, n in self.added_.items()],
             "schema": self.schema_.describe(), "encoded_features": self.schema_.feature_names,
             "side_features": list(getattr(learner, "side_features_", [])),
             "chosen": {name.rstrip("_"): value for name, value in chosen.items()},
@@ -317,6 +347,7 @@ class TableModel:
         """
         slim = copy.copy(self)
         slim.learner_ = self.learner_.slim(tasks, resume)
+        slim.added_ = self.added_ if resume else {}
         card = slim.card()
         del card["class"]  # `write_model` adds it
         persistence.write_model(path, slim, card=card)
@@ -343,14 +374,16 @@ def _export(model: TableModel) -> dict[str, Any]:
 def _restore(cls: type, state: dict[str, Any]) -> TableModel:
     learner = uncalibrated(state["learner_"])
     model = cls(clone(learner), **state["params"])
-    model.learner_, model.schema_, model.n_rows_ = (state[name] for name in FITTED)
+    model.learner_, model.schema_, model.n_rows_, model.added_ = (state[n] for n in FITTED)
     return model
 
 
+WHOLE = number(low=0, whole=True)
 persistence.register(
     TableModel, export=_export, restore=_restore,
+    upgrade=lambda cls, state: {"added_": {}} | state,
     fields={
         "params": mapping(ANY), "learner_": instance(n="n"), "schema_": instance("Schema", n="n"),
-        "n_rows_": number(low=0, whole=True),
+        "n_rows_": WHOLE, "added_": mapping(WHOLE),
     },
 )  # fmt: skip

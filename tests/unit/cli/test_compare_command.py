@@ -136,7 +136,7 @@ def test_two_values_are_classes(folder):
         (("--target", "kind2"), "kind2"),
         (("--target", "sold"), "'day'"),  # a date is no feature; the hint names --sort-by
         (("--target", "day", "--features", "price"), "day"),
-        (("--target", "sold", "-o", "out.txt"), "call it out.html"),
+        (("--target", "sold", "-o", "out.txt"), "must end in .html or .htm"),
         (("--target", "sold", "-o", "nowhere/out.html"), "There is no folder 'nowhere'"),
         (("--target", "sold", "--exclude", "gone", "--sort-by", "dat"), "dat"),
     ],

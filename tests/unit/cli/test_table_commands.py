@@ -137,6 +137,15 @@ def test_update_in_place(folder):
     assert "Fit it without --share" in done.stderr
 
 
+def test_summary_shows_effects(folder):
+    text = run(folder, "summary", "m.condmeta", "--level", "0.9").stdout
+    assert "90 % intervals" in text
+    assert "Differences between tasks" in text
+    wrong = run(folder, "summary", "m.condmeta", "--level", "90")
+    assert wrong.exit_code == 1
+    assert "'level' of a summary must be in (0, 1). Got 90.0 instead." in wrong.stderr
+
+
 def test_inspect_shows_the_card(folder):
     text = run(folder, "inspect", "m.condmeta").stdout
     for part in ("ConditionalRidge", "city", "levels Bonn, Kiel", "rows", "168", "side columns"):
@@ -261,7 +270,7 @@ def test_pipes_through_real_processes(folder):
 
 
 def test_help_loads_nothing_heavy():
-    for name in ("fit", "predict", "adapt", "update", "check", "inspect"):
+    for name in ("fit", "predict", "adapt", "update", "check", "inspect", "summary"):
         done = CliRunner().invoke(app, [name, "--help"])
         assert done.exit_code == 0
         assert "condmeta " + name in done.output
@@ -312,12 +321,20 @@ def test_usage_errors_are_code_2(folder):
 
 
 def test_outputs_are_checked_before_the_work(folder):
-    for out, sentence in (("-", "to a file"), ("none/x", "There is no folder"), (".", "a folder")):
+    (folder / "d.condmeta").mkdir()
+    for out, sentence in (
+        ("-", "must end in .condmeta"),
+        ("none/x.condmeta", "There is no folder"),
+        ("d.condmeta", "a folder"),
+    ):
         done = fit(folder, "sales.csv", out=out)
         assert done.exit_code == 1
         assert sentence in done.stderr
     done = run(folder, "predict", "m.condmeta", "new.csv", "-o", "x.xlsx")
-    assert "The ending of 'x.xlsx' is not a known format" in done.stderr
+    assert (
+        "must end in .csv, .txt, .tsv, .parquet, .pq, .feather or .arrow. Got 'x.xlsx'"
+        in done.stderr
+    )
 
 
 def test_answers_never_overwrite_columns(folder):

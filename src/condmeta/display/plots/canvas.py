@@ -42,6 +42,11 @@ def set_title(ax: Any, title: str, pad: float | None = None) -> None:
     ax.set_title(title.replace("w_rho", r"$w_\rho$"), fontsize="medium", pad=pad)
 
 
+def error_label(text: str, metric: str | None) -> str:
+    """Return the label of an axis of errors, with the name of the metric if it is known."""
+    return text if metric is None else f"{text} ({metric.replace('_', ' ')})"
+
+
 class Display:
     """The base of all displays.
 

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from condmeta.display.plots.canvas import Display, axes_to_draw
+from condmeta.display.plots.canvas import Display, axes_to_draw, error_label
 from condmeta.display.plots.style import styles_of
 
 OFFSET = 0.16  # distance of the two marks of a method (ours, published) from its line
@@ -16,6 +16,8 @@ class FinalErrorsDisplay(Display):
     Parameters
     ----------
     ours, published : dict of method -> (mean, standard deviation)
+    metric : str, optional
+        The name of the error, for the axis.
 
     Examples
     --------
@@ -25,8 +27,8 @@ class FinalErrorsDisplay(Display):
     ['here', 'authors']
     """
 
-    def __init__(self, ours: dict[str, Any], published: dict[str, Any]):
-        self.ours, self.published = ours, published
+    def __init__(self, ours: dict[str, Any], published: dict[str, Any], metric: str | None = None):
+        self.ours, self.published, self.metric = ours, published, metric
 
     @classmethod
     def from_results(cls, results: Any, published: dict[str, Any]) -> Self:
@@ -36,7 +38,8 @@ class FinalErrorsDisplay(Display):
             name: (float(errors.mean()), float(np.std(errors, ddof=1)) if len(errors) > 1 else 0.0)
             for name, errors in finals.items()
         }
-        return cls(ours, {name: (one.mean, one.std) for name, one in published.items()})
+        theirs = {name: (one.mean, one.std) for name, one in published.items()}
+        return cls(ours, theirs, results.metric)
 
     def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
         """Draw on `ax`, or on a new figure; return self."""
@@ -53,7 +56,8 @@ class FinalErrorsDisplay(Display):
                 ax.errorbar(mean, row + OFFSET, xerr=std, fmt="D", mfc="white", **shared)
         names = [name.replace(", ", ",\n") for name in self.ours]
         ax.set_yticks(range(len(self.ours)), names, fontsize="small", linespacing=0.95)
-        ax.set(ylim=(len(self.ours) - 0.5, -0.5), xlabel="final test error (absolute loss)")
+        label = error_label("final test error", self.metric)
+        ax.set(ylim=(len(self.ours) - 0.5, -0.5), xlabel=label)
         ax.set_xlim(left=0)
         if legend:
             self.add_legend(ax)

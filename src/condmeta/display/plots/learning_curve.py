@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from condmeta.display.plots.canvas import Display, axes_to_draw, draw_curve
+from condmeta.display.plots.canvas import Display, axes_to_draw, draw_curve, error_label
 from condmeta.display.plots.style import styles_of
 
 MARKERS = 8  # on each line
@@ -19,6 +19,8 @@ class LearningCurveDisplay(Display):
     ----------
     curves : dict of method -> Curve
         Arrays `T`, `mean` and `std`; see `Results.curve`.
+    metric : str, optional
+        The name of the error, for the axis.
 
     Attributes
     ----------
@@ -31,17 +33,18 @@ class LearningCurveDisplay(Display):
     >>> results = cm.experiments.run(
     ...     cm.environments.Circle(d=3, n=8), {"one bias": cm.ConditionalSGDRegressor(None)},
     ...     setting=((20, 5, 5),), seeds=2)
-    >>> cm.plots.LearningCurveDisplay.from_results(results).plot().ax_.get_xlabel()
-    'number of training tasks'
+    >>> cm.plots.LearningCurveDisplay.from_results(results).plot().ax_.get_ylabel()
+    'test error (absolute)'
     """
 
-    def __init__(self, curves: dict[str, Any]):
-        self.curves = curves
+    def __init__(self, curves: dict[str, Any], metric: str | None = None):
+        self.curves, self.metric = curves, metric
 
     @classmethod
     def from_results(cls, results: Any, methods: Sequence[str] | None = None) -> Self:
         """Make the display of all methods of some `Results`, or of the named ones."""
-        return cls({name: results.curve(name) for name in methods or results.methods})
+        curves = {name: results.curve(name) for name in methods or results.methods}
+        return cls(curves, results.metric)
 
     def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
         """Draw on `ax`, or on a new figure; return self."""
@@ -54,7 +57,7 @@ class LearningCurveDisplay(Display):
             options = {"markersize": 4.5, "markevery": every}
             parts = curve.T, curve.mean, curve.std
             self.lines_[name] = draw_curve(ax, *parts, styles[name], name, **options)
-        ax.set(xlabel="number of training tasks", ylabel="test error (absolute loss)")
+        ax.set(xlabel="number of training tasks", ylabel=error_label("test error", self.metric))
         last = max(int(curve.T[-1]) for curve in self.curves.values())
         ax.set(xlim=(0, last), ylim=self._height())
         if legend:

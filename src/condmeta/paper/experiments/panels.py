@@ -16,7 +16,7 @@ from condmeta.feature_maps import CircleMap, MeanFourier, MeanInput, MeanInputOu
 from condmeta.learners.baselines import FixedBiasRegressor
 from condmeta.learners.sgd import ConditionalSGDRegressor
 from condmeta.paper.environments import PAPER_SETTINGS, paper_environment
-from condmeta.paper.experiments.protocol import Setting
+from condmeta.paper.experiments.seed_tasks import Setting
 
 ITL, MEAN, UNCONDITIONAL, CONDITIONAL = "ITL", "mean", "unconditional", "conditional"
 TRUE_MAP, RANDOM_FEATURES = "conditional, true map", "conditional, random features"

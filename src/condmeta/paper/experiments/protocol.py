@@ -3,19 +3,21 @@
 Each seed draws tasks, splits them into training, validation and test tasks, and splits the points
 of validation and test tasks into support and query. A method is fitted to the training tasks with
 every pair (lam, meta_step) of the grid. The chosen pair is the one with the smallest mean query
-loss on the validation tasks after the last training task. Its error on the test tasks is recorded
-after every training task.
+error on the validation tasks after the last training task. Its error on the test tasks is recorded
+after every training task. All methods are judged by the same metric, whatever their losses.
 """
 
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from threadpoolctl import threadpool_limits
 
 from condmeta.engine import active_engine
@@ -24,47 +26,23 @@ from condmeta.inner.algorithms import INNER
 from condmeta.learners.baselines import FixedBias
 from condmeta.learners.grid_trial import GridTrial, best_pair
 from condmeta.learners.sgd import ConditionalSGD
-from condmeta.losses import get_loss
+from condmeta.paper.experiments.metric import Metric, get_metric
 from condmeta.paper.experiments.results import COLUMNS, Results
+from condmeta.paper.experiments.seed_tasks import SeedTasks, Setting, draw
 from condmeta.tasks import TaskSet
+from condmeta.tasks.messages import show_ids
+from condmeta.text import pluralize
 from condmeta.versions import versions
 
 VALIDATION, TEST = 0, 1
-
-
-class Setting(NamedTuple):
-    """How tasks and points are split.
-
-    Attributes
-    ----------
-    sizes : (int, int, int)
-        Numbers of training, validation and test tasks.
-    support : float or int
-        Share or number of a task's points to learn from; the other points test.
-    order : {"random", "first"}
-        Which points are the support: random ones or the first.
-    train_on : {"support", "all"}
-        Whether training tasks use only their support points, as in the paper, or all points.
-    """
-
-    sizes: tuple[int, int, int]
-    support: float | int = 0.5
-    order: str = "random"
-    train_on: str = "support"
-
-
-class SeedTasks(NamedTuple):
-    """The tasks of one seed; validation and test hold support and query points."""
-
-    train: TaskSet
-    validation: tuple[TaskSet, TaskSet]
-    test: tuple[TaskSet, TaskSet]
+PARAMETERS = "lam", "meta_step"  # those that a grid may hold: columns of the results
 
 
 def run(
     source: Any, methods: Mapping[str, Any], *, setting: Setting | tuple,
     grid: Mapping[str, Sequence[float]] | None = None, seeds: int | Sequence[int] = 10,
-    at: Sequence[int] | None = None, jobs: int | None = None, progress: Any = None,
+    metric: Any = "absolute", at: Sequence[int] | None = None, jobs: int | None = None,
+    progress: Any = None,
 ) -> Results:  # fmt: skip
     """Compare methods by the paper's protocol.
 
@@ -80,6 +58,10 @@ def run(
     seeds : int or sequence of int
         Number of seeds, 0, 1, ..., or the seeds themselves. The tasks and errors of a seed do not
         depend on other seeds, other methods or the number of jobs.
+    metric : "absolute", "squared", "zero_one", or a function metric(y, predicted)
+        The error of a row, the same for all methods, whatever loss they minimise; a function
+        returns one number for each row. An error of the results is the mean over tasks of a task's
+        mean over its query rows. "zero_one" is the share of wrong classes.
     at : sequence of int, optional
         Numbers of training tasks after which to record the test error. The default is every number
         for `ConditionalSGDRegressor` and the `FixedBias` learners, which need one fit for all of
@@ -88,6 +70,11 @@ def run(
         Number of seeds to run in parallel.
     progress : callable, optional
         Called with (seed, method) when a method has finished.
+
+    Notes
+    -----
+    A validation or test task without query rows, as one of a single row, cannot be judged: it is
+    left out with a warning, and `provenance["left_out"]` lists such tasks by seed.
 
     Examples
     --------
@@ -101,11 +88,36 @@ def run(
     (np.int64(20), 2)
     """
     setting = setting if isinstance(setting, Setting) else Setting(*setting)
-    seeds = list_seeds(seeds)
-    job = partial(run_seed, source, methods, setting, grid or {}, at=at, progress=progress)
+    seeds, metric, grid = list_seeds(seeds), get_metric(metric), dict(grid or {})
+    _check_grid(grid)
+    job = partial(run_seed, source, methods, setting, grid, metric, at=at, progress=progress)
     parts = list(each_seed(job, seeds, effective_n_jobs(jobs)))
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
-    return Results(joined, {"seeds": seeds, "setting": setting._asdict(), **versions()})
+    joined = {name: np.concatenate([part[name] for part, _ in parts]) for name in COLUMNS}
+    left_out = {seed: ids for seed, (_, ids) in zip(seeds, parts, strict=True) if ids}
+    if left_out:
+        _warn_left_out(left_out, len(seeds), setting)
+    made = {"seeds": seeds, "setting": setting._asdict(), "metric": metric.name}
+    return Results(joined, made | {"left_out": left_out} | versions())
+
+
+def _check_grid(grid: Mapping[str, Any]) -> None:
+    unknown = [name for name in grid if name not in PARAMETERS]
+    if unknown:
+        raise DataError(
+            f"The grid of run may hold 'lam' and 'meta_step'. Got {unknown[0]!r} too. To compare "
+            "values of another parameter, pass one method for each value."
+        )
+
+
+def _warn_left_out(left_out: dict[int, list], n_seeds: int, setting: Setting) -> None:
+    seed, ids = next(iter(left_out.items()))
+    warnings.warn(
+        f"{pluralize(len(ids), 'task')} of seed {seed} ({show_ids(ids)}) "
+        f"{'has' if len(ids) == 1 else 'have'} no query rows with support={setting.support}: left "
+        f"out of the errors. This happened in {len(left_out)} of {pluralize(n_seeds, 'seed')}; "
+        "provenance['left_out'] lists the tasks.",
+        stacklevel=3,
+    )
 
 
 def list_seeds(seeds: int | Sequence[int]) -> list[int]:
@@ -127,39 +139,20 @@ def each_seed(job: Callable[[int], Any], seeds: Sequence[int], jobs: int) -> Ite
         yield from Parallel(jobs, return_as="generator")(delayed(job)(seed) for seed in seeds)
 
 
-def run_seed(source, methods, setting: Setting, grid, seed: int, at=None, progress=None) -> dict:
-    """Return the rows of one seed, as columns."""
+def run_seed(
+    source, methods, setting: Setting, grid, metric: Metric, seed: int, at=None, progress=None
+) -> tuple[dict[str, np.ndarray], list]:
+    """Return the rows of one seed, as columns, and the tasks that were left out."""
     tasks = draw(source, setting, seed)
     rows: dict[str, list] = {name: [] for name in COLUMNS}
     for name, method in methods.items():
         method = seeded(method, seed, name)
-        for row in evaluate(method, tasks, grid, at):
+        for row in evaluate(method, tasks, grid, metric, at):
             for column, value in zip(COLUMNS, (name, seed, *row), strict=True):
                 rows[column].append(value)
         if progress is not None:
             progress(seed, name)
-    return {name: np.asarray(values) for name, values in rows.items()}
-
-
-def draw(source, setting: Setting, seed: int) -> SeedTasks:
-    """Draw and split the tasks of one seed."""
-    rng = np.random.default_rng([seed, 0])
-    total = sum(setting.sizes)
-    if hasattr(source, "sample"):
-        tasks, order = source.sample(total, rng), np.arange(total)
-    elif isinstance(source, TaskSet):
-        if total > len(source):
-            raise DataError(f"The setting needs {total} tasks; the source has {len(source)}.")
-        tasks, order = source, rng.permutation(len(source))[:total]
-    else:
-        raise DataError(f"source must be an environment or a TaskSet. Got {type(source)} instead.")
-    train, validation, test = (
-        tasks.subset(part) for part in np.split(order, np.cumsum(setting.sizes)[:-1])
-    )
-    split = [part.split_points(setting.support, setting.order, rng) for part in (validation, test)]
-    if setting.train_on == "support":
-        train = train.split_points(setting.support, setting.order, rng)[0]
-    return SeedTasks(train, *split)
+    return {name: np.asarray(values) for name, values in rows.items()}, tasks.left_out
 
 
 def seeded(method, seed: int, name: str):
@@ -176,27 +169,41 @@ def seeded(method, seed: int, name: str):
     return method
 
 
-def evaluate(method, tasks: SeedTasks, grid, at):
+def evaluate(method, tasks: SeedTasks, grid, metric: Metric, at):
     """Yield (T, lam, meta_step, split, error) of one method."""
     params = method.get_params(deep=False)
-    fast = params.get("inner") in INNER
-    names = [name for name in ("lam", "meta_step") if name in params]
-    if not fast:  # the method itself chooses a parameter that is "auto" and not in the grid
-        names = [name for name in names if name in grid or not isinstance(params[name], str)]
+    fixed = [name for name in PARAMETERS if name in params and not _is_searched(name, params, grid)]
+    fast = params.get("inner") in INNER and "meta_step" not in fixed
+    names = [name for name in PARAMETERS if name in params and (fast or name not in fixed)]
     values = [np.asarray(grid[n], float) if n in grid else [params[n]] for n in names]
     values = [[1.0] if isinstance(v[0], str) else v for v in values]  # lam="cv" without a grid
     columns = np.meshgrid(*(np.asarray(v, float) for v in values), indexing="ij")
     pairs = {name: column.ravel() for name, column in zip(names, columns, strict=True)}
     if fast and isinstance(method, ConditionalSGD) and type(method).__name__.endswith("Regressor"):
-        yield from _evaluate_sgd(method, tasks, pairs, at)
-    elif fast and isinstance(method, FixedBias):
-        yield from _evaluate_fixed(method, tasks, pairs, at)
+        yield from _evaluate_sgd(method, tasks, pairs, metric, at)
+    elif fast and isinstance(method, FixedBias) and not is_classifier(method):
+        yield from _evaluate_fixed(method, tasks, pairs, metric, at)
     else:
-        yield from _evaluate_any(method, tasks, pairs, at)
+        yield from _evaluate_any(method, tasks, pairs, metric, at)
 
 
-def _evaluate_sgd(method, tasks: SeedTasks, pairs: dict, at):
+def _is_searched(name: str, params: Mapping[str, Any], grid: Mapping[str, Any]) -> bool:
+    """Return whether a parameter is searched over or a number; else the method keeps its own.
+
+    The method itself chooses a parameter that is "auto" and not in the grid. A function or an outer
+    step as meta_step has its own size.
+    """
+    value = params[name]
+    return isinstance(value, Real) or (name in grid and isinstance(value, str))
+
+
+def _trial(method, tasks: SeedTasks, metric: Metric) -> GridTrial:
     trial = GridTrial.of(method, tasks.train, [tasks.validation, tasks.test])
+    return trial if metric.is_loss_of(method) else trial._replace(metric=metric.errors)
+
+
+def _evaluate_sgd(method, tasks: SeedTasks, pairs: dict, metric: Metric, at):
+    trial = _trial(method, tasks, metric)
     lam, meta_step = pairs["lam"], pairs["meta_step"]
 
     def test_errors(best):
@@ -206,22 +213,26 @@ def _evaluate_sgd(method, tasks: SeedTasks, pairs: dict, at):
     return _rows(len(tasks.train), pairs, errors, test_errors, at)
 
 
-def _evaluate_fixed(method, tasks: SeedTasks, pairs: dict, at):
-    trial = GridTrial.of(method, tasks.train, [tasks.validation, tasks.test])
+def _evaluate_fixed(method, tasks: SeedTasks, pairs: dict, metric: Metric, at):
+    trial = _trial(method, tasks, metric)
     errors = trial.at_fixed(trial.scales.from_user(method.theta), pairs["lam"])
     T = len(tasks.train)
     return _rows(T, pairs, errors[VALIDATION], lambda best: np.full(T, errors[TEST, best]), at)
 
 
-def _evaluate_any(method, tasks: SeedTasks, pairs: dict, at):
+def _evaluate_any(method, tasks: SeedTasks, pairs: dict, metric: Metric, at):
     T, count = len(tasks.train), len(next(iter(pairs.values()), [0]))
     chosen = [{name: column[i] for name, column in pairs.items()} for i in range(count)]
-    errors = np.array([_error(method, values, tasks.train, tasks.validation) for values in chosen])
+
+    def error(values, train, held) -> float:
+        return _error(clone(method).set_params(**values).fit(train), held, metric)
+
+    errors = np.array([error(values, tasks.train, tasks.validation) for values in chosen])
     at = [T] if at is None else at
 
     def test_errors(best):
         parts = ((t, tasks.train.subset(np.arange(t))) for t in at)
-        return {t - 1: _error(method, chosen[best], train, tasks.test) for t, train in parts}
+        return {t - 1: error(chosen[best], train, tasks.test) for t, train in parts}
 
     return _rows(T, pairs, errors, test_errors, at)
 
@@ -232,7 +243,7 @@ def _rows(T: int, pairs: dict, errors: np.ndarray, test_errors, at):
     ``test_errors(best)[t - 1]`` is the error of pair `best` after t tasks. A missing parameter of
     the method is nan.
     """
-    lam, meta_step = (pairs.get(n, np.full(len(errors), np.nan)) for n in ("lam", "meta_step"))
+    lam, meta_step = (pairs.get(n, np.full(len(errors), np.nan)) for n in PARAMETERS)
     for a, b, error in zip(lam, meta_step, errors, strict=True):
         yield T, a, b, "validation", error
     best = best_pair(errors, lam, meta_step)
@@ -241,11 +252,10 @@ def _rows(T: int, pairs: dict, errors: np.ndarray, test_errors, at):
         yield t, lam[best], meta_step[best], "test", found[t - 1]
 
 
-def _error(method, values, train: TaskSet, held: tuple[TaskSet, TaskSet]) -> float:
-    """Fit a learner to `train` and return the mean over held-out tasks of the mean query loss."""
-    learner = clone(method).set_params(**values).fit(train)
+def _error(learner, held: tuple[TaskSet, TaskSet], metric: Metric) -> float:
+    """Return the mean over held-out tasks of a fitted learner's mean query error."""
     support, query = held
     task = np.repeat(np.arange(len(query)), query.sizes)
     predicted = learner.adapt(support).predict(query.X, task=query.ids[task])
-    losses = get_loss(getattr(method, "loss", "absolute")).value(predicted, query.y)
-    return float(np.mean(np.bincount(task, losses) / np.bincount(task)))
+    errors = metric.errors(query.y, predicted)
+    return float(np.mean(np.bincount(task, errors) / query.sizes))

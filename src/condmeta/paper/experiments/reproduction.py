@@ -184,7 +184,7 @@ def _run_panel(name: str, readings: Readings, requested, jobs, report) -> Result
     seconds = time.perf_counter() - started
     whole.provenance = {
         **requested,
-        **{key: whole.provenance[key] for key in VERSIONS},
+        **{key: whole.provenance[key] for key in (*VERSIONS, "metric")},
         "jobs": jobs,
         "setting": json.loads(json.dumps(panel.setting._asdict())),  # as read back from the file
         "grid": _grid(panel.grid),

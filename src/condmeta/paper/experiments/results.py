@@ -51,7 +51,7 @@ class Results:
     columns : dict of arrays
         One array for each name of `COLUMNS`, all of the same length.
     provenance : dict
-        How the results were made: version, engine, seeds, options.
+        How the results were made: version, engine, seeds, options, metric.
 
     Examples
     --------
@@ -71,6 +71,11 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.columns["error"])
+
+    @property
+    def metric(self) -> str | None:
+        """The name of the metric of all errors; None if it is not known, as in a CSV file."""
+        return self.provenance.get("metric")
 
     @property
     def methods(self) -> list[str]:
@@ -148,6 +153,12 @@ class Results:
         )  # fmt: skip
 
     def __add__(self, other: Results) -> Results:
+        named = {results.metric for results in (self, other)} - {None}
+        if len(named) > 1:
+            raise DataError(
+                f"Errors of two metrics, {self.metric!r} and {other.metric!r}, cannot stand in one "
+                "table. Run both with the same metric=."
+            )
         joined = {n: np.concatenate([self.columns[n], other.columns[n]]) for n in COLUMNS}
         return Results(joined, self.provenance | other.provenance)
 

@@ -7,7 +7,7 @@ from typing import Any
 from condmeta.errors import DataError
 from condmeta.tables.files import arrow
 from condmeta.tables.files.csv_reader import read_csv, stream_csv
-from condmeta.tables.files.dialect import CsvOptions, refuse_repeated
+from condmeta.tables.files.dialect import CsvOptions, find_dialect, refuse_repeated
 from condmeta.tables.files.source import Source
 
 _PART = 1 << 18  # rows of a part of a Parquet or Feather file
@@ -74,6 +74,19 @@ def read_batches(
         yield part if keep_types else as_text(part, text)
     if empty:
         raise DataError(f"{source.name} has column names but no rows.")
+
+
+def names_in_file(path: str | os.PathLike) -> list[str]:
+    """Return the column names of a file, which is not read further; none if it is no table."""
+    try:
+        source = Source(path)
+        if source.format == "csv":
+            return find_dialect(source.head, source.whole, source.name, CsvOptions()).names
+        if source.format == "parquet":
+            return arrow.parquet.read_schema(source.seekable()).names
+        return arrow.ipc.open_file(source.seekable()).schema.names
+    except (DataError, OSError, arrow.pa.ArrowException):
+        return []
 
 
 def _read_typed(source: Source) -> Any:

@@ -126,6 +126,12 @@ class _Joined(io.RawIOBase):
         return b"".join(out)
 
 
+def require_file(path: str | os.PathLike) -> None:
+    """Refuse a path where there is no file."""
+    if not os.path.exists(path):
+        raise no_file(path)
+
+
 def no_file(path: str | os.PathLike) -> DataError:
     """Return an error for a missing file; it suggests a file of the folder with a similar name."""
     path = os.fspath(path)

@@ -9,7 +9,9 @@ from condmeta.environments import Circle
 from condmeta.errors import DataError
 from condmeta.experiments import Results, Setting, get_panel, run
 from condmeta.feature_maps import CircleMap, RandomFourier
-from condmeta.paper.experiments.protocol import _evaluate_any, draw, evaluate, seeded
+from condmeta.paper.experiments.metric import get_metric
+from condmeta.paper.experiments.protocol import _evaluate_any, evaluate, seeded
+from condmeta.paper.experiments.seed_tasks import draw
 
 ENVIRONMENT = Circle(d=4, n=8)
 SETTING = Setting((12, 6, 5))
@@ -34,17 +36,19 @@ def test_a_seed_does_not_depend_on_what_else_runs(engine):
     np.testing.assert_array_equal(together.columns["error"], side_by_side.columns["error"])
 
 
+@pytest.mark.parametrize("metric", ["absolute", "squared"])
 @pytest.mark.parametrize("inner", ["online", "batch"])
 @pytest.mark.parametrize("name", METHODS)
-def test_fast_route_equals_fitting_anew(engine, name, inner):
+def test_fast_route_equals_fitting_anew(engine, name, inner, metric):
     method = seeded(METHODS[name].set_params(inner=inner), 0, name)
     tasks = draw(ENVIRONMENT, SETTING, 0)
     at = [1, 5, 12]
     pairs = {"lam": np.repeat(GRID["lam"], 2), "meta_step": np.tile(GRID["meta_step"], 3)}
     if name == "own":
         pairs = {"lam": np.array(GRID["lam"])}
-    fast = list(evaluate(method, tasks, GRID, at))
-    slow = list(_evaluate_any(method, tasks, pairs, at))
+    metric = get_metric(metric)
+    fast = list(evaluate(method, tasks, GRID, metric, at))
+    slow = list(_evaluate_any(method, tasks, pairs, metric, at))
     METHODS[name].set_params(inner="online")
     for one, two in zip(fast, slow, strict=True):
         assert one[3] == two[3]
@@ -153,3 +157,77 @@ def test_a_method_that_chooses_lam_itself_is_left_to_do_so():
     predicted = method.fit(tasks.train).adapt(support).predict(query)
     expected = np.abs(predicted - query.restore_order(query.y)).mean()
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_methods_with_different_losses_are_judged_by_one_metric():
+    """Half the squared error of ridge would stand beside the absolute error of the others."""
+    tasks = draw(ENVIRONMENT, SETTING, 0)
+    support, query = tasks.test
+    task = np.repeat(query.ids, query.sizes)
+    methods = {
+        "ridge": cm.ConditionalRidge(None, metric="identity"),
+        "squared": cm.ConditionalSGDRegressor(None, loss="squared", lam=2.0, fit_intercept=True),
+    }
+    measures = {
+        "absolute": np.abs,
+        "squared": np.square,
+        "relative": lambda off: np.abs(off) / np.abs(query.y),
+    }
+    own = {"relative": lambda y, predicted: np.abs(predicted - y) / np.abs(y)}
+    for name, method in methods.items():
+        predicted = method.fit(tasks.train).adapt(support).predict(query.X, task=task)
+        for metric, measure in measures.items():
+            given = own.get(metric, metric)
+            found = run(ENVIRONMENT, {name: method}, setting=SETTING, seeds=[0], metric=given)
+            expected = measure(predicted - query.y).mean()  # all tasks have as many rows
+            np.testing.assert_allclose(found.finals(name), expected, rtol=1e-9)
+    assert run(ENVIRONMENT, methods, setting=SETTING, seeds=[0]).metric == "absolute"
+
+
+def test_a_table_holds_one_metric_and_its_plot_names_it():
+    methods, shared = {"own": METHODS["own"]}, {"setting": SETTING, "grid": GRID}
+    first = run(ENVIRONMENT, methods, seeds=[0], **shared)
+    squared = run(ENVIRONMENT, methods, seeds=[1], metric="squared", **shared)
+    with pytest.raises(DataError, match="two metrics, 'absolute' and 'squared', cannot stand in"):
+        first + squared
+    assert squared.plot().ax_.get_ylabel() == "test error (squared)"
+    with pytest.raises(DataError, match="must be one of 'absolute', 'squared', 'zero_one', or a f"):
+        run(ENVIRONMENT, methods, seeds=[0], metric="rmse", **shared)
+
+
+def test_classifiers_are_judged_by_their_classes():
+    tasks = ENVIRONMENT.sample(30, 0)
+    labelled = tasks.with_target(np.where(tasks.y > 0, 1, 0))
+    method = cm.ConditionalSGDClassifier(None)
+    found = run(labelled, {"own": method}, setting=SETTING, seeds=[0], metric="zero_one")
+    parts = draw(labelled, SETTING, 0)
+    support, query = parts.test
+    predicted = method.fit(parts.train).adapt(support).predict(query.X, task=np.repeat(
+        query.ids, query.sizes))  # fmt: skip
+    assert found.finals("own")[0] == pytest.approx(np.mean(predicted != query.y))
+    assert 0 < found.finals("own")[0] < 1
+
+
+def test_tasks_without_query_rows_are_left_out_with_a_note():
+    whole = ENVIRONMENT.sample(23, 0)
+    short = whole.ids[[3, 8, 15]]  # of these tasks a single row is left
+    first = np.zeros(len(whole.y), bool)
+    first[whole.offsets[:-1]] = True
+    is_long = ~np.isin(np.repeat(whole.ids, whole.sizes), short)
+    tasks, setting = whole.where(is_long | first), Setting((9, 7, 7), 1)
+    with pytest.warns(UserWarning, match="no query rows with support=1: left out of the errors"):
+        results = run(tasks, METHODS, setting=setting, grid=GRID, seeds=3)
+    left_out = results.provenance["left_out"]
+    assert set(left_out) == {0, 1, 2}
+    assert set().union(*left_out.values()) <= set(short)
+    assert np.isfinite(results.columns["error"]).all()
+    judged = draw(tasks, setting, 0)
+    assert (judged.test[1].sizes > 0).all()
+    assert (judged.validation[1].sizes > 0).all()
+    with pytest.raises(DataError, match="No task held out in seed 0 has query rows"):
+        run(tasks, METHODS, setting=Setting((9, 7, 7), 8), grid=GRID, seeds=1)
+
+
+def test_unknown_keys_of_the_grid_are_an_error():
+    with pytest.raises(DataError, match=r"may hold 'lam' and 'meta_step'\. Got 'lamda' too"):
+        run(ENVIRONMENT, METHODS, setting=SETTING, grid={"lamda": [1.0]}, seeds=1)

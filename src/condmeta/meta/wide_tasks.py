@@ -1,0 +1,88 @@
+"""The rows of tasks of many columns: fewer numbers than statistics of columns by columns."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from condmeta.meta.task_statistics import refuse_known
+from condmeta.persistence.fields import InvalidFieldError, floats, ids, instance, integers, maybe
+from condmeta.persistence.registry import register_tuple
+from condmeta.tasks import TaskTable
+from condmeta.tasks.points import Points
+from condmeta.tasks.splits import task_keys
+
+WIDE = 64  # columns, from which on tasks are kept as rows
+
+
+def _offsets_rise(state: dict, sizes: dict[str, int]) -> None:
+    offsets = state["offsets"]
+    if offsets[0] != 0 or offsets[-1] != sizes["N"] or (np.diff(offsets) < 0).any():
+        raise InvalidFieldError("offsets", "must rise from 0 to the number of rows")
+
+
+@register_tuple(
+    fields={
+        "ids": ids("T"), "X": floats("N d"), "y": floats("N"), "offsets": integers("T+1", low=0),
+        "weight": maybe(floats("N", low=0)), "table": maybe(instance("TaskTable")),
+        "Phi": maybe(floats("T k")),
+    },
+    rule=_offsets_rise,
+)  # fmt: skip
+class WideTasks(NamedTuple):
+    """The rows of T tasks, in place of `TaskStatistics`, which has T d^2 numbers.
+
+    Attributes
+    ----------
+    ids : (T,) object array
+    X, y, offsets, weight : as for `Points`
+    table : TaskTable or None
+        Raw side rows of the tasks that have one, if the map reads nothing else.
+    Phi : (T, k) array or None
+        Features, if the map reads points.
+    """
+
+    ids: np.ndarray
+    X: Any
+    y: np.ndarray
+    offsets: np.ndarray
+    weight: np.ndarray | None
+    table: TaskTable | None
+    Phi: np.ndarray | None
+
+    @classmethod
+    def of(cls, ids, points: Points, table=None, Phi=None, features=None) -> Self:
+        """Collect the tasks of one call (see `TaskStatistics.of`)."""
+        return cls(ids, *points, table, Phi)
+
+    @property
+    def whole(self) -> Points:
+        """The rows of all tasks."""
+        return Points(self.X, self.y, self.offsets, self.weight)
+
+    def refuse_known(self, ids, remedy: str) -> None:
+        """Raise if some ids are known already."""
+        refuse_known(self.ids, ids, remedy)
+
+    def join(self, other: Self) -> Self:
+        """Return the tasks of both, which differ in their ids."""
+        table = self.table if other.table is None else other.table
+        if self.table is not None and other.table is not None:
+            table = self.table.concat(other.table)
+        Phi = None if self.Phi is None else np.concatenate([self.Phi, other.Phi])
+        points = self.whole.join(other.whole)
+        return type(self)(np.concatenate([self.ids, other.ids]), *points, table, Phi)
+
+    def extend(self, at, points: Points) -> Self:
+        """Return it with further points of the tasks at positions `at`."""
+        both = self.whole.join(points)
+        sizes = self.whole.sizes.copy()
+        sizes[at] += points.sizes
+        owner = np.concatenate([np.arange(len(self.ids)), at])
+        task = np.repeat(owner, both.sizes)
+        rows, offsets = np.argsort(task, kind="stable"), np.append(0, np.cumsum(sizes))
+        return type(self)(self.ids, *both.pick(rows, offsets), self.table, self.Phi)
+
+    def order(self) -> np.ndarray:
+        """Return the positions of the tasks with points, in an order of their ids' hashes."""
+        filled = np.flatnonzero(self.whole.sizes > 0)
+        return filled[np.argsort(task_keys(self.ids[filled]), kind="stable")]
