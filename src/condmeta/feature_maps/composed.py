@@ -3,11 +3,13 @@
 import copy
 import inspect
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.feature_maps.params import naming_failures
 from condmeta.feature_maps.table_encoder import TableEncoder
 from condmeta.feature_maps.training_ranges import TrainingRanges
 from condmeta.persistence import register
@@ -229,10 +231,17 @@ class ComposedMap:
     def _block(self, part: Any, kind: str, table: Any, points: Any) -> np.ndarray:
         """Return the features of one map, checked."""
         if kind == "points":
-            out = part.transform_tasks(*_arguments(_label(part), part.transform_tasks, points))
+            arguments = _arguments(_label(part), part.transform_tasks, points)
+            with naming_failures(f"The feature map {_label(part)}"):
+                out = part.transform_tasks(*arguments)
             n_rows, ids = len(_arrays(points)[2]) - 1, None
         else:
-            out = self._run(part.transform, kind, table)
+            with (
+                nullcontext()
+                if kind == "table"
+                else naming_failures(f"The feature map {_label(part)}")
+            ):
+                out = self._run(part.transform, kind, table)
             n_rows, ids = table.n_tasks, table.ids
         if hasattr(out, "toarray"):
             out = out.toarray()

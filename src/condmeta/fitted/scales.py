@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from condmeta.errors import DataError
+from condmeta.feature_maps.params import naming_failures
 from condmeta.inner.coin import row_norms
 from condmeta.persistence import register
 from condmeta.persistence.fields import (
@@ -140,7 +141,12 @@ class Scales:
             return X
         if not len(X):
             return np.empty((0, len(self.x_mean)))
-        return _checked(self.transformer.transform(X), len(X))
+        with naming_failures("The 'x_transform'"):
+            rows = _checked(self.transformer.transform(X), len(X))
+        if rows.shape[1] != len(self.x_mean):
+            gave = f"The 'x_transform' gave {rows.shape[1]} columns"
+            raise DataError(f"{gave}, expected {len(self.x_mean)} as in fit.")
+        return rows
 
     def scaled(self, X: np.ndarray) -> np.ndarray:
         """Return the scaled rows (N, d), without the intercept column."""

@@ -10,6 +10,7 @@ from condmeta.fitted.consistency import check_fitted
 from condmeta.fitted.first_format import fitted_of_parts
 from condmeta.fitted.shared_model import require_storable
 from condmeta.learners.parameters import check_learner
+from condmeta.losses import get_loss
 from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mapping
 
 MOST_JOBS = 1024
@@ -75,6 +76,9 @@ def _check_kind(learner, fitted, inner, state) -> None:
         raise InvalidFieldError("fitted.state", f"is none of {type(learner).__name__}")
     if is_classifier(learner) != (predictor.classes is not None):
         raise InvalidFieldError("fitted.predictor.classes", "must be kept by classifiers alone")
+    theirs = getattr(getattr(predictor.inner, "loss", None), "name", None)
+    if theirs is not None and theirs != getattr(get_loss(learner.loss), "name", None):
+        raise InvalidFieldError("params['loss']", f"must be that of the inner algorithm, {theirs}")
     if predictor.weighs != learner._weighs:
         raise InvalidFieldError("fitted.predictor.weighs", f"must be {learner._weighs}")
 
