@@ -231,6 +231,8 @@ def _make(name: str) -> Stored:
     if name.startswith("table"):
         side = MIXED.loc[TASK].reset_index(drop=True)
         frame = pd.DataFrame({"shop": TASK, "price": X[:, 0], "kind": ["a", "b"] * (T * N // 2)})
+        days = pd.date_range("2024-01-01", periods=T * N).strftime("%Y-%m-%d")
+        frame = frame.assign(day=days, share=[f"{n}%" for n in range(T * N)])
         frame = frame.assign(sold=CLASS if "classes" in name else Y, **{c: side[c] for c in side})
         more = frame.iloc[:4].assign(shop=MORE_TASK)
         model = cm.TableModel(task="shop", target="sold", side=["size", "age", "town"])

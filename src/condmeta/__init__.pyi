@@ -52,6 +52,8 @@ from condmeta.learners.shrinkage import Shrinkage as Shrinkage
 from condmeta.learners.shrinkage import shrink as shrink
 from condmeta.loading import load as load
 from condmeta.tables import TableModel as TableModel
+from condmeta.tables.formula import FormulaModel as FormulaModel
+from condmeta.tables.formula import from_formula as from_formula
 from condmeta.tasks import TaskSet as TaskSet
 from condmeta.tasks import TaskSplit as TaskSplit
 from condmeta.tasks import TaskTable as TaskTable

@@ -59,7 +59,11 @@ def shrink_command(table, task, estimate, se, side_table, kappa, output, force, 
         rows = read_table(table, text=task, csv=csv)
         require_columns(rows, [*task, *estimate, *se])
         errors = rows.select([*task, *se]).rename_columns([*task, *estimate])
-        side = None if side_table is None else read_table(side_table, text=task, csv=csv)
+        side = (
+            None
+            if side_table is None
+            else read_table(side_table, text=task, csv=csv_options(params, side=True))
+        )
         result = shrink(
             rows.select([*task, *estimate]), std_errors=errors,
             task=task[0] if len(task) == 1 else task, side_info=side,

@@ -14,7 +14,7 @@ from condmeta.text import pluralize
 @force_option
 @wait_option
 @common_options
-def update_command(model, table, side_table, output, again, force, wait, quiet, **params):
+def update_command(model, table, output, again, force, wait, quiet, **params):
     """Add the rows of TABLE to the tasks they belong to, and enrol new tasks.
 
     What MODEL has learned about all tasks together stays; fit it again when the verdict of
@@ -33,19 +33,20 @@ def update_command(model, table, side_table, output, again, force, wait, quiet, 
     from condmeta.cli import inputs
     from condmeta.cli.lock import locked
     from condmeta.cli.outputs import MODEL, check_files
-    from condmeta.tables.files import read_table
     from condmeta.tasks.ids import factorize
 
     output = output or model
+    side_table = params["side_table"]
     check_files(model, table, side_table, output=output, kind=MODEL, force=force, changes=model)
-    csv = inputs.csv_options(params)
+    import condmeta.loading  # noqa: F401 - before others have to wait for it
+
     with show_notes(quiet) as note, locked(output, wait):
         fitted = inputs.load_model(model)
-        rows = read_table(table, text=fitted.schema_.text, csv=csv)
+        rows = inputs.read_rows(table, fitted.schema_, params)
         with spinner(f"Updating {model}", quiet):
             codes, ids = factorize(fitted.schema_.roles.ids(rows))
             known = len(np.unique(codes[fitted.n_points(rows) > 0]))
-            fitted.update(rows, inputs.read_side(fitted.schema_, side_table, csv), again=again)
+            fitted.update(rows, inputs.read_side(fitted.schema_, params), again=again)
         fitted.save(output)
         note(
             f"{pluralize(rows.num_rows, 'row')} added: {pluralize(known, 'known task')}, "

@@ -88,9 +88,10 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
                     rows @ inner.factor,
                     np.zeros_like(before.moment),
                 )
-            new = SquaredState.of(rows, residual, tasks.offsets)
+            unit = fitted.scales.y_scale
+            new = SquaredState.of(rows, residual / unit, tasks.offsets)
             p, expected = check_posterior(inner, before, theta, new, _room(fitted, before))
-            return Judged(errors, "rmse", np.sqrt(expected), p, "the model")
+            return Judged(errors, "rmse", unit * np.sqrt(expected), p, "the model")
     shift, noise = log_rms_moments(tasks.sizes)  # of the log of an error, due to few rows
     logs = np.log(errors["rmse"] + 1e-300) - shift
     middle = np.median(logs)

@@ -18,7 +18,7 @@ from condmeta.persistence.fields import (
 )
 from condmeta.tasks.codes import object_codes
 from condmeta.tasks.messages import name_task
-from condmeta.tasks.numbers import level_name
+from condmeta.tasks.numbers import level_name, standard_deviation
 from condmeta.tasks.task_table import TaskTable
 
 OTHER = "(other)"
@@ -127,7 +127,7 @@ class TableEncoder:
         seen = values[~np.isnan(values)]
         constant = seen.size == 0 or seen.min() == seen.max()
         mean = 0.0 if seen.size == 0 else float(seen[0] if constant else seen.mean())
-        scale = 1.0 if constant or kind == "boolean" else float(seen.std())
+        scale = 1.0 if constant or kind == "boolean" else standard_deviation(seen)
         self.means_[name] = mean
         self.scales_[name] = scale if scale > 0 else 1.0
         self.gaps_[name] = bool(seen.size < values.size)

@@ -20,6 +20,8 @@ from condmeta.fitted.prepared import (
     no_points,
     prepare,
     raw_points,
+    scaled_tasks,
+    user_points,
 )
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
@@ -247,8 +249,8 @@ class Fitted(NamedTuple):
         state = self.state
         if len(known):
             part = tasks.subset(known)
-            X, y = self.scales.rows(part.X), self.scales.target(part.y)
-            rows = Points(X, y, part.offsets, part.weight)
+            scaled, y = scaled_tasks(part, self.scales)
+            rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
             store = store.extend(self.inner, found[known], rows, n_jobs)
             if isinstance(state, COLLECTED):
                 state = state.extend(found[known], raw_points(part, self.scales))
@@ -273,7 +275,8 @@ class Fitted(NamedTuple):
         if points is None and self.conditioning == "shared":
 
             def features(at, shown: Points):
-                X, y = self.scales.rescaled(shown.X), self.scales.target(shown.y)
+                X, y, *_ = user_points(shown, self.scales)
+                X, y = self.scales.rescaled(X), self.scales.target(y)
                 own = (*self.scales.for_maps(X, y), shown.offsets, shown.weight)
                 return self._features(tasks.ids[at], tasks.side, own)
 
@@ -366,9 +369,12 @@ class Fitted(NamedTuple):
     def which_task(self) -> DataError:
         """Return the error of a call that does not name the task of its rows."""
         count = self.n_tasks if self.tasks is None else len(self.tasks)
+        new = "For a new task give its row as side_info."
+        if not self.reader.columns and not self.reader.reads_points:
+            new = "For a new task give an id that the model does not know."
         return DataError(
             f"The model knows {count} tasks: say which one each row belongs to by task=, or by "
-            "task_column= in the constructor. For a new task give its row as side_info."
+            f"task_column= in the constructor. {new}"
         )
 
     # Files.

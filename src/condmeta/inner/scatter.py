@@ -59,6 +59,15 @@ class Scatter(NamedTuple):
         """Return the statistics of the tasks at positions `at`."""
         return type(self)(*(array[at] for array in self))
 
+    def times(self, factor: np.ndarray) -> Self:
+        """Return the statistics of points z times a factor (d+1,)."""
+        outer = np.outer(factor, factor)
+        return self._replace(mean=self.mean * factor, scatter=self.scatter * outer)
+
+    def transformed(self, A, centre) -> Self:
+        """Return the statistics of A (z - centre), for A (p, d+1) and centre (d+1,)."""
+        return type(self)(self.count, (self.mean - centre) @ A.T, A @ self.scatter @ A.T)
+
     def join(self, other: Self) -> Self:
         """Return the statistics of these tasks, then of further ones."""
         return type(self)(*map(np.concatenate, zip(self, other, strict=True)))

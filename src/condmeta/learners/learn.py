@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -55,6 +55,8 @@ class Training(NamedTuple):
     statistics : TaskStatistics, WideTasks or None
         In place of `tasks` and `rows`, for a learner with `_by_statistics`; tasks without rows are
         among them.
+    names : list of str
+        Names of the columns of scaled rows, with `statistics`.
     """
 
     tasks: TaskSet | None
@@ -66,6 +68,7 @@ class Training(NamedTuple):
     features: Callable | None = None
     kernel: Any = None
     statistics: TaskStatistics | WideTasks | None = None
+    names: Sequence[str] = ()
 
 
 class Learned(NamedTuple):
@@ -132,7 +135,7 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
     scales = Scales.learn(
         tasks.X, tasks.y, learner.scale, learner.fit_intercept, _centre(learner),
         transformer=getattr(learner, "x_transform", None), weight=tasks.weight,
-        n_inputs=columns.n_features, unit_free=learner._unit_free,
+        n_inputs=columns.n_features, unit_free=learner._unit_free, follows_y=_follows_y(learner),
     )  # fmt: skip
     reader = side_reader(learner)
     if validate or reader.reads_points or not learner._by_statistics:
@@ -148,6 +151,21 @@ def _centre(learner):
     if is_classifier(learner):
         return None
     return np.mean if getattr(get_loss(learner.loss), "name", "") == "squared" else np.median
+
+
+def _follows_y(learner) -> bool:
+    """Return whether predictions are multiplied by c if y is: then squares of y cannot overflow."""
+    chosen = getattr(learner, "lam", None) == "auto"
+    return not is_classifier(learner) and (
+        _centre(learner) is np.mean or learner._unit_free or chosen
+    )
+
+
+def in_units_of_y(s2: float, objective: float, n_points, y_scale: float) -> dict[str, float]:
+    """Return the noise and the log likelihood of y, from those of y / y_scale."""
+    with np.errstate(over="ignore"):
+        s2 = float(np.square(y_scale) * s2)
+    return {"s2_": s2, "objective_": objective - float(n_points) * np.log(y_scale)}
 
 
 def training(start: Fitted, tasks: TaskSet, points: TaskSet | None) -> Training:
@@ -193,7 +211,8 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
             mean = LinearTau(np.empty(0), Phi[order].mean(axis=0))
             Phi[~trained] = reader.features(state.ids[~trained], state.table, None, mean)
     start = collected._replace(reader=reader, tasks=None)
-    data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state)
+    names = start.scales.names(start.columns.names)
+    data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state, names=names)
     learned = learner._learn(data)._replace(state=state)
     fitted = settled(start, learned)._replace(n_tasks=len(order))
     if not learner.keep_tasks:

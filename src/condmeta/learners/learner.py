@@ -26,10 +26,12 @@ from condmeta.learners.inputs import (
     read_rows,
     read_tasks,
     read_training,
+    warn_of_one_task,
 )
 from condmeta.learners.learn import Learned, Training, conclude, learn
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import read_sides
+from condmeta.learners.writing import writing
 
 
 class found:  # noqa: N801 - reads like `property`
@@ -71,6 +73,7 @@ class Learner(BaseEstimator):
     _model = None  # the `Fitted` that a fit sets, and nothing else
     _rules = {}  # of parameters, beside those that all learners share
     _weighs = True  # rows may have weights
+    _learns_across_tasks = True  # one task alone is probably a mistake
     _streams = False  # `_learn` can go on from an earlier value
     _by_statistics = False  # `_learn` reads `Training.statistics`
     _unit_free = False  # maps of points read rows and targets in units of their size
@@ -107,7 +110,9 @@ class Learner(BaseEstimator):
         """
         check_learner(self)
         given = read_training(self, X, y, task, side_info, sample_weight)
-        self._model = learn(self, given)
+        warn_of_one_task(self, X, task)
+        with writing(self):
+            self._model = learn(self, given)
         warn_constant(self.constant_features_, len(given.tasks.X))
         return self
 
@@ -116,10 +121,14 @@ class Learner(BaseEstimator):
     @property
     def fitted_(self) -> Fitted:
         """The fitted value. Learners by statistics learn it when it is first needed."""
-        if self._model is None or self._model.tau is None:
+        model = self._model
+        if model is None or model.tau is None:
             check_is_fitted(self)
-            self._model = conclude(self, self._model)
-        return self._model
+            with writing(self):
+                if self._model.tau is None:
+                    self._model = conclude(self, self._model)
+                model = self._model
+        return model
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._model is not None
@@ -227,13 +236,14 @@ class Learner(BaseEstimator):
         -------
         self
         """
-        fitted = self.fitted_
-        if is_nameless(self, X, task) and fitted.tasks is not None:
-            if len(fitted.tasks) != 1:
-                raise fitted.which_task()
-            task = np.repeat(fitted.tasks.ids, len(X))
-        given = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
-        self._model = fitted.update(*given, jobs_of(self))
+        with writing(self):
+            fitted = self.fitted_
+            if is_nameless(self, X, task) and fitted.tasks is not None:
+                if len(fitted.tasks) != 1:
+                    raise fitted.which_task()
+                task = np.repeat(fitted.tasks.ids, len(X))
+            given = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
+            self._model = fitted.update(*given, jobs_of(self))
         return self
 
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
@@ -248,17 +258,21 @@ class Learner(BaseEstimator):
         -------
         (N,) array, in the order of the rows of X
         """
-        return self.fitted_.predict(self._read_rows(X, task, side_info), jobs_of(self))
+        fitted, rows = self._read_rows(X, task, side_info)
+        return fitted.predict(rows, jobs_of(self))
 
-    def _read_rows(self, X, task, side_info) -> Rows:
-        return read_rows(self, self.fitted_, X, task, side_info)
+    def _read_rows(self, X, task, side_info) -> tuple[Fitted, Rows]:
+        """Return the fitted value and the rows of a call: one value, whatever writers do."""
+        fitted = self.fitted_
+        return fitted, read_rows(self, fitted, X, task, side_info)
 
     def n_points(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Return how many points of its task the model knows, for each row (N,); 0 is tau alone.
 
         Points with weights count as often as these say. The arguments are those of `predict`.
         """
-        return self.fitted_.n_points(self._read_rows(X, task, side_info))
+        fitted, rows = self._read_rows(X, task, side_info)
+        return fitted.n_points(rows)
 
     def theta_for(self, side_info=None) -> np.ndarray:
         """Return tau(s) in the user's units, the intercept last where there is one.

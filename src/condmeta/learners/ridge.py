@@ -24,12 +24,18 @@ from condmeta.learners.inputs import (
     read_tasks,
     read_training,
 )
-from condmeta.learners.learn import Learned, Training, begin
+from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
+from condmeta.learners.shared_columns import (
+    differing_columns,
+    is_random,
+    learn_some_columns,
+)
 from condmeta.learners.targets import Regressor
 from condmeta.learners.wide import learn_wide_tasks
+from condmeta.learners.writing import writing
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
 from condmeta.meta.ridge import learn_prior
@@ -77,11 +83,14 @@ class ConditionalRidge(Regressor, Learner):
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
         the side information is not used.
-    random : "auto" or "all"
-        Which coefficients may differ between tasks. With more than 64 columns, "auto" looks for a
-        few directions in which tasks differ, around a ridge on all columns, and `metric`, `noise`
-        and `kappa` are those of the directions; "all" learns about every coefficient, in a time
-        that grows with the cube of the columns.
+    random : "auto", "all", "intercept" or list of columns
+        Which coefficients may differ between tasks. "intercept": the intercept alone, lme4's
+        (1 | g); a list of names or positions: these columns, and the intercept if there is one.
+        All other coefficients are the same for all tasks, whatever their side information, and are
+        not penalised. A name may stand for all levels of a one-hot column. With more than 64
+        columns, "auto" looks for a few directions in which tasks differ, around a ridge on all
+        columns, and `metric`, `noise` and `kappa` are those of the directions; "all" learns about
+        every coefficient, in a time that grows with the cube of the columns.
     base : None, "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
@@ -110,10 +119,13 @@ class ConditionalRidge(Regressor, Learner):
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     s2_ : float
-        Variance of the noise.
+        Variance of the noise, in the units of y; infinite if its square is too large for a float.
     n_iter_ : int
     objective_ : float
-        The log likelihood of all labels, less the penalty on the map.
+        The log likelihood sum_t log N(y_t; X_t W phi_t, X_t H X_t^T + s2 I) of all labels, less
+        the penalty (kappa/2) tr(M^T H^-1 M) on the map. With `kappa=0` it is the `logLik` of lme4
+        with REML = FALSE. If noise is per task, it is that of the shared s2. With more than 64
+        columns it is that of the labels less the held-out predictions of the ridge on all columns.
     M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_, y_offset_
         As for `ConditionalSGDRegressor`.
 
@@ -149,7 +161,7 @@ class ConditionalRidge(Regressor, Learner):
         "metric": or_word("auto", one_of(METRICS)),
         "noise": or_word("auto", one_of(NOISES)),
         "kappa": or_word("auto", NON_NEGATIVE),
-        "random": one_of(("auto", "all")),
+        "random": (is_random, "'auto', 'all', 'intercept' or a list of columns"),
     }
     _by_statistics = True
     metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
@@ -205,7 +217,8 @@ class ConditionalRidge(Regressor, Learner):
         -------
         self
         """
-        self._model = collect_more(self, X, y, task, side_info, sample_weight)
+        with writing(self):
+            self._model = collect_more(self, X, y, task, side_info, sample_weight)
         return self
 
     def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
@@ -220,11 +233,11 @@ class ConditionalRidge(Regressor, Learner):
             uncertainty about the task's weights given its points. It is valid as far as the model
             is; `conditioning="shared"` with maps of points makes it too small.
         """
-        rows = self._read_rows(X, task, side_info)
-        predicted = self.fitted_.predict(rows, jobs_of(self))
+        fitted, rows = self._read_rows(X, task, side_info)
+        predicted = fitted.predict(rows, jobs_of(self))
         if offset is not None:
             predicted = predicted + read_offset(offset, len(predicted))
-        return (predicted, self.fitted_.std(rows)) if return_std else predicted
+        return (predicted, fitted.std(rows)) if return_std else predicted
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals, variances between tasks, and noise.
@@ -267,25 +280,27 @@ class ConditionalRidge(Regressor, Learner):
         state, Phi = data.statistics, data.Phi
         if isinstance(state, WideTasks):
             return learn_wide_tasks(self, data)
+        columns = differing_columns(self.random, data.names, self.fit_intercept)
+        if columns is not None and len(columns) < len(data.names):
+            return learn_some_columns(self, data, columns)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
-        moments = state.whole.overall(order)
-        overall = Scales.of_moments(*moments, self.scale, self.fit_intercept)
+        overall = Scales.of_moments(*state.whole.overall(order), data.scales)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
         change = ChangeOfScale.between(overall, data.scales)
         prior = learned.prior.widen(overall.kept)
         metric, noise, kappa = choice.chosen
         H = change.covariance(prior.H)
+        n, y_scale = state.whole.count.sum(), data.scales.y_scale
         info = {
             "metric_": metric,
             "noise_": noise,
             "kappa_": kappa,
             "choice_": choice.rows(),
             "H_": H,
-            "s2_": prior.s2,
             "n_iter_": learned.passes,
-            "objective_": learned.objective,
+            **in_units_of_y(prior.s2, learned.objective, n, y_scale),
             "constant": overall.constant,
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))

@@ -12,7 +12,7 @@ from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.task_store import naming_task
 from condmeta.fitted.tau import LinearTau
-from condmeta.inner.algorithms import Batch, Online, get_inner
+from condmeta.inner.algorithms import Batch, Online, get_inner, solve_one
 from condmeta.learners.divergence import refuse_divergence, refuse_huge_map
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.model_file import storable
@@ -73,7 +73,7 @@ class ConditionalSGD(StreamLearner):
             )  # fmt: skip
         else:
             bad = sgd_steps(
-                state, X, y, offsets, Phi, lambda *task: inner.solve(*task)[1], step, linear,
+                state, X, y, offsets, Phi, lambda *task: solve_one(inner, *task)[1], step, linear,
                 at_average,
             )  # fmt: skip
         refuse_divergence(bad, data, inner, step, *_thetas(Phi, before, state.map(step, "last")))
@@ -89,7 +89,7 @@ class ConditionalSGD(StreamLearner):
         how = self.averaging, self.gradient_at
         with naming_task(data.ids):
             after, bad = outer_steps(
-                before, X, y, offsets, Phi, lambda *task: inner.solve(*task)[1], outer, *how
+                before, X, y, offsets, Phi, lambda *task: solve_one(inner, *task)[1], outer, *how
             )
         refuse_huge_map(bad >= 0, data, inner, step, *_thetas(Phi, before.W, after.W))
         return Learned(LinearTau(after.map(*how), after.phi_mean), inner, state=after)

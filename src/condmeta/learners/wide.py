@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from condmeta.fitted.prepared import user_points
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.low_rank import LowRankGaussian
-from condmeta.learners.learn import Learned, Training
+from condmeta.learners.learn import Learned, Training, in_units_of_y
+from condmeta.learners.shared_columns import differing_columns
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide import learn_wide
@@ -27,10 +30,12 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     """
     state, order = data.statistics, data.statistics.order()
     points, Phi, ids = state.whole.take(order), data.Phi[order], state.ids[order]
+    points, y_scale = user_points(points, data.scales), data.scales.y_scale
     overall = Scales.learn(
         points.X, points.y, "none" if learner.scale == "rows" else learner.scale,
         learner.fit_intercept, np.mean, weight=points.weight,
     )  # fmt: skip
+    overall = replace(overall, y_scale=y_scale)
     rotation = Rotation.learn(Phi)
     heads = clone(learner).set_params(scale="none", random="all", feature_map=None)
 
@@ -45,7 +50,10 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     rows = points._replace(X=overall.rescaled(points.X), y=overall.target(points.y))
     with threadpool_limits(1):
         folds = fold_numbers(len(ids))
-        found = learn_wide(rows, rotation.apply(Phi), folds, learner.fit_intercept, learn_heads)
+        columns = differing_columns(learner.random, data.names, learner.fit_intercept)
+        found = learn_wide(
+            rows, rotation.apply(Phi), folds, learner.fit_intercept, learn_heads, columns
+        )
     P, (tau, inner, info, _) = found.P, found.heads
     r = P.shape[1]
     W = rotation.undo(found.B) + tau.weights[:, :r] @ P.T
@@ -55,8 +63,10 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
         factor = np.vstack([factor, inner.factor[r:]])
     change = overall, data.scales
     W, factor = in_scale(W, *change), in_scale(factor.T, *change).T
-    W[-1, -1] += learner.fit_intercept * (overall.y_offset - data.scales.y_offset)
+    W[-1, -1] += learner.fit_intercept * (overall.y_offset - data.scales.y_offset) / y_scale
     info = {name: value for name, value in info.items() if name != "H_"}
+    info |= in_units_of_y(info["s2_"], info["objective_"], len(points.y), y_scale)
+    info["constant"] = overall.constant
     inner = LowRankGaussian(np.ascontiguousarray(factor), inner.s2, inner.own_noise)
     return Learned(LinearTau(W, Phi.mean(axis=0)), inner, info)
 

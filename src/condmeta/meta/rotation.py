@@ -4,6 +4,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from condmeta.tasks.numbers import power_of_two
+
 
 class Rotation(NamedTuple):
     """Put features on one scale, and with more features than tasks keep their row space alone.
@@ -26,10 +28,12 @@ class Rotation(NamedTuple):
 
         Without `centre` columns are divided by their root mean square, and the mean is zero.
         """
+        largest = np.abs(Phi).max(axis=0, initial=0.0)
+        unit = power_of_two(largest)  # squares neither overflow nor underflow
         mean = Phi.mean(axis=0) if centre else np.zeros(Phi.shape[1])
-        scale = np.sqrt(np.mean((Phi - mean) ** 2, axis=0))
+        scale = unit * np.sqrt(np.mean(((Phi - mean) / unit) ** 2, axis=0))
         # The spread of a constant column is rounding noise of its size, not exactly zero.
-        scale = np.where(scale > 1e-12 * np.abs(Phi).max(axis=0, initial=0.0), scale, 1.0)
+        scale = np.where(scale > 1e-12 * largest, scale, 1.0)
         basis = None
         if Phi.shape[1] > len(Phi):
             basis = np.linalg.svd((Phi - mean) / scale, full_matrices=False)[2].T

@@ -108,6 +108,11 @@ class TaskStatistics(NamedTuple):
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
         )  # fmt: skip
 
+    def times(self, factor: np.ndarray) -> Self:
+        """Return the statistics of points (x, y) times a factor (d+1,)."""
+        parts = {name: getattr(self, name).times(factor) for name in ("whole", "support", "query")}
+        return self._replace(**parts)
+
     def extend(self, at, points: Points) -> Self:
         """Return it with further points of the tasks at positions `at`."""
         order = np.argsort(at)
@@ -120,6 +125,11 @@ class TaskStatistics(NamedTuple):
         )
         whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
         return self._replace(whole=whole, sizes=sizes, support=support, query=query)
+
+    def transformed(self, A, centre) -> Self:
+        """Return the statistics of points A (z - centre), z = (x, y) (see `Scatter`)."""
+        parts = {name: getattr(self, name) for name in ("whole", "support", "query")}
+        return self._replace(**{name: p.transformed(A, centre) for name, p in parts.items()})
 
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points: the sample, then the rest by their keys.
@@ -136,8 +146,9 @@ class TaskStatistics(NamedTuple):
 
 def scaled_statistics(part: Scatter, scales, at=None) -> SquaredState:
     """Return the statistics of scaled rows, of the tasks at positions `at`."""
-    mean = np.append(scales.x_mean, scales.y_offset)
-    return part.statistics(mean, scales.x_scale, scales.fit_intercept, at)
+    units = scales.units
+    mean, scale = np.append(scales.x_mean, scales.y_offset) / units, scales.x_scale / units[:-1]
+    return part.statistics(mean, scale, scales.fit_intercept, at)
 
 
 def refuse_known(known, ids, remedy: str) -> None:

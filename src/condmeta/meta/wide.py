@@ -13,6 +13,7 @@ labels of a task; A and K to the residuals of labels from fits of B without the 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from condmeta.meta.wide_rows import WideRows, times
 from condmeta.meta.wide_solve import fit_folds
 from condmeta.tasks.points import Points
 
+log = logging.getLogger(__name__)  # steps: the command line shows them
 ROUNDS = 2  # in which both parts are fitted in turn
 
 
@@ -75,6 +77,7 @@ def learn_wide(
     prior, Z = rough_fit(y)
     ridge, fit, held_out = None, None, np.zeros(len(y))
     for turn in range(ROUNDS):
+        log.info("ridge on %d columns, round %d of %d", X.shape[1], turn + 1, ROUNDS)
         if turn > 0:
             prior, Z = rough_fit(y - held_out)
             if columns is None:
@@ -90,5 +93,6 @@ def learn_wide(
         held_out = fit.held_out / root
     if columns is None and not ridge.c:
         directions = directions.with_mean(fit.B[-1], held_out)
+    log.info("prior of %d directions in which tasks differ", directions.P.shape[1])
     heads = learn_heads(Points(directions.Z, y - held_out, offsets, weight))
     return WidePrior(fit.B, directions.P, heads)

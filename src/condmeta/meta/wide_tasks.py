@@ -72,6 +72,10 @@ class WideTasks(NamedTuple):
         points = self.whole.join(other.whole)
         return type(self)(np.concatenate([self.ids, other.ids]), *points, table, Phi)
 
+    def times(self, factor: np.ndarray) -> Self:
+        """Return the rows (x, y) times a factor (d+1,)."""
+        return self._replace(X=self.X * factor[:-1], y=self.y * factor[-1])
+
     def extend(self, at, points: Points) -> Self:
         """Return it with further points of the tasks at positions `at`."""
         both = self.whole.join(points)

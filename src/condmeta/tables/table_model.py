@@ -1,6 +1,7 @@
 """A learner that reads tables: from a table to predictions and coefficients."""
 
 import copy
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -12,19 +13,29 @@ from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, exp
 from condmeta.evaluation.extrapolation import warn_extrapolating
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
+from condmeta.learners.writing import writing
 from condmeta.persistence.fields import ANY, instance, mapping, number
 from condmeta.tables.additions import digest_of, refuse_again
-from condmeta.tables.learner import fit_learner, make_learner, require_resumable, uncalibrated
+from condmeta.tables.dates import PARTS
+from condmeta.tables.learner import (
+    fit_learner,
+    known_ids,
+    make_learner,
+    require_resumable,
+    uncalibrated,
+)
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema, learn_schema
 from condmeta.tables.stream import fit_parts
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import backend_of, eager, is_frame, make_frame
 from condmeta.tasks.ids import id_columns
+from condmeta.tasks.messages import explain_mismatch
+from condmeta.tasks.side_table import as_names
 
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
-    "intervals", "order",
+    "intervals", "order", "text", "dates", "holidays", "decimal",
 )  # fmt: skip
 FITTED = "learner_", "schema_", "n_rows_", "added_"
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_"  # attributes of learners
@@ -37,8 +48,9 @@ class TableModel:
     `TaskModel` is the model of one task.
 
     Numbers are features as they are, booleans 0 and 1, categories and text one-hot with rare
-    levels pooled. Levels that `fit` did not see are all zero, with a warning. A target with two
-    values is read as two classes.
+    levels pooled. Levels that `fit` did not see are all zero, with a warning. Dates become weekday,
+    month and days; text such as 12%, EUR 5 or 1,904.66 becomes a number; a `ReadingNote` says so. A
+    target with two values is read as two classes.
 
     Parameters
     ----------
@@ -69,6 +81,17 @@ class TableModel:
     order : "random" or "first"
         Which rows a held-out task shows in that calibration: a random sample, or its first rows
         in the table.
+    text : list of str
+        Columns that hold names, even where these look like numbers or dates.
+    dates : list of str
+        What becomes of a column of dates: some of "weekday" and "month", as categories, and "days"
+        since the earliest date, as a number.
+    holidays : str, optional
+        A country, as "DE" or "US-NY": whether a date of the table is a public holiday there becomes
+        a further feature. This needs the package holidays: `pip install "condmeta[dates]"`.
+    decimal : "." or ",", optional
+        The decimal sign of numbers that are written as text, such as 1,904: needed only where they
+        can be read in two ways.
 
     Attributes
     ----------
@@ -102,11 +125,13 @@ class TableModel:
         self, learner: Any = None, *, task: Any, target: str, features: Any = None,
         exclude: Any = (), side: Any = None, side_key: Any = None, missing: str = "error",
         missing_side: str = "error", intervals: bool = False, order: str = "random",
+        text: Any = (), dates: Any = PARTS, holidays: str | None = None, decimal: str | None = None,
     ):  # fmt: skip
         self.learner, self.task, self.target, self.features = learner, task, target, features
         self.exclude, self.side, self.side_key = exclude, side, side_key
         self.missing, self.missing_side = missing, missing_side
-        self.intervals, self.order = intervals, order
+        self.intervals, self.order, self.text = intervals, order, text
+        self.dates, self.holidays, self.decimal = dates, holidays, decimal
 
     # -- learn: attributes are set last, so a call that fails leaves the model as it was --------
 
@@ -158,16 +183,17 @@ class TableModel:
             both remember the table in `added_`. By default tables are not remembered: a stream
             of single rows may well repeat itself.
         """
-        tasks = self._read(frame, side_info, labelled=True)
-        require_resumable(self.learner_)
-        n_rows, added = len(tasks.X), self.added_
-        if again is not None:
-            digest = digest_of(tasks)
-            if not again:
-                refuse_again(digest, added)
-            added = added | {digest: n_rows}
-        self.learner_.update(tasks)
-        self.n_rows_, self.added_ = self.n_rows_ + n_rows, added
+        with writing(self):
+            tasks = self._read(frame, side_info, labelled=True)
+            require_resumable(self.learner_)
+            n_rows, added = len(tasks.X), self.added_
+            if again is not None:
+                digest = digest_of(tasks)
+                if not again:
+                    refuse_again(digest, added)
+                added = added | {digest: n_rows}
+            self.learner_.update(tasks)
+            self.n_rows_, self.added_ = self.n_rows_ + n_rows, added
         return self
 
     def read_tasks(self, frame: Any, side_info: Any = None) -> TaskSet:
@@ -185,8 +211,10 @@ class TableModel:
 
     def _columns(self) -> ColumnOptions:
         return ColumnOptions(
-            self.task, self.target, self.features, self.exclude, self.side, self.side_key
-        )
+            self.task, self.target, self.features, self.exclude, self.side, self.side_key,
+            text=as_names(self.text), dates=as_names(self.dates), holidays=self.holidays,
+            decimal=self.decimal,
+        )  # fmt: skip
 
     # -- predict and adapt ----------------------------------------------------------------------
 
@@ -259,7 +287,17 @@ class TableModel:
     def _read(self, frame: Any, side_info: Any, labelled: bool) -> TaskSet:
         self._require_fit()
         frame = _as_table(frame)
-        return self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
+        tasks = self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
+        self._warn_of_near_ids(tasks)
+        return tasks
+
+    def _warn_of_near_ids(self, tasks: TaskSet) -> None:
+        """Warn if a new id differs from a known one only by its type or by leading zeros."""
+        first = tasks.row_order[tasks.offsets[:-1][tasks.sizes > 0]]
+        new = tasks.ids[tasks.sizes > 0][self.learner_.n_points(tasks)[first] == 0]
+        near = explain_mismatch(known_ids(self.learner_), new.tolist()) if len(new) else ""
+        if near:
+            warnings.warn(near, stacklevel=4)
 
     def _read_new(self, frame: Any, side_info: Any) -> tuple[TaskSet, np.ndarray]:
         """Return rows to predict, and which rows (N,) extrapolate from the training range."""
@@ -294,10 +332,12 @@ class TableModel:
         tasks = self._read(frame, side_info, labelled=True)
         return check(self.learner_, tasks, false_alarm=false_alarm)
 
-    def explain(self, side_info: Any) -> Explanation:
+    def explain(self, side_info: Any = None, *, task: Any = None) -> Explanation:
         """Explain where the models of tasks start, by side column (see `condmeta.explain`)."""
         self._require_fit()
-        return explain(self.learner_, self.schema_.side_of_table(side_info))
+        if side_info is not None:
+            side_info = self.schema_.side_of_table(side_info)
+        return explain(self.learner_, side_info, task=task)
 
     def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""

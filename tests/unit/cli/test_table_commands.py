@@ -182,9 +182,10 @@ def test_the_exit_code_of_check_is_the_verdict(folder):
         done = run(folder, "check", "m.condmeta", "later.csv", "-o", "by_store.csv")
         assert done.exit_code == code, done.output
         assert done.stdout.startswith(f"{verdict}: errors of 28 tasks are ")
+        assert ("update, " in done.stdout.partition("\n")[2]) == (verdict == "update")
         told = pd.read_csv(folder / "by_store.csv", dtype={"store": str})
         assert told["n"].eq(8).all()
-    assert "  003: update, z " in done.stdout
+    assert "  003: update, error " in done.stdout
     done = run(folder, "check", "m.condmeta", "later.csv", "--json")
     outcome = json.loads(done.stdout)
     assert (done.exit_code, outcome["verdict"]) == (3, "update")
@@ -292,7 +293,10 @@ BAD = {
     "missing ids": ("store,sold,x\na,1,2\n,2,3\n,4,5\n", "in 2 of 3 rows, first in row 2"),
     "missing features": ("store,sold,x\na,1,\nb,2,3\nb,4,5\n", "'x' 1. Fill them"),
     "text target": ("store,sold,x\na,u,1\nb,v,2\nb,w,2\n", "'sold' .* has 3 values"),
-    "dates": ("store,sold,x\na,1,2024-01-01\nb,2,2024-01-02\n", "holds dates .*--exclude x"),
+    "dates": ("store,sold,x\na,1,3/4/2024\nb,2,5/6/2024\n", "is the day or the month first"),
+    "dated target": ("store,sold,x\na,2024-01-01,1\nb,2024-01-02,2\n", "make a number of it"),
+    "percent and share": ("store,sold,x\na,1,12%\nb,2,0.1\n", "numbers in several units"),
+    "thousands?": ('store,sold,x\na,1,"1,904"\nb,2,"2,100"\n', "use --decimal . or --decimal ,"),
     "mixed": ("store,sold,x\na,1,1\nb,2,2\nb,3,?\n", r"text in 1 of 3 rows, first '\?' in row 3"),
     "empty": ("", "is empty"),
     "header": ("store,sold,x\n", "no rows"),
@@ -410,6 +414,8 @@ def test_fit_with_sorted_rows_and_with_boosting(folder):
     )
     done = fit(folder, "dated.csv", "--chunks", "--sort-by", "day")
     assert (done.exit_code, "leave --sort-by out" in done.stderr) == (1, True)
+    done = fit(folder, "dated.csv", "--chunks", "--learner", "logistic")
+    assert (done.exit_code, "logistic needs all rows at once" in done.stderr) == (1, True)
     done = fit(folder, "dated.csv", "--exclude", "dya")
     assert (done.exit_code, "'dya'" in done.stderr) == (1, True)
 

@@ -43,9 +43,11 @@ def run(*words):
 
 
 def test_updates_at_once_are_all_kept(folder):
-    commands = [[*COMMAND, "update", "m.condmeta", f"day{day}.csv"] for day in range(4)]
+    commands = [
+        [*COMMAND, "update", "m.condmeta", f"day{day}.csv", "--wait", "500"] for day in range(4)
+    ]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE) for command in commands]
-    said = [process.communicate(timeout=120)[1].decode() for process in running]
+    said = [process.communicate(timeout=500)[1].decode() for process in running]
     assert [process.returncode for process in running] == [0] * 4, said
     assert all("2 rows added" in text for text in said)
     together = cm.load("m.condmeta")

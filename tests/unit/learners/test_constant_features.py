@@ -16,6 +16,8 @@ REGRESSORS = [
     cm.ConditionalRidge(),
     cm.ConditionalRidge(scale="none"),
     cm.ConditionalRidge(scale="rows", metric="diagonal"),
+    cm.ConditionalRidge(random="intercept"),
+    cm.ConditionalRidge(random=["x0"]),
     cm.ConditionalSGDRegressor(**INTERCEPT),
     cm.ConditionalSGDRegressorCV(**INTERCEPT, random_state=0),
     cm.KernelConditionalSGDRegressor(**INTERCEPT),
