@@ -7,6 +7,7 @@ and `read_rows` rows to predict. One task without an id is a set of one task, wi
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,8 +187,10 @@ def read_rows(learner, fitted: Fitted, X, task, side_info) -> Rows:
 
 
 def read_offset(offset, n_rows: int) -> np.ndarray:
-    """Return an offset (N,) as finite numbers, or raise."""
-    values = as_vector(np.asarray(offset))
+    """Return an offset (N,) as finite numbers, or raise; one number is that of all rows."""
+    if np.ndim(offset) == 0 and isinstance(offset, Real):
+        offset = np.full(n_rows, float(offset))
+    values = as_vector(offset, "offset")
     if values.shape != (n_rows,):
         raise DataError(f"offset has shape {values.shape}, expected one number for {n_rows} rows.")
     if not np.isfinite(values).all():
@@ -198,12 +201,31 @@ def read_offset(offset, n_rows: int) -> np.ndarray:
 
 def minus_offset(y, offset):
     """Return y - offset, or y unchanged without one."""
-    if offset is None:
+    if is_zero(offset):
         return y
     if y is None:
         raise DataError("An offset goes with y: a TaskSet carries its own target, take it off y.")
-    y = as_vector(np.asarray(y))
+    y = as_vector(y)
     return y - read_offset(offset, len(y))
+
+
+def is_zero(offset) -> bool:
+    """Return whether an offset changes nothing: None, or the number 0."""
+    return offset is None or (isinstance(offset, Real) and offset == 0)
+
+
+def remember_offset(fitted: Fitted, offset) -> Fitted:
+    """Return a value that knows whether it was learned with an offset."""
+    return fitted if is_zero(offset) else fitted._replace(info=fitted.info | {"offset": True})
+
+
+def require_offset(fitted: Fitted | None, offset) -> None:
+    """Raise if a model that was fitted with an offset is called without one."""
+    if offset is None and fitted is not None and fitted.info.get("offset"):
+        raise DataError(
+            "The model was fitted with an offset: give offset= here as well, one number for each "
+            "row, or offset=0 for rows without one."
+        )
 
 
 def refuse_unknown(method: str, unknown: dict) -> None:

@@ -19,10 +19,13 @@ from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.inputs import (
     is_nameless,
+    is_zero,
     minus_offset,
     read_offset,
     read_tasks,
     read_training,
+    remember_offset,
+    require_offset,
 )
 from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
 from condmeta.learners.learner import Learner, found
@@ -182,7 +185,7 @@ class ConditionalRidge(Regressor, Learner):
         offset : (N,) array, optional
             Predictions of a model of the user's own for the rows: the prior is learned from y -
             offset. That model must not have seen the row's task. Give the offset to `adapt`,
-            `update` and `predict` as well.
+            `update` and `predict` as well: to leave it out there is an error.
         sample_weight : (N,) array, optional
             How often each row counts: 2 is the row twice, 0 is no row.
 
@@ -191,34 +194,45 @@ class ConditionalRidge(Regressor, Learner):
         self
         """
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
-        return super().fit(X, minus_offset(y, offset), **call)
+        with writing(self):
+            super().fit(X, minus_offset(y, offset), **call)
+            self._model = remember_offset(self._model, offset)
+        return self
 
     def adapt(self, X=None, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Solve new tasks (see `ConditionalSGDRegressor.adapt`); offset and weights as in `fit`.
 
         The models that it returns predict without the offset: add it to their predictions.
         """
+        if X is not None:
+            require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().adapt(X, minus_offset(y, offset), **call)
 
     def update(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Add points to known tasks, enrol new ones; tau stays. Offset and weights as in `fit`."""
+        require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().update(X, minus_offset(y, offset), **call)
 
-    def partial_fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+    def partial_fit(
+        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None
+    ):  # fmt: skip
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
         Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
         of points read the scale of the first call. A task that is known already is an error that
-        names `update`. `sample_weight` (N,) as in `fit`.
+        names `update`. `offset` and `sample_weight` (N,) as in `fit`.
 
         Returns
         -------
         self
         """
         with writing(self):
-            self._model = collect_more(self, X, y, task, side_info, sample_weight)
+            require_offset(self._model, offset)
+            y = minus_offset(y, offset)
+            model = collect_more(self, X, y, task, side_info, sample_weight)
+            self._model = remember_offset(model, offset)
         return self
 
     def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
@@ -227,15 +241,17 @@ class ConditionalRidge(Regressor, Learner):
         Parameters
         ----------
         offset : (N,) array, optional
-            Added to the predictions (see `fit`).
+            Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
+            `offset=0` leaves it out.
         return_std : bool
             Whether to return also the standard deviation (N,) of a new label: the noise, and the
             uncertainty about the task's weights given its points. It is valid as far as the model
             is; `conditioning="shared"` with maps of points makes it too small.
         """
         fitted, rows = self._read_rows(X, task, side_info)
+        require_offset(fitted, offset)
         predicted = fitted.predict(rows, jobs_of(self))
-        if offset is not None:
+        if not is_zero(offset):
             predicted = predicted + read_offset(offset, len(predicted))
         return (predicted, fitted.std(rows)) if return_std else predicted
 

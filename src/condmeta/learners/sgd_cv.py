@@ -79,7 +79,7 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     meta_steps: Any = GRID
     search: str = "grid"
     split: Any = None
-    random_state: Any = None
+    random_state: Any = 0
 
     _rules = {"search": one_of(("grid", "halving"))}
     lam_, meta_step_, cv_results_, learning_curve_ = found(), found(), found(), found()

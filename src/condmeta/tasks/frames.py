@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.tasks.numbers import level_name, to_floats
+from condmeta.tasks.numbers import level_name, refuse_masked, to_floats
 
 _MARKS = ("pandas", "columns", "factorize"), ("pyarrow", "column_names", "to_pylist")
 _BLOCK_BYTES = 1 << 19  # a block of rows that stays in cache while its columns are copied
@@ -244,6 +244,7 @@ def as_matrix(X: Any) -> np.ndarray:
         return numeric_matrix(X)
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise DataError("X is sparse; condmeta needs a dense array: use X.toarray().")
+    refuse_masked(X, "X")
     try:
         array = to_array(X) if is_series(X) else np.asarray(X)
     except ValueError as error:
@@ -261,6 +262,7 @@ def as_vector(y: Any, label: str = "y") -> np.ndarray:
     rule = f"{label} must be 1-D (one target a row)"
     if is_frame(y):
         raise DataError(f"{rule}, got a table: pass one column.")
+    refuse_masked(y, label)
     try:
         array = to_array(y) if is_series(y) else np.asarray(y)
     except ValueError as error:

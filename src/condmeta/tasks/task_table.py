@@ -14,6 +14,7 @@ from condmeta.persistence.fields import Field, ids, mapping, maybe, one_of
 from condmeta.tasks.frames import backend_of, column_names, eager, get_series, is_frame, make_frame
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.messages import explain_absent, name_task, show_ids
+from condmeta.tasks.numbers import refuse_masked
 from condmeta.tasks.side_column import join_columns, type_column
 from condmeta.text import pluralize
 
@@ -50,6 +51,7 @@ class TaskTable:
     """
 
     def __init__(self, values: Any, ids: Any, columns: Sequence[str] | None = None):
+        refuse_masked(values, "The side table")
         codes, distinct = factorize(ids, what="side table")
         row_ids = distinct[codes]
         if distinct.size < codes.size:
