@@ -85,6 +85,14 @@ def test_every_class_has_a_schema():
     assert [entry.name for entry in ours if entry.fields is None] == []
 
 
+def test_a_schema_has_all_fields_of_its_class():
+    """A field that someone adds to a class needs a line in its schema."""
+    cm.load  # noqa: B018
+    for entry in registry.entries():
+        if entry.cls.__module__.startswith("condmeta.") and hasattr(entry.cls, "_fields"):
+            assert set(entry.fields) >= set(entry.cls._fields), entry.name
+
+
 def test_the_document_is_the_schema():
     assert write_schema.DOCUMENT.read_text(encoding="utf-8") == write_schema.text(), (
         "run python tools/write_schema.py"

@@ -20,7 +20,15 @@ from sklearn.utils.validation import has_fit_parameter
 from condmeta.errors import DataError, ModelFileError
 from condmeta.feature_maps import ComposedMap
 from condmeta.fitted.boosted_trees import BoostedTrees
-from condmeta.persistence.fields import FLAG, InvalidFieldError, floats, instance, maybe
+from condmeta.persistence.fields import (
+    FLAG,
+    InvalidFieldError,
+    floats,
+    instance,
+    maybe,
+    number,
+    optional,
+)
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
 from condmeta.tasks.numbers import power_of_two
@@ -39,7 +47,7 @@ def _fill_is_of_the_encoder(state: dict, sizes: dict[str, int]) -> None:
     rule=_fill_is_of_the_encoder,
     fields={
         "model": instance("BoostedTrees"), "encoder": maybe(instance("ComposedMap", k="s")),
-        "fill": floats("s"), "classes": FLAG,
+        "fill": floats("s"), "classes": FLAG, "unit": optional(number(above=0)),
     },
 )  # fmt: skip
 class SharedModel(NamedTuple):
