@@ -155,8 +155,8 @@ def _around_mean(fitted: Fitted, weights) -> tuple[np.ndarray, np.ndarray]:
     scales, d = fitted.scales, len(fitted.scales.x_mean)
     levels = np.full(weights.shape[:-1], scales.y_offset)
     if scales.fit_intercept:
-        levels += weights[..., d]
-    return weights[..., :d] / scales.x_scale, levels
+        levels += weights[..., d] * scales.y_scale
+    return scales.to_user(weights)[0], levels
 
 
 def _tau(fitted: Fitted, combined: Callable, phi: list[str]) -> str:

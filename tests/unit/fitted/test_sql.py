@@ -75,6 +75,14 @@ def test_large_means_lose_no_digits(tables):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+def test_labels_of_any_size(tables):
+    old, _, _ = tables
+    model = cm.ConditionalRidge().fit(old[["price"]], 1e150 * old["sold"], task=old["store"])
+    expected = model.predict(old[["price"]], task=old["store"])
+    found = run(model.to_sql(), old, coefficient_columns(model.fitted_))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_new_tasks_without_side_row(tables):
     old, new, stores = tables
     side, X = stores.set_index("store")[["size m2"]], old[["price"]]
