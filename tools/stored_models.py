@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -57,6 +58,7 @@ NUMBERS = pd.DataFrame(
 MIXED = NUMBERS.assign(town=["Bonn", "Rome", None, "Oslo"] * 3)
 MIXED.loc["t3", "age"] = np.nan
 WIDE = np.random.default_rng(8).normal(size=(T * N, 70))
+SPARSE = csr_array(np.where(np.abs(WIDE) > 1, WIDE, 0.0))
 MORE_TASK = np.array(["t0", "t0", f"t{T}", f"t{T}"])
 
 
@@ -76,7 +78,7 @@ def _learner_uses(side, y, X=X) -> dict[str, Callable[[Any], Any]]:
     new = None if side is None else side
     row = None if side is None else side.iloc[-1].to_dict()
     last = None if side is None else side.iloc[-1:]
-    more = X[:4] + 0.1
+    more = 1.1 * X[:4]
     return {
         "predict": lambda m: m.predict(X, task=TASK),
         "predict new": lambda m: m.predict(more, task=MORE_TASK, side_info=new),
@@ -162,6 +164,7 @@ def _learners() -> dict[str, tuple[Any, Any, Any]]:
         "decay": (sgd(meta_step=cm.outer_steps.Decay(0.1)), NUMBERS, Y),
         "kernel linear": (kernel(kernel="linear"), NUMBERS, Y),
         "ridge wide": (ridge(), NUMBERS, Y),
+        "ridge sparse": (ridge(), NUMBERS, Y),
         "identity": (sgd(Identity()), NUMBERS, Y),
     }  # fmt: skip
     for transformer in _transformers():
@@ -238,7 +241,7 @@ def _make(name: str) -> Stored:
         model = cm.TableModel(task="shop", target="sold", side=["size", "age", "town"])
         return Stored(model.fit(frame), _table_uses(frame, more))
     learner, side, y = _learners()[name]
-    rows = WIDE if name == "ridge wide" else X
+    rows = {"ridge wide": WIDE, "ridge sparse": SPARSE}.get(name, X)
     model = learner.fit(rows, y, task=TASK, side_info=None if side is None else side.iloc[:T])
     options = {"include_points": True} if name in ("kernel of sets", "kernel abel") else {}
     return Stored(model, _learner_uses(side, y, rows), options)
