@@ -1,12 +1,21 @@
 """Encode raw columns as numbers: for `feature_map="auto"`, and for the features of a table."""
 
 import warnings
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.persistence import register
+from condmeta.persistence.fields import (
+    FLAG,
+    TEXT,
+    InvalidFieldError,
+    mapping,
+    number,
+    one_of,
+    sequence,
+)
 from condmeta.tasks.codes import object_codes
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.numbers import level_name, standard_deviation
@@ -16,7 +25,56 @@ OTHER = "(other)"
 MISSING = "(missing)"
 
 
-@register
+class EncodedColumn(NamedTuple):
+    """How one encoded column is computed from a raw one.
+
+    source : the raw column; levels : None for a number, (value - mean) / scale with gaps filled by
+    `fill`; else the column is 1 where the raw one has one of these levels (None: a gap), else 0.
+    """
+
+    source: str
+    levels: tuple[str | None, ...] | None
+    fill: float = 0.0
+    mean: float = 0.0
+    scale: float = 1.0
+    boolean: bool = False
+
+
+def _columns_agree(state: dict, sizes: dict[str, int]) -> None:
+    """Refuse an encoder with parts that are not about the same columns."""
+    columns, kinds = state["columns_"], state["kinds_"]
+    categories = {name for name, kind in kinds.items() if kind == "category"}
+    numeric = set(kinds) - categories
+    expected = {
+        "kinds_": set(columns), "gaps_": set(columns), "means_": numeric, "scales_": numeric,
+        "levels_": categories, "pooled_": categories,
+    }  # fmt: skip
+    for field, names in expected.items():
+        if set(state[field]) != names:
+            raise InvalidFieldError(field, f"must be about the columns {sorted(names)}")
+    if list(kinds) != list(columns):
+        raise InvalidFieldError("kinds_", "must have the columns in their order")
+    width = sum(1 + state["gaps_"][name] for name in numeric)
+    for name in categories:
+        if set(state["levels_"][name]) & set(state["pooled_"][name]):
+            raise InvalidFieldError("pooled_", "must not repeat levels")
+        extra = bool(state["pooled_"][name]) + state["gaps_"][name]
+        width += len(state["levels_"][name]) + extra
+    if width != sizes["k"]:
+        raise InvalidFieldError("names_out_", f"must be {width} names")
+
+
+@register(
+    fields={
+        "min_tasks": number(low=0, whole=True), "max_levels": number(low=0, whole=True),
+        "of_rows": FLAG, "columns_": sequence(TEXT, distinct=True),
+        "kinds_": mapping(one_of("number", "boolean", "category")), "means_": mapping(number()),
+        "scales_": mapping(number(above=0)), "gaps_": mapping(FLAG),
+        "levels_": mapping(sequence(TEXT, distinct=True)),
+        "pooled_": mapping(sequence(TEXT, distinct=True)), "names_out_": sequence(TEXT, "k"),
+    },
+    rule=_columns_agree,
+)  # fmt: skip
 class TableEncoder:
     """Encode numbers, booleans, categories and text of a side table, gaps included.
 
@@ -108,16 +166,29 @@ class TableEncoder:
             sources += [name] * width
         return sources
 
+    def columns_out(self) -> list[EncodedColumn]:
+        """Return how each of the k encoded columns is computed."""
+        out: list[EncodedColumn] = []
+        for name, kind in self.kinds_.items():
+            if kind == "category":
+                place = self._places(name)
+                levels = [[v for v, j in place.items() if j == at] for at in set(place.values())]
+                out += [EncodedColumn(name, tuple(values)) for values in levels]
+                continue
+            scaled = kind == "number" and not self.of_rows
+            unit = (self.means_[name], self.scales_[name]) if scaled else (0.0, 1.0)
+            out.append(EncodedColumn(name, None, self.means_[name], *unit, kind == "boolean"))
+            if self.gaps_[name]:
+                out.append(EncodedColumn(name, (None,)))
+        return out
+
     def units_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and scale (k,): an encoded number is (value - mean) / scale.
 
         Columns that are not scaled have mean 0 and scale 1.
         """
-        mean, scale = np.zeros(len(self.names_out_)), np.ones(len(self.names_out_))
-        for j, name in enumerate(self.names_out_):
-            if self.kinds_.get(name) == "number" and not self.of_rows:
-                mean[j], scale[j] = self.means_[name], self.scales_[name]
-        return mean, scale
+        columns = self.columns_out()
+        return np.array([c.mean for c in columns]), np.array([c.scale for c in columns])
 
     def transform(self, table: TaskTable) -> np.ndarray:
         """Return the encoded table, (T, k) float64."""

@@ -17,11 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from condmeta import persistence
 from condmeta.fitted import tables
 from condmeta.fitted.fitted import Columns, Fitted, Rows
+from condmeta.fitted.sql import Tables, score_query
 from condmeta.learners import model_file
 from condmeta.learners.checks import warn_constant
 from condmeta.learners.inputs import (
     METADATA,
     is_nameless,
+    n_rows,
     read_new_tasks,
     read_rows,
     read_tasks,
@@ -80,6 +82,15 @@ class Learner(BaseEstimator):
     feature_map = None
     conditioning = "shared"
     loss = "squared"
+
+    def _keeps_sparse(self, n_columns: int) -> bool:
+        """Whether the learner reads sparse X of so many columns as it is; else it is made dense."""
+        return False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _learn(self, data: Training) -> Learned:
         """Learn the map from tasks, all of which have rows."""
@@ -241,7 +252,7 @@ class Learner(BaseEstimator):
             if is_nameless(self, X, task) and fitted.tasks is not None:
                 if len(fitted.tasks) != 1:
                     raise fitted.which_task()
-                task = np.repeat(fitted.tasks.ids, len(X))
+                task = np.repeat(fitted.tasks.ids, n_rows(X))
             given = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
             self._model = fitted.update(*given, jobs_of(self))
         return self
@@ -307,6 +318,33 @@ class Learner(BaseEstimator):
         hold also if variances differ between tasks; None chooses them from 50 tasks on.
         """
         return tables.map_table(self.fitted_, wide, std, robust)
+
+    def to_sql(
+        self, dialect: str = "duckdb", *, rows: str = "rows",
+        coefficients: str = "coefficients", side: str = "side",
+    ) -> str:  # fmt: skip
+        """Return a query that scores rows in a database, as `predict` does.
+
+        The query joins the rows with the table of coefficients that `condmeta.export` writes. A
+        task that is not in that table is predicted from its row of the side table; without one the
+        prediction is NULL (with missing_side="mean", that of an average task). A missing feature
+        makes it NULL. For linear learners without `base`, `x_transform` or `y_transform`.
+
+        Parameters
+        ----------
+        dialect : "duckdb", "postgres", "sqlite", "snowflake", "bigquery" or "spark"
+        rows, coefficients, side : str
+            Names of the tables. Each has the task column, named as in `fit` ("task" for arrays).
+
+        Examples
+        --------
+        >>> import condmeta as cm
+        >>> X, y = [[0.0], [2.0], [0.0], [2.0]], [1.0, 3.0, 2.0, 6.0]
+        >>> model = cm.ConditionalRidge().fit(X, y, task=["a", "a", "b", "b"])
+        >>> model.to_sql(rows="sales").splitlines()[-2:]
+        ['FROM "sales" AS r', 'LEFT JOIN "coefficients" AS c ON "c"."task" = "r"."task"']
+        """
+        return score_query(self.fitted_, dialect, Tables(rows, coefficients, side))
 
     # Keep it.
 

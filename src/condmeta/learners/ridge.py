@@ -15,13 +15,18 @@ from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tau import LinearTau
+from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.inputs import (
     is_nameless,
+    is_zero,
     minus_offset,
+    n_rows,
     read_offset,
     read_tasks,
     read_training,
+    remember_offset,
+    require_offset,
 )
 from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
 from condmeta.learners.learner import Learner, found
@@ -50,9 +55,14 @@ from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WIDE, WideTasks
+from condmeta.persistence.fields import floats, maybe, number
 
 
-@storable
+@storable(
+    inner=(Gaussian, LowRankGaussian),
+    state=(TaskStatistics, WideTasks),
+    info={"H_": maybe(floats("w w")), "s2_": number(above=0)},
+)
 @dataclass(eq=False, repr=False)
 class ConditionalRidge(Regressor, Learner):
     r"""Learn the prior of a task's weights from its side information; all settings are automatic.
@@ -93,10 +103,27 @@ class ConditionalRidge(Regressor, Learner):
     x_transform : transformer, optional
         A scikit-learn transformer of X (splines, interactions, one-hot), fitted by `fit`. It lets a
         task's model be non-linear in x; `coef_` has one entry for each column that it returns.
-    conditioning, missing_side, task_column, side_columns, side_key, keep_tasks, n_jobs
-        As for `ConditionalSGDRegressor`.
+    conditioning : "shared" or "split"
+        Whether a task's points both condition and train, or its first half conditions and the rest
+        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
+        information from elsewhere.
+    missing_side : "error" or "mean"
+        What to do for a task without a side row: say so, or take the mean training Phi.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
     scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
     tol : float
         The fit stops when a step would change no parameter by more than tol standard errors.
     max_iter : int
@@ -176,7 +203,7 @@ class ConditionalRidge(Regressor, Learner):
         offset : (N,) array, optional
             Predictions of a model of the user's own for the rows: the prior is learned from y -
             offset. That model must not have seen the row's task. Give the offset to `adapt`,
-            `update` and `predict` as well.
+            `update` and `predict` as well: to leave it out there is an error.
         sample_weight : (N,) array, optional
             How often each row counts: 2 is the row twice, 0 is no row.
 
@@ -185,34 +212,45 @@ class ConditionalRidge(Regressor, Learner):
         self
         """
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
-        return super().fit(X, minus_offset(y, offset), **call)
+        with writing(self):
+            super().fit(X, minus_offset(y, offset), **call)
+            self._model = remember_offset(self._model, offset)
+        return self
 
     def adapt(self, X=None, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Solve new tasks (see `ConditionalSGDRegressor.adapt`); offset and weights as in `fit`.
 
         The models that it returns predict without the offset: add it to their predictions.
         """
+        if X is not None:
+            require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().adapt(X, minus_offset(y, offset), **call)
 
     def update(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Add points to known tasks, enrol new ones; tau stays. Offset and weights as in `fit`."""
+        require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().update(X, minus_offset(y, offset), **call)
 
-    def partial_fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+    def partial_fit(
+        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None
+    ):  # fmt: skip
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
         Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
         of points read the scale of the first call. A task that is known already is an error that
-        names `update`. `sample_weight` (N,) as in `fit`.
+        names `update`. `offset` and `sample_weight` (N,) as in `fit`.
 
         Returns
         -------
         self
         """
         with writing(self):
-            self._model = collect_more(self, X, y, task, side_info, sample_weight)
+            require_offset(self._model, offset)
+            y = minus_offset(y, offset)
+            model = collect_more(self, X, y, task, side_info, sample_weight)
+            self._model = remember_offset(model, offset)
         return self
 
     def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
@@ -221,15 +259,17 @@ class ConditionalRidge(Regressor, Learner):
         Parameters
         ----------
         offset : (N,) array, optional
-            Added to the predictions (see `fit`).
+            Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
+            `offset=0` leaves it out.
         return_std : bool
             Whether to return also the standard deviation (N,) of a new label: the noise, and the
             uncertainty about the task's weights given its points. It is valid as far as the model
             is; `conditioning="shared"` with maps of points makes it too small.
         """
         fitted, rows = self._read_rows(X, task, side_info)
+        require_offset(fitted, offset)
         predicted = fitted.predict(rows, jobs_of(self))
-        if offset is not None:
+        if not is_zero(offset):
             predicted = predicted + read_offset(offset, len(predicted))
         return (predicted, fitted.std(rows)) if return_std else predicted
 
@@ -261,6 +301,11 @@ class ConditionalRidge(Regressor, Learner):
         [['(base)', 1.0], ['size', 1.8]]
         """
         return Summary.of(self.fitted_, level, robust, type(self).__name__)
+
+    def _keeps_sparse(self, n_columns: int) -> bool:
+        plain = self.base is None and self.x_transform is None and self.scale != "rows"
+        reads_rows = self.feature_map is not None and not isinstance(self.feature_map, str)
+        return n_columns > WIDE and self.random != "all" and plain and not reads_rows
 
     def _kind_of_statistics(self, scales: Scales) -> type:
         """Return what is kept of tasks: statistics, or rows if there are many columns."""
@@ -348,7 +393,7 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
         )
     if is_nameless(learner, X, task):  # one more task without an id: a number that is free
         taken = set(before.state.ids.tolist())
-        task = np.full(len(X), next(i for i in count(len(taken)) if i not in taken))
+        task = np.full(n_rows(X), next(i for i in count(len(taken)) if i not in taken))
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)

@@ -9,12 +9,14 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
 from condmeta import persistence
-from condmeta.errors import DataError, ModelFileError
+from condmeta.errors import DataError
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
+from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.learners.writing import writing
+from condmeta.persistence.fields import ANY, instance, mapping, number
 from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.dates import PARTS
 from condmeta.tables.learner import (
@@ -366,6 +368,26 @@ class TableModel(BaseEstimator):
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
         return self._learner_with_coefficients().coef_frame(wide, std)
 
+    def to_sql(
+        self, dialect: str = "duckdb", *, rows: str = "rows",
+        coefficients: str = "coefficients", side: str = "side",
+    ) -> str:  # fmt: skip
+        """Return a query that scores the rows of a table (see `ConditionalRidge.to_sql`).
+
+        It computes the features from the columns of the table: levels and, with missing="impute",
+        gaps as `predict` does.
+        """
+        schema, tables = self.schema_, Tables(rows, coefficients, side)
+        fitted = self._learner_with_coefficients().fitted_
+        if schema.readers or schema.side_readers:
+            first = next(iter({**schema.readers, **schema.side_readers}))
+            raise DataError(
+                f"SQL cannot compute features of dates or of numbers written as text (column "
+                f"{first!r}). Score the rows with predict."
+            )
+        features, impute = schema.encoder.columns_out(), schema.missing == "impute"
+        return score_query(fitted, dialect, tables, features, impute)
+
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return effects of side columns with intervals (see `ConditionalRidge.summary`)."""
         learner = self._learner_with_coefficients()
@@ -435,20 +457,18 @@ def _export(model: TableModel) -> dict[str, Any]:
 
 
 def _restore(cls: type, state: dict[str, Any]) -> TableModel:
-    try:
-        learner = uncalibrated(state["learner_"])
-        model = cls(clone(learner), **state["params"])
-        state.setdefault("added_", {})  # older files
-        model.learner_, model.schema_, model.n_rows_, model.added_ = (state[n] for n in FITTED)
-        width, n_names = learner.n_features_in_, len(model.schema_.feature_names)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ModelFileError(f"The parts of the stored TableModel do not fit: {error}") from None
-    if width != n_names:
-        raise ModelFileError(
-            f"The parts of the stored TableModel do not fit: {n_names} features for a learner "
-            f"of {width}."
-        )
+    learner = uncalibrated(state["learner_"])
+    model = cls(clone(learner), **state["params"])
+    model.learner_, model.schema_, model.n_rows_, model.added_ = (state[n] for n in FITTED)
     return model
 
 
-persistence.register(TableModel, export=_export, restore=_restore)
+WHOLE = number(low=0, whole=True)
+persistence.register(
+    TableModel, export=_export, restore=_restore,
+    upgrade=lambda cls, state: {"added_": {}} | state,
+    fields={
+        "params": mapping(ANY), "learner_": instance(n="n"), "schema_": instance("Schema", n="n"),
+        "n_rows_": WHOLE, "added_": mapping(WHOLE),
+    },
+)  # fmt: skip

@@ -33,9 +33,10 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
     if kind == "c":
         raise DataError(f"{label} holds complex numbers; {role} must be real.")
     if kind in "Mm":
+        holds, number = ("dates", "days since a start") if kind == "M" else ("durations", "hours")
         raise DataError(
-            f"{label} holds dates; {role} must be numeric: turn it into a number, "
-            "such as the days since a start."
+            f"{label} holds {holds}; {role} must be numeric: turn it into a number, such as the "
+            f"{number}."
         )
     flat = values.ravel().tolist()
     if kind == "O":
@@ -49,6 +50,15 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
         flat = others
     shown = ", ".join(repr(str(v)) for v in flat[:1])
     raise DataError(f"{label} holds text ({shown}, ...); {remedy}")
+
+
+def refuse_masked(values: Any, label: str) -> None:
+    """Raise if an array, or a row of a list, hides values behind a mask."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise DataError(
+            f"{label} has masked values, and a mask is not read: fill them, or drop their rows."
+        )
 
 
 def as_float(value: Any, label: str) -> float:
