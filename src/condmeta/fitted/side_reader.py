@@ -15,6 +15,7 @@ from condmeta.kernels.side_readers import GramReader, SetReader
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.messages import explain_absent, name_task
+from condmeta.tasks.weights import masses
 
 
 @register_tuple
@@ -75,7 +76,7 @@ class SideReader(NamedTuple):
         if self.reads_points:
             X, y = scales.for_maps(scales.scaled(X), scales.target(y))
         names = None if feature_names is None else scales.names(feature_names)
-        own = {"X": X, "y": y, "offsets": tasks.offsets, "weight": tasks.weight}
+        own = {"X": X, "y": y, "offsets": tasks.offsets, "weight": masses(tasks.weight)}
         self.map.fit(table, SimpleNamespace(**own, feature_names=names))
         if isinstance(self.map, GramReader):
             self.map.require_square(tasks)
