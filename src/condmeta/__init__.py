@@ -33,6 +33,7 @@ _NAMES = {  # module: the public names that it defines
     "learners.shrinkage": "Shrinkage shrink",
     "loading": "load",
     "tables": "TableModel",
+    "tables.export": "export",
     "tables.formula": "FormulaModel from_formula",
     "tasks": "TaskSet TaskSplit TaskTable",
     "versions": "show_versions",

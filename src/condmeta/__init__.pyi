@@ -52,6 +52,7 @@ from condmeta.learners.shrinkage import Shrinkage as Shrinkage
 from condmeta.learners.shrinkage import shrink as shrink
 from condmeta.loading import load as load
 from condmeta.tables import TableModel as TableModel
+from condmeta.tables.export import export as export
 from condmeta.tables.formula import FormulaModel as FormulaModel
 from condmeta.tables.formula import from_formula as from_formula
 from condmeta.tasks import TaskSet as TaskSet

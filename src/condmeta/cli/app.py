@@ -6,6 +6,7 @@ import condmeta
 from condmeta.cli.adapt_command import adapt_command
 from condmeta.cli.check_command import check_command
 from condmeta.cli.compare_command import compare_command
+from condmeta.cli.export_command import export_command
 from condmeta.cli.fit_command import fit_command
 from condmeta.cli.inspect_command import inspect_command
 from condmeta.cli.predict_command import predict_command
@@ -36,6 +37,6 @@ def versions_command() -> None:
 
 for command in (
     compare_command, fit_command, predict_command, adapt_command, update_command, check_command,
-    inspect_command, summary_command, shrink_command, reproduce_command,
+    inspect_command, summary_command, export_command, shrink_command, reproduce_command,
 ):  # fmt: skip
     app.add_command(command)

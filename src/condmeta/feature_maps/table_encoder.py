@@ -1,7 +1,7 @@
 """Encode raw columns as numbers: for `feature_map="auto"`, and for the features of a table."""
 
 import warnings
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -14,6 +14,21 @@ from condmeta.tasks.task_table import TaskTable
 
 OTHER = "(other)"
 MISSING = "(missing)"
+
+
+class EncodedColumn(NamedTuple):
+    """How one encoded column is computed from a raw one.
+
+    source : the raw column; levels : None for a number, (value - mean) / scale with gaps filled by
+    `fill`; else the column is 1 where the raw one has one of these levels (None: a gap), else 0.
+    """
+
+    source: str
+    levels: tuple[str | None, ...] | None
+    fill: float = 0.0
+    mean: float = 0.0
+    scale: float = 1.0
+    boolean: bool = False
 
 
 @register
@@ -108,16 +123,29 @@ class TableEncoder:
             sources += [name] * width
         return sources
 
+    def columns_out(self) -> list[EncodedColumn]:
+        """Return how each of the k encoded columns is computed."""
+        out: list[EncodedColumn] = []
+        for name, kind in self.kinds_.items():
+            if kind == "category":
+                place = self._places(name)
+                levels = [[v for v, j in place.items() if j == at] for at in set(place.values())]
+                out += [EncodedColumn(name, tuple(values)) for values in levels]
+                continue
+            scaled = kind == "number" and not self.of_rows
+            unit = (self.means_[name], self.scales_[name]) if scaled else (0.0, 1.0)
+            out.append(EncodedColumn(name, None, self.means_[name], *unit, kind == "boolean"))
+            if self.gaps_[name]:
+                out.append(EncodedColumn(name, (None,)))
+        return out
+
     def units_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and scale (k,): an encoded number is (value - mean) / scale.
 
         Columns that are not scaled have mean 0 and scale 1.
         """
-        mean, scale = np.zeros(len(self.names_out_)), np.ones(len(self.names_out_))
-        for j, name in enumerate(self.names_out_):
-            if self.kinds_.get(name) == "number" and not self.of_rows:
-                mean[j], scale[j] = self.means_[name], self.scales_[name]
-        return mean, scale
+        columns = self.columns_out()
+        return np.array([c.mean for c in columns]), np.array([c.scale for c in columns])
 
     def transform(self, table: TaskTable) -> np.ndarray:
         """Return the encoded table, (T, k) float64."""

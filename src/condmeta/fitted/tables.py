@@ -54,20 +54,24 @@ def map_effects(fitted: Fitted) -> np.ndarray:
 
 def map_table(fitted: Fitted, wide: bool, std: bool = False, robust: bool | None = None):
     """Return the table of `M_frame`; with `std`, with standard errors."""
+    return make_frame(map_columns(fitted, wide, std, robust), fitted.columns.backend)
+
+
+def map_columns(fitted: Fitted, wide=False, std=False, robust=None) -> dict[str, np.ndarray]:
+    """Return the columns of `M_frame`."""
     names, sides = coefficient_names(fitted), [*fitted.reader.names, BASE]
     values = np.vstack([map_effects(fitted), fitted.scales.user_vector(fitted.tau.b)])
     spread = map_std(fitted, MapErrors.of(fitted, robust)) if std else None
     if wide:
-        columns = {"side_feature": np.array(sides)} | _wide(names, values, spread)
-    else:
-        columns = {
-            "side_feature": np.array([side for side in sides for _ in names]),
-            "feature": np.array(names * len(sides)),
-            "effect": values.ravel(),
-        }
-        if spread is not None:
-            columns["std_error"] = spread.ravel()
-    return make_frame(columns, fitted.columns.backend)
+        return {"side_feature": np.array(sides)} | _wide(names, values, spread)
+    columns = {
+        "side_feature": np.array([side for side in sides for _ in names]),
+        "feature": np.array(names * len(sides)),
+        "effect": values.ravel(),
+    }
+    if spread is not None:
+        columns["std_error"] = spread.ravel()
+    return columns
 
 
 def _wide(names, values, spread) -> dict[str, np.ndarray]:

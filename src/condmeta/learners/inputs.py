@@ -24,6 +24,7 @@ from condmeta.learners.side_by_row import by_row
 from condmeta.learners.side_inputs import NAMELESS, read_one_side, read_side, side_reader
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.checks import check_finite
+from condmeta.tasks.containers import refuse_odd
 from condmeta.tasks.frames import (
     as_vector,
     backend_of,
@@ -142,7 +143,9 @@ def read_new_tasks(learner, fitted: Fitted, X, y, task, side_info, weight=None):
             ids, table = join_side(ids, table, "mean")
         X, y, offsets = no_points(len(ids), fitted.columns.n_features)
         return TaskSet.trusted(X, y, offsets, ids, table), points
-    if X is None or len(X) == 0:
+    if X is not None:
+        refuse_odd(X, "X")
+    if X is None or (hasattr(X, "__len__") and len(X) == 0):
         X, y, _ = no_points(1, fitted.columns.n_features)
         weight = None
     else:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from condmeta import persistence
 from condmeta.fitted import tables
 from condmeta.fitted.fitted import Columns, Fitted, Rows
+from condmeta.fitted.sql import Tables, score_query
 from condmeta.learners import model_file
 from condmeta.learners.checks import warn_constant
 from condmeta.learners.inputs import (
@@ -307,6 +308,33 @@ class Learner(BaseEstimator):
         hold also if variances differ between tasks; None chooses them from 50 tasks on.
         """
         return tables.map_table(self.fitted_, wide, std, robust)
+
+    def to_sql(
+        self, dialect: str = "duckdb", *, rows: str = "rows",
+        coefficients: str = "coefficients", side: str = "side",
+    ) -> str:  # fmt: skip
+        """Return a query that scores rows in a database, as `predict` does.
+
+        The query joins the rows with the table of coefficients that `condmeta.export` writes. A
+        task that is not in that table is predicted from its row of the side table; without one the
+        prediction is NULL (with missing_side="mean", that of an average task). A missing feature
+        makes it NULL. For linear learners without `base`, `x_transform` or `y_transform`.
+
+        Parameters
+        ----------
+        dialect : "duckdb", "postgres", "sqlite", "snowflake", "bigquery" or "spark"
+        rows, coefficients, side : str
+            Names of the tables. Each has the task column, named as in `fit` ("task" for arrays).
+
+        Examples
+        --------
+        >>> import condmeta as cm
+        >>> X, y = [[0.0], [2.0], [0.0], [2.0]], [1.0, 3.0, 2.0, 6.0]
+        >>> model = cm.ConditionalRidge().fit(X, y, task=["a", "a", "b", "b"])
+        >>> model.to_sql(rows="sales").splitlines()[-2:]
+        ['FROM "sales" AS r', 'LEFT JOIN "coefficients" AS c ON "c"."task" = "r"."task"']
+        """
+        return score_query(self.fitted_, dialect, Tables(rows, coefficients, side))
 
     # Keep it.
 

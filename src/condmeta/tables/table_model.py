@@ -11,6 +11,7 @@ from condmeta import persistence
 from condmeta.errors import DataError, ModelFileError
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
+from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.learners.writing import writing
@@ -341,6 +342,26 @@ class TableModel:
     def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
         return self._learner_with_coefficients().coef_frame(wide, std)
+
+    def to_sql(
+        self, dialect: str = "duckdb", *, rows: str = "rows",
+        coefficients: str = "coefficients", side: str = "side",
+    ) -> str:  # fmt: skip
+        """Return a query that scores the rows of a table (see `ConditionalRidge.to_sql`).
+
+        It computes the features from the columns of the table: levels and, with missing="impute",
+        gaps as `predict` does.
+        """
+        schema, tables = self.schema_, Tables(rows, coefficients, side)
+        fitted = self._learner_with_coefficients().fitted_
+        if schema.readers or schema.side_readers:
+            first = next(iter({**schema.readers, **schema.side_readers}))
+            raise DataError(
+                f"SQL cannot compute features of dates or of numbers written as text (column "
+                f"{first!r}). Score the rows with predict."
+            )
+        features, impute = schema.encoder.columns_out(), schema.missing == "impute"
+        return score_query(fitted, dialect, tables, features, impute)
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return effects of side columns with intervals (see `ConditionalRidge.summary`)."""

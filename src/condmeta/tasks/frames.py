@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.tasks.containers import refuse_odd
 from condmeta.tasks.numbers import level_name, refuse_masked, to_floats
 
 _MARKS = ("pandas", "columns", "factorize"), ("pyarrow", "column_names", "to_pylist")
@@ -242,6 +243,7 @@ def as_matrix(X: Any) -> np.ndarray:
     """Return X as an (N, d) float64 C-contiguous array, from a table, array or nested list."""
     if is_frame(X):
         return numeric_matrix(X)
+    refuse_odd(X, "X")
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise DataError("X is sparse; condmeta needs a dense array: use X.toarray().")
     refuse_masked(X, "X")
@@ -262,6 +264,7 @@ def as_vector(y: Any, label: str = "y") -> np.ndarray:
     rule = f"{label} must be 1-D (one target a row)"
     if is_frame(y):
         raise DataError(f"{rule}, got a table: pass one column.")
+    refuse_odd(y, label)
     refuse_masked(y, label)
     try:
         array = to_array(y) if is_series(y) else np.asarray(y)

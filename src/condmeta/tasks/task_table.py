@@ -210,6 +210,9 @@ def _split_columns(values: Any, columns: Sequence[str] | None) -> tuple[dict[str
     elif isinstance(values, Mapping):
         raw = {str(name): column for name, column in values.items()}
     else:
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            kind = type(values).__name__
+            raise DataError(f"Side information is a {kind}: pass a table, an array or a dict.")
         array = values if isinstance(values, np.ndarray) else object_matrix(values)
         if array.ndim == 1:
             array = array[:, None]

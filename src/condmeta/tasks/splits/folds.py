@@ -107,6 +107,8 @@ class TaskSplit:
 
 def as_split(split: Any) -> TaskSplit:
     """Return a splitter: the given one, or a `TaskSplit` with the given number of folds."""
+    if isinstance(split, str):  # which has a method of that name
+        raise bad_parameter("split", "a TaskSplit or a number of folds", split)
     return split if hasattr(split, "split") else TaskSplit(split)
 
 

@@ -1,0 +1,204 @@
+"""A fitted value as SQL: rows are scored by a join with the table of coefficients.
+
+With slopes a and the level l of a task at the mean features m, a prediction is l + <a, x - m>. For
+a task that is not in the table, a and l are linear in its encoded side columns: tau(s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.feature_maps.table_encoder import EncodedColumn, TableEncoder
+from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.tau import LinearTau
+from condmeta.tasks.ids import id_columns
+
+LEVEL = "(level)"  # the prediction at the mean features
+
+
+class Dialect(NamedTuple):
+    """How a database writes names and text."""
+
+    quote: str
+    backslash: bool  # whether a backslash in text starts an escape
+
+    def name(self, *parts: str) -> str:
+        """Return a name, with the table that it belongs to before it."""
+        q = self.quote
+        return ".".join(f"{q}{part.replace(q, q + q)}{q}" for part in parts)
+
+    def text(self, value: str) -> str:
+        """Return text as a literal."""
+        if not self.backslash:
+            return "'" + value.replace("'", "''") + "'"
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+DIALECTS = {
+    "duckdb": Dialect('"', False),
+    "postgres": Dialect('"', False),
+    "sqlite": Dialect('"', False),
+    "snowflake": Dialect('"', True),
+    "bigquery": Dialect("`", True),
+    "spark": Dialect("`", True),
+}
+
+
+class Tables(NamedTuple):
+    """The names of the tables in a query."""
+
+    rows: str = "rows"
+    coefficients: str = "coefficients"
+    side: str = "side"
+
+
+def find_dialect(name: str) -> Dialect:
+    """Return a dialect by its name."""
+    if name not in DIALECTS:
+        raise DataError(f"The 'dialect' must be one of {', '.join(DIALECTS)}. Got {name!r}.")
+    return DIALECTS[name]
+
+
+def task_columns(fitted: Fitted) -> list[str]:
+    """Return the names of the id columns in the table of coefficients."""
+    return list(id_columns(fitted.tasks.ids[:1].tolist(), fitted.columns.task_name))
+
+
+def coefficient_columns(fitted: Fitted) -> dict[str, np.ndarray]:
+    """Return the table that the query joins: ids, n, the level, and one slope for each feature."""
+    _require_linear(fitted)
+    store, columns = fitted.tasks, fitted.columns
+    slopes, levels = _around_mean(fitted, store.coef)
+    table = id_columns(store.ids.tolist(), columns.task_name) | {"n": store.sizes, LEVEL: levels}
+    return table | dict(zip(feature_names(fitted), slopes.T, strict=True))
+
+
+def feature_names(fitted: Fitted) -> list[str]:
+    """Return the names of the features."""
+    return fitted.scales.names(fitted.columns.names)
+
+
+def score_query(
+    fitted: Fitted, dialect: str, tables: Tables,
+    features: Sequence[EncodedColumn] | None = None, impute: bool = False,
+) -> str:  # fmt: skip
+    """Return a query that adds a column `prediction` to the rows of a table.
+
+    `features` says how the features are computed from the columns of the rows, and `impute` whether
+    gaps are filled; by default they are columns of that name.
+    """
+    _require_linear(fitted)
+    sql, names, scales = find_dialect(dialect), feature_names(fitted), fitted.scales
+    columns = [EncodedColumn(name, None) for name in names] if features is None else features
+    x = [_encoded(column, "r", sql, impute) for column in columns]
+    centred = [_minus(term, mean) for term, mean in zip(x, scales.x_mean, strict=True)]
+    ids = task_columns(fitted)
+
+    def combined(level: str, slope: Callable[[int], str]) -> str:
+        products = [f"{slope(j)} * {term}" for j, term in enumerate(centred)]
+        return "\n      + ".join([level, *products])
+
+    known = combined(sql.name("c", LEVEL), lambda j: sql.name("c", names[j]))
+    parts = [f"CASE\n    WHEN {sql.name('c', 'n')} > 0 THEN\n      {known}"]
+    join = _join(sql, tables.coefficients, "c", ids)
+    if fitted.reader.names:
+        phi = [_encoded(column, "s", sql, True) for column in _side_columns(fitted)]
+        start = _tau(fitted, combined, ["1e0", *phi])
+        parts.append(f"    WHEN {sql.name('s', ids[0])} IS NOT NULL THEN\n      {start}")
+        join += _join(sql, tables.side, "s", ids)
+    rest = known
+    if not fitted.reader.names or fitted.reader.missing_side == "mean":
+        mean = [_number(value) for value in fitted.tau.phi_mean]
+        rest = f"COALESCE({known},\n      {_tau(fitted, combined, ['1e0', *mean])})"
+    parts.append(f"    ELSE\n      {rest}\n  END AS {sql.name('prediction')}")
+    return f"SELECT r.*,\n  {chr(10).join(parts)}\nFROM {sql.name(tables.rows)} AS r{join}\n"
+
+
+def _require_linear(fitted: Fitted) -> None:
+    """Raise if predictions are not a join and a sum of products."""
+    predictor, scales = fitted.predictor, fitted.scales
+    lacking = {
+        "predicts classes": predictor.classes is not None,
+        "has a base": predictor.shared is not None,
+        "has an x_transform": scales.transformer is not None,
+        "scales each row": scales.scale == "rows",
+        "transforms y": getattr(predictor, "target", None) is not None,
+        "learns its map by a kernel": not isinstance(fitted.tau, LinearTau),
+        "reads the points of tasks": fitted.reader.reads_points,
+        "keeps no task models": fitted.tasks is None,
+    }
+    why = next((reason for reason, holds in lacking.items() if holds), None)
+    if why is not None:
+        raise DataError(
+            f"SQL needs a linear model of the rows, and this {predictor.owner} {why}. Score the "
+            "rows with predict."
+        )
+    _side_columns(fitted)
+
+
+def _side_columns(fitted: Fitted) -> list[EncodedColumn]:
+    """Return how the features Phi are computed from side columns."""
+    parts = fitted.reader.map.parts_
+    if not all(isinstance(part, TableEncoder) for part in parts):
+        raise DataError(
+            'SQL needs side columns encoded by feature_map="auto". Score new tasks with predict.'
+        )
+    return [column for part in parts for column in part.columns_out()]
+
+
+def _around_mean(fitted: Fitted, weights) -> tuple[np.ndarray, np.ndarray]:
+    """Return slopes (..., d) in the user's units, and levels (...) at the mean features."""
+    scales, d = fitted.scales, len(fitted.scales.x_mean)
+    levels = np.full(weights.shape[:-1], scales.y_offset)
+    if scales.fit_intercept:
+        levels += weights[..., d] * scales.y_scale
+    return scales.to_user(weights)[0], levels
+
+
+def _tau(fitted: Fitted, combined: Callable, phi: list[str]) -> str:
+    """Return tau(s) applied to a row; `phi` are a one and the encoded side columns."""
+    weights = fitted.tau.weights
+    slopes, levels = _around_mean(fitted, np.roll(weights, 1, axis=0))  # b first
+    levels[1:] -= fitted.scales.y_offset  # the offset counts once
+
+    def total(values) -> str:
+        parts = [f"{_number(v)} * {p}" for v, p in zip(values[1:], phi[1:], strict=True) if v]
+        return f"({' + '.join([_number(values[0]), *parts])})"
+
+    return combined(total(levels), lambda j: total(slopes[:, j]))
+
+
+def _encoded(column: EncodedColumn, table: str, sql: Dialect, fill: bool) -> str:
+    """Return the expression of an encoded column."""
+    source = sql.name(table, column.source)
+    if column.levels is not None:
+        named = [sql.text(level) for level in column.levels if level is not None]
+        tests = [f"{source} IN ({', '.join(named)})"] if named else []
+        tests += [f"{source} IS NULL"] if None in column.levels else []
+        return f"CASE WHEN {' OR '.join(tests)} THEN 1e0 ELSE 0e0 END"
+    value = source
+    if column.boolean:
+        value = f"CASE WHEN {source} THEN 1e0 WHEN NOT {source} THEN 0e0 END"  # NULL stays NULL
+    if fill:
+        value = f"COALESCE({value}, {_number(column.fill)})"
+    value = _minus(value, column.mean)
+    return value if column.scale == 1.0 else f"({value} / {_number(column.scale)})"
+
+
+def _minus(term: str, mean: float) -> str:
+    return term if mean == 0.0 else f"({term} - {_number(mean)})".replace("- -", "+ ")
+
+
+def _number(value: float) -> str:
+    """Return a number with an exponent: without one, databases may read a decimal."""
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"
+
+
+def _join(sql: Dialect, table: str, alias: str, ids: list[str]) -> str:
+    on = " AND ".join(f"{sql.name(alias, name)} = {sql.name('r', name)}" for name in ids)
+    return f"\nLEFT JOIN {sql.name(table)} AS {alias} ON {on}"
