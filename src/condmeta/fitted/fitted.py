@@ -294,10 +294,10 @@ class Fitted(NamedTuple):
             state = self.covariances(rows.ids)
         return rows.restore(self.predictor.probabilities(*call, state))
 
-    def std(self, rows: Rows, precision=1.0) -> np.ndarray:
-        """Return the standard deviation of a new label at each row (N,), of some precision.
+    def std(self, rows: Rows, precision=None) -> np.ndarray:
+        """Return the standard deviation of a new label at each row (N,).
 
-        An array of precisions is in the order of `rows`.
+        `precision` (N,) of the labels is in the order of `rows`.
         """
         theta, stats = self.statistics(rows.ids)
         return rows.restore(self.predictor.std(rows.X, theta, stats, rows.codes, precision))

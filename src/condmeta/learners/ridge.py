@@ -289,11 +289,10 @@ class ConditionalRidge(Regressor, Learner):
             predicted = predicted + read_offset(offset, len(predicted))
         if not return_std:
             return predicted
-        given = 1.0
         if precision is not None:
-            given = read_weight(Weighted(None, precision), len(predicted))[:, 1]
-            given = given[X.row_order] if isinstance(X, TaskSet) else given
-        return predicted, fitted.std(rows, given)
+            precision = read_weight(Weighted(None, precision), len(predicted))[:, 1]
+            precision = precision[X.row_order] if isinstance(X, TaskSet) else precision
+        return predicted, fitted.std(rows, precision)
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals, variances between tasks, and noise.
