@@ -10,8 +10,9 @@ from condmeta.errors import DataError
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.shared_model import SharedModel
 from condmeta.inner.averaged import averaged_logistic
-from condmeta.inner.scores import row_scores
+from condmeta.inner.scores import row_scores, sparse_scores
 from condmeta.persistence.registry import register_tuple
+from condmeta.tasks.frames import is_sparse
 
 
 @register_tuple
@@ -67,7 +68,10 @@ class LinearPredictor(NamedTuple):
         return scores
 
     def _linear(self, rows, W, codes, n_jobs) -> np.ndarray:
-        scores = rows @ W[0] if codes is None else row_scores(rows, W, codes, n_jobs)
+        if codes is None:
+            scores = rows @ W[0]
+        else:
+            scores = (sparse_scores if is_sparse(rows) else row_scores)(rows, W, codes, n_jobs)
         return self.scales.answer(scores)
 
     def rows(self, X, codes=None, sides=None) -> np.ndarray:

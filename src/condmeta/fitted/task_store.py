@@ -21,6 +21,7 @@ from condmeta.inner.no_adaptation import PointCount
 from condmeta.inner.online import OnlineState
 from condmeta.inner.squared import SquaredState
 from condmeta.persistence import register
+from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.messages import explain_mismatch, show_id, show_ids
 from condmeta.tasks.points import Points
 
@@ -73,7 +74,7 @@ class TaskStore:
     def solve(cls, inner, ids, theta, points: Points, n_jobs, Phi=None, keep_own=True) -> TaskStore:
         """Solve tasks from their theta; with `keep_own`, own estimates can be asked for."""
         solved = solve_named(inner, ids, theta, points, n_jobs)
-        keep_own &= theta.size * theta.shape[1] <= MOST_STATISTICS
+        keep_own &= theta.size * theta.shape[1] <= MOST_STATISTICS and not is_sparse(points.X)
         statistics = None
         if keep_own and not _is_full(solved.state, theta):
             statistics = SquaredState.of(*points)

@@ -26,11 +26,19 @@ from condmeta.learners.held_out import (
     no_progress,
     on_base,
 )
-from condmeta.learners.inputs import METADATA, Inputs, read_training, warn_of_one_task
+from condmeta.learners.inputs import (
+    METADATA,
+    Inputs,
+    read_training,
+    readable,
+    readable_tasks,
+    warn_of_one_task,
+)
 from condmeta.learners.learn import fit_inputs, shared_model_of
 from condmeta.learners.parameters import check_learner, check_parameters
 from condmeta.learners.writing import writing
 from condmeta.meta.stacking import Criterion, best_weights
+from condmeta.tasks import TaskSet
 from condmeta.tasks.numbers import power_of_two
 from condmeta.text import pluralize
 
@@ -100,6 +108,11 @@ class Auto(BaseEstimator):
     _pooled: ClassVar[type]
     _conditional: ClassVar[type]
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _candidates(self, conditional: bool) -> dict[str, Any]:
         """Return the learners to choose among; `conditional` adds the one with side information."""
         reading = {name: getattr(self, name) for name in READING}
@@ -142,6 +155,7 @@ class Auto(BaseEstimator):
         """
         reader = self._candidates(False)["unconditional"]  # it reads as all candidates do
         check_learner(reader)
+        X = readable_tasks(self, X) if isinstance(X, TaskSet) else readable(self, X)
         given = read_training(reader, X, y, task, side_info, sample_weight)
         warn_of_one_task(reader, X, task)
         with writing(self):

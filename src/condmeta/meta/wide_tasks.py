@@ -1,6 +1,6 @@
 """The rows of tasks of many columns: fewer numbers than statistics of columns by columns."""
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from condmeta.meta.task_statistics import refuse_known
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
 from condmeta.tasks.points import Points
+from condmeta.tasks.sparse_rows import SparseRows
 from condmeta.tasks.splits import task_keys
 
 WIDE = 64  # columns, from which on tasks are kept as rows
@@ -20,7 +21,8 @@ class WideTasks(NamedTuple):
     Attributes
     ----------
     ids : (T,) object array
-    X, y, offsets, weight : as for `Points`
+    X : (N, d) array, or SparseRows
+    y, offsets, weight : as for `Points`
     table : TaskTable or None
         Raw side rows of the tasks that have one, if the map reads nothing else.
     Phi : (T, k) array or None
@@ -28,7 +30,7 @@ class WideTasks(NamedTuple):
     """
 
     ids: np.ndarray
-    X: Any
+    X: np.ndarray | SparseRows
     y: np.ndarray
     offsets: np.ndarray
     weight: np.ndarray | None
