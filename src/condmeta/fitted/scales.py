@@ -16,8 +16,19 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from condmeta.errors import DataError
+from condmeta.feature_maps.params import naming_failures
 from condmeta.inner.coin import row_norms
 from condmeta.persistence import register
+from condmeta.persistence.fields import (
+    FLAG,
+    flags,
+    floats,
+    instance,
+    maybe,
+    number,
+    one_of,
+    optional,
+)
 from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.numbers import power_of_two
 from condmeta.tasks.weights import weighted_median
@@ -157,7 +168,12 @@ class Scales:
             return X
         if not len(X):
             return np.empty((0, len(self.x_mean)))
-        return _checked(self.transformer.transform(X), len(X))
+        with naming_failures("The 'x_transform'"):
+            rows = _checked(self.transformer.transform(X), len(X))
+        if rows.shape[1] != len(self.x_mean):
+            gave = f"The 'x_transform' gave {rows.shape[1]} columns"
+            raise DataError(f"{gave}, expected {len(self.x_mean)} as in fit.")
+        return rows
 
     def scaled(self, X: np.ndarray) -> np.ndarray:
         """Return the scaled rows (N, d), without the intercept column."""
@@ -272,7 +288,24 @@ class Scales:
         return w / self.y_scale
 
 
-register(Scales, name="Preparation")
+def _width(state: dict, sizes: dict[str, int]) -> None:
+    sizes["w"] = sizes["d"] + bool(state["fit_intercept"])
+    sizes["n"] = state["n_inputs"]
+
+
+register(
+    Scales,
+    name="Preparation",
+    fields={
+        "scale": one_of(*SCALES), "fit_intercept": FLAG, "x_mean": floats("d"),
+        "x_scale": floats("d", above=0), "y_offset": number(),
+        "n_inputs": number(low=0, whole=True),
+        "x_unit": number(above=0), "y_unit": number(above=0), "transformer": maybe(instance()),
+        "constant": optional(maybe(flags("d"))), "y_scale": optional(number(above=0)),
+        "x_power": optional(maybe(floats("d", above=0))),
+    },
+    rule=_width,
+)  # fmt: skip
 
 
 def _unit_rows(X) -> np.ndarray:

@@ -15,6 +15,7 @@ from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tau import LinearTau
+from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.inputs import (
     is_nameless,
@@ -54,11 +55,16 @@ from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WIDE, WideTasks
+from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks import TaskSet
 from condmeta.tasks.weights import Weighted, read_weight
 
 
-@storable
+@storable(
+    inner=(Gaussian, LowRankGaussian),
+    state=(TaskStatistics, WideTasks),
+    info={"H_": maybe(floats("w w")), "s2_": number(above=0, infinite=True)},
+)
 @dataclass(eq=False, repr=False)
 class ConditionalRidge(Regressor, Learner):
     r"""Learn the prior of a task's weights from its side information; all settings are automatic.

@@ -8,13 +8,14 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from condmeta import persistence
-from condmeta.errors import DataError, ModelFileError
+from condmeta.errors import DataError
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
 from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.learners.writing import writing
+from condmeta.persistence.fields import ANY, instance, mapping, number
 from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.dates import PARTS
 from condmeta.tables.learner import (
@@ -432,20 +433,18 @@ def _export(model: TableModel) -> dict[str, Any]:
 
 
 def _restore(cls: type, state: dict[str, Any]) -> TableModel:
-    try:
-        learner = uncalibrated(state["learner_"])
-        model = cls(clone(learner), **state["params"])
-        state.setdefault("added_", {})  # older files
-        model.learner_, model.schema_, model.n_rows_, model.added_ = (state[n] for n in FITTED)
-        width, n_names = learner.n_features_in_, len(model.schema_.feature_names)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ModelFileError(f"The parts of the stored TableModel do not fit: {error}") from None
-    if width != n_names:
-        raise ModelFileError(
-            f"The parts of the stored TableModel do not fit: {n_names} features for a learner "
-            f"of {width}."
-        )
+    learner = uncalibrated(state["learner_"])
+    model = cls(clone(learner), **state["params"])
+    model.learner_, model.schema_, model.n_rows_, model.added_ = (state[n] for n in FITTED)
     return model
 
 
-persistence.register(TableModel, export=_export, restore=_restore)
+WHOLE = number(low=0, whole=True)
+persistence.register(
+    TableModel, export=_export, restore=_restore,
+    upgrade=lambda cls, state: {"added_": {}} | state,
+    fields={
+        "params": mapping(ANY), "learner_": instance(n="n"), "schema_": instance("Schema", n="n"),
+        "n_rows_": WHOLE, "added_": mapping(WHOLE),
+    },
+)  # fmt: skip

@@ -8,6 +8,14 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from condmeta.errors import DataError
+from condmeta.persistence.fields import (
+    InvalidFieldError,
+    either,
+    floats,
+    integers,
+    number,
+    sequence,
+)
 from condmeta.persistence.registry import register
 
 
@@ -76,4 +84,27 @@ def _restore(cls: type, parts: dict[str, Any]) -> SparseRows:
     return rows
 
 
-register(SparseRows, export=_export, restore=_restore)
+def _entries_exist(state: dict, sizes: dict[str, int]) -> None:
+    """Refuse positions outside the rows: compiled code would read beyond the arrays."""
+    pointers, (n, d) = state["indptr"], state["shape"]
+    if len(pointers) != n + 1 or pointers[0] != 0 or (np.diff(pointers) < 0).any():
+        raise InvalidFieldError("indptr", f"must rise from 0, with {n + 1} entries")
+    if pointers[-1] != sizes["E"]:
+        raise InvalidFieldError("indptr", "must end at the number of entries")
+    if state["indices"].max(initial=-1) >= d:
+        raise InvalidFieldError("indices", f"must be below {d}")
+    sizes["N"], sizes["d"] = n, d
+
+
+POSITIONS = either(integers("E", low=0), integers("E", low=0, dtype="int32"))
+POINTERS = either(integers("P", low=0), integers("P", low=0, dtype="int32"))
+register(
+    SparseRows,
+    export=_export,
+    restore=_restore,
+    fields={
+        "data": floats("E"), "indices": POSITIONS, "indptr": POINTERS,
+        "shape": sequence(number(low=0, whole=True), "2"),
+    },
+    rule=_entries_exist,
+)  # fmt: skip

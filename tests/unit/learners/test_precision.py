@@ -143,14 +143,16 @@ def test_rows_without_a_precision_have_one():
     assert chunked.objective_ == pytest.approx(whole.objective_, rel=1e-9)
 
 
-def test_a_wide_table_with_precisions():
+def test_a_wide_table_with_precisions(tmp_path):
     wide = RNG.normal(size=(len(Y), 70))
     y = wide[:, 0] * (1 + W[TASK, 0]) + RNG.normal(size=len(Y)) / np.sqrt(P)
     one = cm.ConditionalRidge().fit(wide, y, task=TASK, precision=np.ones(len(Y)))
     none = cm.ConditionalRidge().fit(wide, y, task=TASK)
     np.testing.assert_allclose(one.predict(wide, task=TASK), none.predict(wide, task=TASK))
     precise = cm.ConditionalRidge().fit(wide, y, task=TASK, precision=P)
-    assert np.isfinite(precise.predict(wide, task=TASK)).all()
+    precise.save(tmp_path / "wide.condmeta")
+    again = cm.load(tmp_path / "wide.condmeta").predict(wide, task=TASK)
+    np.testing.assert_array_equal(again, precise.predict(wide, task=TASK))
 
 
 def test_a_file_keeps_the_statistics(model, tmp_path):
