@@ -33,6 +33,7 @@ from condmeta.meta.wide_ridge import Ridge, choose_ridge
 from condmeta.meta.wide_rows import WideRows, times
 from condmeta.meta.wide_solve import WideFit, fit_folds
 from condmeta.tasks.points import Points
+from condmeta.tasks.weights import masses
 
 log = logging.getLogger(__name__)  # steps: the command line shows them
 WORTH = 1e-3  # relative gain of a pooled ridge, to be taken in place of the weighted one
@@ -71,7 +72,7 @@ def learn_wide(
         The columns with weights that may differ; by default P is found.
     """
     X, y, offsets, weight = points
-    root = np.ones(len(y)) if weight is None else np.sqrt(weight)
+    root = np.ones(len(y)) if weight is None else np.sqrt(masses(weight))
     data = WideRows(X if weight is None else times(X, root), offsets, Phi)
     directions = Directions.first(X, columns)
     kappa = 1.0 if Phi.shape[1] else np.inf
