@@ -40,8 +40,21 @@ class AutoRegressor(Regressor, Auto):
     order : "random" or "first"
         Which points of a held-out task the candidates get: a random sample, or the first rows.
     random_state : int, Generator, RandomState or None
-    scale, fit_intercept, missing_side, task_column, side_columns, side_key, n_jobs
-        As for `ConditionalRidge`.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    missing_side : "error" or "mean"
+        What to do for a task without a side row: say so, or take the mean training Phi.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
 
     Attributes
     ----------

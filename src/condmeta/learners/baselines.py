@@ -75,9 +75,32 @@ class FixedBiasRegressor(Regressor, FixedBias):
     ----------
     theta : float, (d,) array, or (d+1,) array with the intercept last
         The bias, in the user's units; a number broadcasts.
-    loss, inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol,
-    n_jobs
-        As for `ConditionalSGDRegressor`; `lam="cv"` chooses it by cross-validation within tasks.
+    loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
+        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
+        and `slope`.
+    inner : "online", "batch" or an object with `solve(theta, X, y)`
+        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
+        biased regularised minimiser.
+    lam : "cv" or float in (0, inf)
+        The regulariser: mean loss + lam/2 ||w - theta||^2. "cv" chooses one lam for all tasks, by
+        cross-validation within tasks.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    tol : float
+        Batch inner: gap <= tol times the mean loss at theta.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
 
     Attributes
     ----------
@@ -113,9 +136,31 @@ class FixedBiasClassifier(Classifier, FixedBias):
 
     Parameters
     ----------
-    theta, inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol,
-    n_jobs
-        As for `FixedBiasRegressor`.
+    theta : float, (d,) array, or (d+1,) array with the intercept last
+        The bias, in the user's units; a number broadcasts.
+    inner : "online", "batch" or an object with `solve(theta, X, y)`
+        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
+        biased regularised minimiser.
+    lam : "cv" or float in (0, inf)
+        The regulariser: mean loss + lam/2 ||w - theta||^2. "cv" chooses one lam for all tasks, by
+        cross-validation within tasks.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    tol : float
+        Batch inner: gap <= tol times the mean loss at theta.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
     loss : "hinge", "logistic", or a loss object for labels -1 and +1
 
     Examples
@@ -146,10 +191,32 @@ class IndependentRegressor(Regressor, FixedBias):
 
     Parameters
     ----------
-    loss, inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol,
-    n_jobs
-        As for `ConditionalSGDRegressor`; `lam="cv"` chooses one lam for all tasks, by
+    loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
+        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
+        and `slope`.
+    inner : "online", "batch" or an object with `solve(theta, X, y)`
+        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
+        biased regularised minimiser.
+    lam : "cv" or float in (0, inf)
+        The regulariser: mean loss + lam/2 ||w - theta||^2. "cv" chooses one lam for all tasks, by
         cross-validation within tasks. A task without points is predicted at `y_offset_`.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    tol : float
+        Batch inner: gap <= tol times the mean loss at theta.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
 
     Attributes
     ----------
@@ -172,8 +239,29 @@ class IndependentClassifier(Classifier, FixedBias):
 
     Parameters
     ----------
-    inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol, n_jobs
-        As for `IndependentRegressor`.
+    inner : "online", "batch" or an object with `solve(theta, X, y)`
+        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
+        biased regularised minimiser.
+    lam : "cv" or float in (0, inf)
+        The regulariser: mean loss + lam/2 ||w - theta||^2. "cv" chooses one lam for all tasks, by
+        cross-validation within tasks.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    tol : float
+        Batch inner: gap <= tol times the mean loss at theta.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
     loss : "logistic", "hinge", or a loss object for labels -1 and +1
 
     Examples
@@ -207,9 +295,31 @@ class PooledRegressor(Regressor, Pooled):
 
     Parameters
     ----------
-    loss, inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol,
-    n_jobs
-        As for `ConditionalSGDRegressor`; `lam="cv"` chooses it by cross-validation over tasks.
+    loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
+        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
+        and `slope`.
+    inner : "online", "batch" or an object with `solve(theta, X, y)`
+        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
+        biased regularised minimiser.
+    lam : "cv" or float in (0, inf)
+        The regulariser: mean loss + lam/2 ||w||^2. "cv" chooses it by cross-validation over tasks.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    tol : float
+        Batch inner: gap <= tol times the mean loss at theta.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
 
     Attributes
     ----------
@@ -232,8 +342,28 @@ class PooledClassifier(Classifier, Pooled):
 
     Parameters
     ----------
-    inner, lam, scale, fit_intercept, task_column, side_columns, side_key, keep_tasks, tol, n_jobs
-        As for `PooledRegressor`.
+    inner : "online", "batch" or an object with `solve(theta, X, y)`
+        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
+        biased regularised minimiser.
+    lam : "cv" or float in (0, inf)
+        The regulariser: mean loss + lam/2 ||w||^2. "cv" chooses it by cross-validation over tasks.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    tol : float
+        Batch inner: gap <= tol times the mean loss at theta.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
     loss : "logistic", "hinge", or a loss object for labels -1 and +1
 
     Examples

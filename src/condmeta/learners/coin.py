@@ -18,19 +18,21 @@ from condmeta.learners.model_file import storable
 from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Regressor
 from condmeta.meta.coin import CoinState, coin_pass
+from condmeta.meta.coin_stake import STAKES, stake_errors
+from condmeta.persistence.fields import number
 
 ENOUGH_TASKS = 30
 
 
-@storable
+@storable(inner=Coin, state=CoinState, info={"n_cut_rows_": number(low=0, whole=True)})
 @dataclass(eq=False, repr=False)
 class ConditionalCoinRegressor(Regressor, StreamLearner):
     r"""Learn where a task's linear model starts from its side information, with nothing to tune.
 
     The map is learned by coin betting: each of its entries is a gambler, and each task runs bets of
     its own (`condmeta.meta.coin`, `condmeta.inner.coin`). There is no lam, no meta_step, and no
-    need for validation tasks. The loss is the absolute loss; the map is the average of the iterates
-    with weights t.
+    need for validation tasks; how much a task bets is learned from the training tasks. The loss is
+    the absolute loss; the map is the average of the iterates with weights t.
 
     The scales of the bets come from the tasks of `fit`, or of the first call of `partial_fit`;
     later calls keep them. With fewer than 30 such tasks a `FewTasksWarning` is issued. Without an
@@ -40,14 +42,41 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
 
     Parameters
     ----------
-    feature_map, conditioning, scale, fit_intercept, missing_side, task_column, side_columns,
-    side_key, keep_tasks, n_jobs
-        As for `ConditionalSGDRegressor`.
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
+        table, means no features.
+    conditioning : "shared" or "split"
+        Whether a task's points both condition and train, or its first half conditions and the rest
+        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
+        information from elsewhere.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    missing_side : "error" or "mean"
+        What to do for a task without a side row: say so, or take the mean training Phi.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
 
     Attributes
     ----------
     M_, b_ : (width, k) and (width,) arrays in the learner's units
     theta_mean_ : tau at the mean training Phi, user's units
+    stake_ : float
+        What the first bets of a task are multiplied by. It is chosen among 1/2, 1, 2, ..., 64: with
+        it the training tasks, adapted to the first half of their points, have the smallest error on
+        the second half.
+    stake_errors_ : (8,) array
+        These errors, summed over tasks, for the stakes 1, 1/2, 2, 4, ..., 64.
     n_cut_rows_ : int
         Rows of later `partial_fit` calls that were longer than all rows of the first call. The bets
         cut their norm to that length; if there are many, fit again.
@@ -85,7 +114,7 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
 
     loss = "absolute"
     _unit_free = True
-    n_cut_rows_ = found()
+    n_cut_rows_, stake_, stake_errors_ = found(), found(), found()
     partial_fit = partial_fit
 
     def _learn(self, data: Training, before: Fitted | None = None) -> Learned:
@@ -103,8 +132,15 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
                 "The bets leave the range of floating-point numbers. Divide X and y by their "
                 "sizes, or use scale='standard'."
             )
-        tau, inner = LinearTau(weights, state.phi_mean), Coin(state.radius, state.stake)
-        return Learned(tau, inner, {"n_cut_rows_": cut + state.count_longer(X)}, state)
+        tau = LinearTau(weights, state.phi_mean)
+        info = {} if before is None else before.info
+        errors = info.get("stake_errors_", 0.0) + stake_errors(
+            tau.theta(data.Phi), X, y, offsets, state.radius, state.stake
+        )
+        stake = STAKES[int(np.argmin(errors))]
+        info = {"stake_": stake, "stake_errors_": errors}
+        info["n_cut_rows_"] = cut + state.count_longer(X)
+        return Learned(tau, Coin(state.radius, stake * state.stake), info, state)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -27,7 +27,7 @@ from condmeta.tasks.splits import fifths, fold_numbers, sample_tasks
 SAMPLE = 300  # tasks that lam and kappa are chosen on
 
 
-@storable
+@storable(inner=Batch)
 @dataclass(eq=False, repr=False)
 class ConditionalERMRegressor(Regressor, Learner):
     r"""Learn where a task's linear model starts, by the exact minimum over all tasks at once.
@@ -53,10 +53,27 @@ class ConditionalERMRegressor(Regressor, Learner):
     kappa : "auto" or float in (0, inf]
         Ridge penalty on M; it counts as much as kappa tasks. With infinity M is zero, and the side
         information is not used.
-    conditioning, missing_side, task_column, side_columns, side_key, keep_tasks, n_jobs
-        As for `ConditionalSGDRegressor`.
+    conditioning : "shared" or "split"
+        Whether a task's points both condition and train, or its first half conditions and the rest
+        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
+        information from elsewhere.
+    missing_side : "error" or "mean"
+        What to do for a task without a side row: say so, or take the mean training Phi.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
     scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
     tol : float
         The map is within tol F of the minimum of F, certified by duality; a task's gap is at most
         tol times its mean loss at theta.

@@ -55,9 +55,37 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
     feature_map : "auto", a map, a transformer, or a list of them
         How the side table becomes the coordinates that the kernel reads. Without any side
         information tau is b, the same for all tasks.
-    loss, inner, lam, meta_step, conditioning, scale, fit_intercept, task_column, side_columns,
-    side_key, keep_tasks, tol, n_jobs
-        As for `ConditionalSGDRegressor`.
+    loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
+        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
+        and `slope`.
+    inner : "online", "batch" or an object with `solve(theta, X, y)`
+        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
+        biased regularised minimiser.
+    lam : float in (0, inf)
+        The paper's lambda: mean loss + lam/2 ||w - theta||^2.
+    meta_step : float in (0, inf)
+        The paper's gamma, the step of the map for each task.
+    conditioning : "shared" or "split"
+        Whether a task's points both condition and train, or its first half conditions and the rest
+        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
+        information from elsewhere.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    tol : float
+        Batch inner: gap <= tol times the mean loss at theta.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
     averaging : "uniform" (mean of tau_1..tau_T), "linear" (weights t) or "last" (tau_{T+1})
     missing_side : "error" or "mean"
         What to do for a task without a side row: say so, or start it at `theta_mean_`; the map is

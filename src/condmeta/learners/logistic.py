@@ -23,12 +23,13 @@ from condmeta.meta.prior import METRICS
 from condmeta.meta.ridge_choice import KAPPAS
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
+from condmeta.persistence.fields import floats
 from condmeta.tasks.splits import fold_numbers, half_of, sample_tasks
 
 SAMPLE = 400  # tasks that settings are chosen on
 
 
-@storable
+@storable(inner=Bernoulli, info={"H_": floats("w w")})
 @dataclass(eq=False, repr=False)
 class ConditionalLogistic(Classifier, Learner):
     r"""Learn the prior of a task's weights for two classes; all settings are automatic.
@@ -56,10 +57,27 @@ class ConditionalLogistic(Classifier, Learner):
         class become one more input of the per-task models, the last; the prior of its weight shows
         how far to trust it. In training, the log odds of a task come from fits without this task.
         "boosting" is scikit-learn's histogram boosting, and the only base that `save` can store.
-    conditioning, missing_side, task_column, side_columns, side_key, keep_tasks, n_jobs
-        As for `ConditionalSGDClassifier`.
+    conditioning : "shared" or "split"
+        Whether a task's points both condition and train, or its first half conditions and the rest
+        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
+        information from elsewhere.
+    missing_side : "error" or "mean"
+        What to do for a task without a side row: say so, or take the mean training Phi.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
     scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
     tol : float
         The fit stops when a step would change no parameter by more than tol standard errors.
     max_iter : int

@@ -20,7 +20,16 @@ from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Classifier, Regressor
 from condmeta.meta.sgd import SGDState, sgd_pass, sgd_steps
 from condmeta.meta.sgd_outer import OuterState, outer_steps
-from condmeta.outer_steps import VALID_STEP, get_outer_step, is_outer_step, is_plain
+from condmeta.outer_steps import (
+    VALID_STEP,
+    Adam,
+    Decay,
+    Momentum,
+    get_outer_step,
+    is_outer_step,
+    is_plain,
+)
+from condmeta.persistence.fields import InvalidFieldError
 
 
 @dataclass(eq=False, repr=False)
@@ -91,6 +100,29 @@ def _thetas(Phi: np.ndarray, *maps: np.ndarray) -> list[Callable[[], np.ndarray]
     return [lambda W=W: Phi @ W[:-1] + W[-1] for W in maps]
 
 
+def _check_memory(learner: ConditionalSGD, fitted: Fitted) -> None:
+    """Refuse a stored state that the outer step does not go on from."""
+    state, plain = fitted.state, is_plain(learner.meta_step)
+    if state is None:
+        return
+    if plain != isinstance(state, SGDState):
+        raise InvalidFieldError("fitted.state", "must be that of the meta_step")
+    if not plain and type(learner.meta_step) in (Adam, Decay, Momentum):
+        first = learner.meta_step.start(np.zeros_like(state.W))
+        if not _is_alike(first, state.memory):
+            raise InvalidFieldError("fitted.state.memory", "must be that of the meta_step")
+
+
+def _is_alike(first: Any, value: Any) -> bool:
+    if isinstance(first, tuple):
+        same = isinstance(value, tuple) and len(value) == len(first)
+        return same and all(map(_is_alike, first, value))
+    if not isinstance(first, np.ndarray):
+        return type(value) is type(first)
+    right = isinstance(value, np.ndarray) and value.dtype == first.dtype
+    return right and value.shape == first.shape and bool(np.isfinite(value).all())
+
+
 def _check_kind(state: Any, kind: type) -> None:
     if state is not None and not isinstance(state, kind):
         raise DataError(
@@ -99,7 +131,7 @@ def _check_kind(state: Any, kind: type) -> None:
         )
 
 
-@storable
+@storable(state=(SGDState, OuterState), also=_check_memory)
 @dataclass(eq=False, repr=False)
 class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     r"""Learn where a task's linear model starts from its side information, by Algorithm 1.
@@ -133,12 +165,16 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
         information from elsewhere.
     scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
         The intercept is one more coordinate of w, theta and the regulariser.
     missing_side : "error" or "mean"
         What to do for a task without a side row: say so, or take the mean training Phi.
-    task_column, side_columns : str or list of str, optional
-        Columns of a frame X that hold the ids, and side information constant within a task.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
@@ -177,7 +213,7 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     partial_fit = partial_fit
 
 
-@storable
+@storable(state=(SGDState, OuterState), also=_check_memory)
 @dataclass(eq=False, repr=False)
 class ConditionalSGDClassifier(Classifier, ConditionalSGD):
     """Learn where a task's linear classifier starts from its side information, by Algorithm 1.
@@ -187,9 +223,45 @@ class ConditionalSGDClassifier(Classifier, ConditionalSGD):
 
     Parameters
     ----------
-    feature_map, inner, lam, meta_step, averaging, gradient_at, conditioning, scale, fit_intercept,
-    missing_side, task_column, side_columns, side_key, keep_tasks, tol, n_jobs
-        As for `ConditionalSGDRegressor`.
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
+        table, means no features.
+    inner : "online", "batch" or an object with `solve(theta, X, y)`
+        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
+        biased regularised minimiser.
+    lam : float in (0, inf)
+        The paper's lambda: mean loss + lam/2 ||w - theta||^2.
+    meta_step : float in (0, inf), a function of t, or an outer step
+        The paper's gamma. A function returns the step of task t = 1, 2, ...; an object with
+        `start(W)` and `step(W, G, t, state)` may do anything (see `condmeta.outer_steps`, which has
+        `Decay`, `Momentum` and `Adam`).
+    averaging : "uniform" (mean of M_1..M_T), "linear" (weights t) or "last" (M_{T+1})
+        Which map is learned: an average of the iterates, or the last one.
+    gradient_at : "current" or "average"
+        Where theta_t is taken; "average" is the mean of M_2..M_t, with "uniform" only.
+    conditioning : "shared" or "split"
+        Whether a task's points both condition and train, or its first half conditions and the rest
+        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
+        information from elsewhere.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    missing_side : "error" or "mean"
+        What to do for a task without a side row: say so, or take the mean training Phi.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    tol : float
+        Batch inner: gap <= tol times the mean loss at theta.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
     loss : "hinge", "logistic", or a loss object for labels -1 and +1
 
     Attributes

@@ -14,9 +14,10 @@ from condmeta.learners.grid_trial import GridState, GridTrial, best_pair
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import one_of
+from condmeta.learners.parameters import POSITIVES, one_of
 from condmeta.learners.sgd import ConditionalSGD, ConditionalSGDRegressor
 from condmeta.learners.targets import Regressor
+from condmeta.meta.sgd import SGDState
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import TaskSplit, as_split
 
@@ -25,7 +26,7 @@ ETA = 3  # halving keeps one pair in three from rung to rung
 RUNGS = 3  # rungs before the last one
 
 
-@storable
+@storable(state=SGDState)
 @dataclass(eq=False, repr=False)
 class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     """Choose lam and meta_step on held-out tasks, then learn the map from all of them.
@@ -37,9 +38,42 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
 
     Parameters
     ----------
-    feature_map, loss, inner, averaging, gradient_at, conditioning, scale, fit_intercept,
-    missing_side, task_column, side_columns, side_key, keep_tasks, tol, n_jobs
-        As for `ConditionalSGDRegressor`; `inner` is "online" or "batch".
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
+        table, means no features.
+    loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
+        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
+        and `slope`.
+    inner : "online" or "batch"
+        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
+        biased regularised minimiser.
+    averaging : "uniform" (mean of M_1..M_T), "linear" (weights t) or "last" (M_{T+1})
+        Which map is learned: an average of the iterates, or the last one.
+    gradient_at : "current" or "average"
+        Where theta_t is taken; "average" is the mean of M_2..M_t, with "uniform" only.
+    conditioning : "shared" or "split"
+        Whether a task's points both condition and train, or its first half conditions and the rest
+        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
+        information from elsewhere.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    missing_side : "error" or "mean"
+        What to do for a task without a side row: say so, or take the mean training Phi.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    tol : float
+        Batch inner: gap <= tol times the mean loss at theta.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
     lams, meta_steps : sequences of float
         The grid; 14 values each, 1e-5 to 1e5, by default.
     search : "grid" or "halving"
@@ -80,7 +114,7 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     split: Any = None
     random_state: Any = 0
 
-    _rules = {"search": one_of(("grid", "halving"))}
+    _rules = {"search": one_of(("grid", "halving")), "lams": POSITIVES, "meta_steps": POSITIVES}
     lam_, meta_step_, cv_results_, learning_curve_ = found(), found(), found(), found()
     best_index_, best_error_ = found(), found()
 

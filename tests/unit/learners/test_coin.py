@@ -10,8 +10,9 @@ from helpers import assert_same, draw_problem, unchanged
 
 import condmeta
 from condmeta import ConditionalCoinRegressor, TaskSet
-from condmeta.errors import DataError, DivergenceError, FewTasksWarning
-from condmeta.feature_maps import Identity, MeanFourier, MeanInput, MeanInputOutput
+from condmeta.environments import Circle
+from condmeta.errors import DataError, FewTasksWarning
+from condmeta.feature_maps import CircleMap, Identity, MeanFourier, MeanInput, MeanInputOutput
 
 PROBLEM = draw_problem(n_tasks=40, d=4, seed=3)
 X, Y, TASK, SIDE = PROBLEM
@@ -197,5 +198,38 @@ def test_a_failure_changes_nothing(engine):
     side = {"new": [0.0, 0.0]}
     with unchanged(learner, X, task=TASK), pytest.raises(DataError, match="'new' has NaN"):
         learner.partial_fit(np.full((1, 4), np.nan), [0.0], task=["new"], side_info=side)
-    with pytest.raises(DivergenceError, match="Divide X and y by their sizes"):
+    with pytest.raises(DataError, match="too large to be squared"):
         ConditionalCoinRegressor(None).fit(1e200 * X, Y, task=TASK)
+
+
+def test_the_stake_is_learned_from_halves_of_training_tasks(engine):
+    """Judge every stake by hand; it does not depend on units, and later tasks count too."""
+    from condmeta.inner.coin import Coin
+    from condmeta.meta.coin_stake import STAKES
+
+    tasks = Circle(d=3, n=9, inputs="gaussian", x_center=0.0, noise=0.5).sample(60, 0)
+    learner = ConditionalCoinRegressor(CircleMap()).fit(tasks)
+    fitted = learner.fitted_
+    unit = fitted.inner.stake / learner.stake_
+    expected = []
+    for stake in STAKES:
+        inner, total = Coin(fitted.inner.radius, stake * unit), 0.0
+        for one in tasks:
+            theta = learner.theta_for(one.side)
+            w = inner.solve(theta, one.X[:4], one.y[:4])[0]
+            total += np.abs(one.X[4:] @ w - one.y[4:]).mean()
+        expected.append(total)
+    np.testing.assert_allclose(learner.stake_errors_, expected, rtol=1e-9)
+    assert learner.stake_ == STAKES[int(np.argmin(expected))] > 1
+    again = ConditionalCoinRegressor(CircleMap()).fit(tasks.with_rows(3.0 * tasks.X, 7.0 * tasks.y))
+    assert again.stake_ == learner.stake_
+    more = Circle(d=3, n=9, inputs="gaussian", x_center=0.0, noise=0.5).sample(90, 1)[60:]
+    before = learner.stake_errors_.copy()
+    assert (learner.partial_fit(more).stake_errors_ > before).all()
+
+
+def test_tasks_of_one_point_choose_no_stake():
+    tasks = Circle(d=3, n=1).sample(40, 0)
+    learner = ConditionalCoinRegressor(CircleMap()).fit(tasks)
+    assert learner.stake_ == 1.0
+    assert (learner.stake_errors_ == 0).all()
