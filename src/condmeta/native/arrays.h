@@ -59,7 +59,7 @@ inline Tasks check_tasks(const In2& X, const In1& y, const InOffsets& offsets, d
     bool valid = at[0] >= 0 && at[count] <= int64_t(X.shape(0));
     for (int64_t t = 0; t < count; ++t) {
         valid = valid && at[t] <= at[t + 1];
-        n_max = std::max(n_max, at[t + 1] - at[t]);
+        if (valid) n_max = std::max(n_max, at[t + 1] - at[t]);  // else the difference may overflow
     }
     if (!valid) throw std::invalid_argument("'offsets' must rise from 0 or more to at most the rows of 'X'.");
     const auto [curvature, dead_zone, low, high, is_signed] = row;
