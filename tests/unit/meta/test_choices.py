@@ -116,6 +116,17 @@ def test_weights_repeat_rows(criterion):
     np.testing.assert_allclose(weighted, best_weights(*parts, criterion), atol=1e-3)
 
 
+def test_weighted_mixtures_are_those_of_repeated_rows():
+    rng = np.random.default_rng(2)
+    y, times = np.sign(rng.normal(size=40)), np.arange(40) % 4 + 1
+    answers = expit(1.5 * rng.normal(size=(40, 2)) + y[:, None])
+    found = LOG_LOSS.weights(answers, y, times.astype(float))
+    expected = LOG_LOSS.weights(np.repeat(answers, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert 0.1 < found[0] < 0.9
+    assert abs(found[0] - LOG_LOSS.weights(answers, y)[0]) > 0.01
+
+
 def test_mixture_weights_minimise_the_log_loss():
     rng = np.random.default_rng(5)
     y = np.sign(rng.normal(size=60))
