@@ -12,6 +12,20 @@ from condmeta.learners.checks import drop_weightless
 from condmeta.learners.inputs import minus_offset, read_offset
 from condmeta.meta.conformal import Calibration, Scores, gives_std, held_out, predict_scaled
 from condmeta.meta.error_scale import join
+from condmeta.persistence.fields import (
+    FLAG,
+    InvalidFieldError,
+    flags,
+    floats,
+    instance,
+    integers,
+    mapping,
+    maybe,
+    number,
+    optional,
+    sequence,
+)
+from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
 from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import as_vector
@@ -243,6 +257,31 @@ def _n_points(model: Any, X: Any, n_rows: int, given: dict[str, Any]) -> np.ndar
     return X.restore_order(n) if isinstance(X, TaskSet) else n
 
 
-persistence.register(Scores, export=Scores._asdict, restore=lambda cls, parts: cls(**parts))
-persistence.register(Calibration)
-persistence.register(Calibrated)
+def _check_scores(state: dict[str, Any], sizes: dict[str, int]) -> None:
+    if not state["scores"]:
+        raise InvalidFieldError("scores", "must have an entry")
+    if state.get("sizes") is not None and list(state["sizes"]) != list(state["scores"]):
+        raise InvalidFieldError("sizes", "must be of the same numbers of points as scores")
+
+
+WHOLE = number(low=0, whole=True)
+register_tuple(
+    Scores,
+    fields={
+        "r": floats("N", low=0), "weight": floats("N", low=0, high=1), "n_tasks": WHOLE,
+        "of_task": floats("T"), "size": integers("T", low=0), "above": optional(maybe(flags("N"))),
+    },
+)  # fmt: skip
+persistence.register(
+    Calibration,
+    fields={
+        "scores": mapping(instance("Scores"), key=WHOLE),
+        "sizes": optional(maybe(mapping(instance("ErrorScale"), key=WHOLE))),
+        "bounds": optional(sequence(number(infinite=True), "2")),
+    },
+    rule=_check_scores,
+)
+persistence.register(
+    Calibrated,
+    fields={"model": instance(n="n"), "calibration": instance("Calibration"), "with_std": FLAG},
+)

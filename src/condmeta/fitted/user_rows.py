@@ -7,11 +7,12 @@ from sklearn.utils.validation import column_or_1d
 
 from condmeta.errors import DataError
 from condmeta.fitted.predictor import LinearPredictor, encode_labels
+from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.tasks.checks import check_finite
 from condmeta.tasks.containers import refuse_odd
-from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame
+from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame, is_sparse
 from condmeta.tasks.numbers import refuse_masked, to_floats
-from condmeta.tasks.weights import read_weight
+from condmeta.tasks.weights import read_weight, repeats
 
 
 def numbers(X):
@@ -69,6 +70,8 @@ def read_rows(predictor: LinearPredictor, X) -> np.ndarray:
             f"{list(names)}. Got {list(column_names(X))} instead."
         )
     X, d = as_matrix(numbers(X)), predictor.scales.n_inputs
+    if is_sparse(X) and not isinstance(predictor.inner, LowRankGaussian):
+        X = X.toarray()
     if X.shape[1] != d:
         raise DataError(
             f"X must have shape (rows, {d}), one column for each feature of the fit. "
@@ -88,7 +91,7 @@ def read_points(predictor: LinearPredictor, X, y, weight):
     if not predictor.weighs:
         raise no_weights(predictor.owner)
     weight = read_weight(weight, len(X))
-    counts = weight > 0
+    counts = repeats(weight) > 0
     return X[counts], y[counts], weight[counts]
 
 

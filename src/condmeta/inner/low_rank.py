@@ -14,10 +14,14 @@ from condmeta.inner.algorithms import Solved
 from condmeta.inner.posterior import Gaussian, Posterior
 from condmeta.inner.scores import task_scores
 from condmeta.inner.squared import SquaredState
+from condmeta.persistence.fields import FLAG, floats, number
 from condmeta.persistence.registry import construct, register
 
 
-@register(restore=construct)
+@register(
+    restore=construct,
+    fields={"factor": floats("d r"), "s2": number(above=0), "own_noise": FLAG},
+)
 class LowRankGaussian:
     """The inner algorithm A(theta, Z) = E[w | Z], with a covariance of low rank.
 
@@ -68,7 +72,7 @@ class LowRankGaussian:
         v, s2 = self.reduced.posterior(state, np.zeros_like(state.moment), n_jobs)
         return Posterior(theta + v @ self.factor.T, s2)
 
-    def spread(self, state: SquaredState, theta, rows, codes) -> np.ndarray:
+    def spread(self, state: SquaredState, theta, rows, codes, precisions=1.0) -> np.ndarray:
         """Return the standard deviation of a new label at rows (N, d) (see `Gaussian.spread`)."""
         zero = np.zeros_like(state.moment)
-        return self.reduced.spread(state, zero, rows @ self.factor, codes)
+        return self.reduced.spread(state, zero, rows @ self.factor, codes, precisions)

@@ -17,6 +17,7 @@ from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import POSITIVES, one_of
 from condmeta.learners.sgd import ConditionalSGD, ConditionalSGDRegressor
 from condmeta.learners.targets import Regressor
+from condmeta.meta.sgd import SGDState
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import TaskSplit, as_split
 
@@ -25,7 +26,7 @@ ETA = 3  # halving keeps one pair in three from rung to rung
 RUNGS = 3  # rungs before the last one
 
 
-@storable
+@storable(state=SGDState)
 @dataclass(eq=False, repr=False)
 class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     """Choose lam and meta_step on held-out tasks, then learn the map from all of them.

@@ -20,6 +20,7 @@ from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide import learn_wide
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import fold_numbers
+from condmeta.tasks.weights import masses
 
 
 def learn_wide_tasks(learner: Any, data: Training) -> Learned:
@@ -33,7 +34,7 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     points, y_scale = user_points(points, data.scales), data.scales.y_scale
     overall = Scales.learn(
         points.X, points.y, "none" if learner.scale == "rows" else learner.scale,
-        learner.fit_intercept, np.mean, weight=points.weight,
+        learner.fit_intercept, np.mean, weight=masses(points.weight),
     )  # fmt: skip
     overall = replace(overall, y_scale=y_scale)
     rotation = Rotation.learn(Phi)
@@ -65,7 +66,7 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     W, factor = in_scale(W, *change), in_scale(factor.T, *change).T
     W[-1, -1] += learner.fit_intercept * (overall.y_offset - data.scales.y_offset) / y_scale
     info = {name: value for name, value in info.items() if name != "H_"}
-    info |= in_units_of_y(info["s2_"], info["objective_"], len(points.y), y_scale)
+    info |= in_units_of_y(info["s2_"], info["objective_"], points.count.sum(), y_scale)
     info["constant"] = overall.constant
     inner = LowRankGaussian(np.ascontiguousarray(factor), inner.s2, inner.own_noise)
     return Learned(LinearTau(W, Phi.mean(axis=0)), inner, info)

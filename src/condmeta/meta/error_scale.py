@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condmeta.persistence.fields import InvalidFieldError, floats, number
 from condmeta.persistence.registry import register_tuple
 
 TAIL = 0.05
@@ -53,7 +54,15 @@ class HeldOut(NamedTuple):
         return HeldOut(*(values[mask] for values in self))
 
 
-@register_tuple
+def _knots_rise(state: dict, sizes: dict[str, int]) -> None:
+    if not len(state["knots"]) or (np.diff(state["knots"]) <= 0).any():
+        raise InvalidFieldError("knots", "must rise")
+
+
+@register_tuple(
+    fields={"power": number(), "knots": floats("K"), "tails": floats("K 2", low=0)},
+    rule=_knots_rise,
+)
 class ErrorScale(NamedTuple):
     """gamma, the knots of t (K,) rising, and its values there (K, 2), below and above."""
 
@@ -157,9 +166,9 @@ def _extended(knots, tails, predicted) -> tuple[np.ndarray, np.ndarray]:
 def _cross_fitted(held: HeldOut, power: float, n_knots: int) -> np.ndarray:
     """Return the size on the side of each error (N,), learned from the tasks of other folds."""
     fold, size = held.task % FOLDS, np.empty(len(held.error))
-    for number in range(FOLDS):
-        scale = _fit(held.where(fold != number), power, n_knots)
-        size[fold == number] = scale.size_of(held.where(fold == number))
+    for k in range(FOLDS):
+        scale = _fit(held.where(fold != k), power, n_knots)
+        size[fold == k] = scale.size_of(held.where(fold == k))
     return size
 
 
@@ -175,7 +184,7 @@ def _imbalance(held: HeldOut, size: np.ndarray) -> float:
     deviations = []
     for by in (held.predicted, held.std):
         group = _quantile_groups(by, held.share, FIFTHS)
-        for number in np.unique(group):
-            rows = group == number
+        for k in np.unique(group):
+            rows = group == k
             deviations.append(np.average(inside[rows], weights=held.share[rows]) - (1 - 2 * TAIL))
     return float(np.mean(np.square(deviations)))

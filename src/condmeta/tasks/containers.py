@@ -19,7 +19,7 @@ def refuse_odd(values: Any, label: str) -> None:
     Traceback (most recent call last):
     condmeta.errors.DataError: X is a set: pass an array, a list or a table.
     """
-    if hasattr(values, "toarray"):  # sparse: refused elsewhere, in the words of scikit-learn
+    if hasattr(values, "toarray"):  # sparse: X may be, y is refused in the words of scikit-learn
         return
     if isinstance(values, ODD) or callable(values):
         kind = "class" if isinstance(values, type) else type(values).__name__
