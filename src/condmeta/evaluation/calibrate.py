@@ -71,7 +71,9 @@ class Calibrated:
         reach = scale * self.calibration.widths(n, coverage)
         return predicted - reach, predicted + reach
 
-    def adapt(self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None):
+    def adapt(
+        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None
+    ) -> Any:
         """Solve new tasks, as `adapt` of the learner; the models have intervals too."""
         return self._with(self.model.adapt(X, y, task=task, side_info=side_info))
 

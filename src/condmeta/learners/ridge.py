@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -187,12 +187,31 @@ class ConditionalRidge(Regressor, Learner):
         factor = self.fitted_.inner.factor
         return self.fitted_.info.get("H_", factor @ factor.T)
 
-    def fit(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        offset: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Learn the prior from many tasks, then every task's model from it.
 
         Parameters
         ----------
-        X, y, task, side_info : as for `ConditionalSGDRegressor.fit`
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
         offset : (N,) array, optional
             Predictions of a model of the user's own for the rows: the prior is learned from y -
             offset. That model must not have seen the row's task. Give the offset to `adapt`,
@@ -210,30 +229,100 @@ class ConditionalRidge(Regressor, Learner):
             self._model = remember_offset(self._model, offset)
         return self
 
-    def adapt(self, X=None, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
+    def adapt(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        offset: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
         """Solve new tasks (see `ConditionalSGDRegressor.adapt`); offset and weights as in `fit`.
 
         The models that it returns predict without the offset: add it to their predictions.
+
+        Parameters
+        ----------
+        X : (n, d) array, DataFrame or TaskSet, optional
+            The points; without any, the model is tau of the side information (zero-shot).
+        y : (n,) array, optional
+            Their targets.
+        task : (n,) ids, optional
+            Several tasks at once; None means that all points belong to one.
+        side_info : row or table, optional
+            For one task its row (a dict of columns, a Series, a sequence); with `task` a table
+            keyed by task id, as in `fit`.
+        offset : (N,) array, optional
+            As in `fit`: predictions of a model of the user's own for these rows.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
         """
         if X is not None:
             require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().adapt(X, minus_offset(y, offset), **call)
 
-    def update(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
-        """Add points to known tasks, enrol new ones; tau stays. Offset and weights as in `fit`."""
+    def update(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        offset: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Add points to known tasks, enrol new ones; tau stays. Offset and weights as in `fit`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            Further points of known tasks, and points of new ones.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each new task, as in `fit`.
+        offset : (N,) array, optional
+            As in `fit`: predictions of a model of the user's own for these rows.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+        """
         require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().update(X, minus_offset(y, offset), **call)
 
     def partial_fit(
-        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None
-    ):  # fmt: skip
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, offset: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:  # fmt: skip
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
         Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
         of points read the scale of the first call. A task that is known already is an error that
         names `update`. `offset` and `sample_weight` (N,) as in `fit`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
+        offset : (N,) array, optional
+            As in `fit`: predictions of a model of the user's own for these rows.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
 
         Returns
         -------
@@ -246,11 +335,27 @@ class ConditionalRidge(Regressor, Learner):
             self._model = remember_offset(model, offset)
         return self
 
-    def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
+    def predict(
+        self,
+        X: Any,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        offset: Any = None,
+        return_std: bool = False,
+    ) -> Any:
         """Predict rows, each by the model of its task (see `ConditionalSGDRegressor.predict`).
 
         Parameters
         ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
         offset : (N,) array, optional
             Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
             `offset=0` leaves it out.

@@ -34,7 +34,7 @@ def restore_attributes(cls: Any, state: State) -> Any:
 def register(cls: Class, **options: Any) -> Class: ...
 @overload
 def register(cls: None = None, **options: Any) -> Callable[[Class], Class]: ...
-def register(cls=None, *, name=None, export=vars, restore=None):
+def register(cls=None, *, name: Any = None, export: Any = vars, restore: Any = None) -> Any:
     """Let model files hold objects of a class.
 
     Subclasses are not included: register each of them.
