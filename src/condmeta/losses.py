@@ -89,7 +89,7 @@ class Loss:
             low, high = np.where(y > 0, low, -high), np.where(y > 0, high, -low)
         return low, high
 
-    def _bounds(self, y):
+    def _bounds(self, y: Any) -> tuple[Any, Any]:
         """Return the slope bounds: two numbers, or two arrays if they depend on the labels."""
         return self.box(y) if self.signed else (self.low, self.high)
 

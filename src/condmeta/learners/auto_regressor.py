@@ -40,6 +40,7 @@ class AutoRegressor(Regressor, Auto):
     order : "random" or "first"
         Which points of a held-out task the candidates get: a random sample, or the first rows.
     random_state : int, Generator, RandomState or None
+        For the folds of tasks, and the points that they show.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.

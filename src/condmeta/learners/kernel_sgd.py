@@ -87,6 +87,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
     n_jobs : int, optional
         Threads over tasks, where tasks are independent; -1 uses all cores.
     averaging : "uniform" (mean of tau_1..tau_T), "linear" (weights t) or "last" (tau_{T+1})
+        Which function is learned: an average of the iterates, or the last one.
     missing_side : "error" or "mean"
         What to do for a task without a side row: say so, or start it at `theta_mean_`; the map is
         then learned from the other tasks. The same holds, always, for a task without points where

@@ -255,7 +255,7 @@ class Learner(BaseEstimator):
         """Add points to known tasks and enrol new ones; the map tau stays as it is.
 
         Exact (equal to adapting on all points at once) with inner='online' or loss='squared', an
-        error elsewhere. `sample_weight` (n,) as for `adapt`.
+        error elsewhere.
 
         Parameters
         ----------

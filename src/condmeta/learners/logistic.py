@@ -95,8 +95,15 @@ class ConditionalLogistic(Classifier, Learner):
     n_iter_ : int
     objective_ : float
         The bound of the log likelihood, less the penalty on the map.
-    classes_, M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_
-        As for `ConditionalSGDClassifier`.
+    classes_ : (2,) array
+        The two classes.
+    M_, b_ : (width, k) and (width,) arrays
+        The map tau = M Phi + b, in the learner's units.
+    theta_mean_ : array
+        Tau at the mean training Phi, in the user's units, the intercept last.
+    n_tasks_, n_features_in_ : int
+        Tasks with points that the map was learned from, and features of X.
+    feature_names_in_, side_features_ : names of the features of X (if it was a table), and of Phi
 
     Examples
     --------

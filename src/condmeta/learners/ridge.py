@@ -140,8 +140,15 @@ class ConditionalRidge(Regressor, Learner):
         the penalty (kappa/2) tr(M^T H^-1 M) on the map. With `kappa=0` it is the `logLik` of lme4
         with REML = FALSE. If noise is per task, it is that of the shared s2. With more than 64
         columns it is that of the labels less the held-out predictions of the ridge on all columns.
-    M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_, y_offset_
-        As for `ConditionalSGDRegressor`.
+    M_, b_ : (width, k) and (width,) arrays
+        The map tau = M Phi + b, in the learner's units.
+    theta_mean_ : array
+        Tau at the mean training Phi, in the user's units, the intercept last.
+    n_tasks_, n_features_in_ : int
+        Tasks with points that the map was learned from, and features of X.
+    feature_names_in_, side_features_ : names of the features of X (if it was a table), and of Phi
+    y_offset_ : float
+        What is subtracted from y.
 
     Examples
     --------
@@ -239,7 +246,7 @@ class ConditionalRidge(Regressor, Learner):
         offset: Any = None,
         sample_weight: Any = None,
     ) -> Any:
-        """Solve new tasks (see `ConditionalSGDRegressor.adapt`); offset and weights as in `fit`.
+        """Solve new tasks from a few points, or from none; the learner is not changed.
 
         The models that it returns predict without the offset: add it to their predictions.
 
@@ -344,7 +351,11 @@ class ConditionalRidge(Regressor, Learner):
         offset: Any = None,
         return_std: bool = False,
     ) -> Any:
-        """Predict rows, each by the model of its task (see `ConditionalSGDRegressor.predict`).
+        """Predict rows, each by the model of its task.
+
+        A known task has its own model. A new one, or a known one without points, has tau of its
+        side information, given here or to `fit`; without any it is an error, or with
+        missing_side='mean' tau at the mean training Phi. The rows of X never condition.
 
         Parameters
         ----------
