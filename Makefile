@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/condmeta/native/*.cpp src/condmeta/native/*.h) CMakeLists.txt
 
-.PHONY: setup demo test docs lint format bench accuracy mutants sanitize fuzz clean
+.PHONY: setup demo test docs lint format bench accuracy mutants sanitize fuzz floors clean
 
 setup: $(VENV)/.ready
 
@@ -57,6 +57,9 @@ sanitize: setup
 
 fuzz: setup
 	PYTHONPATH=tools $(BIN)/python -m tools.fuzz
+
+floors: setup
+	$(BIN)/python tools/floors.py
 
 clean:
 	rm -rf $(VENV) build dist report docs/_build docs/generated docs/gallery .pytest_cache .ruff_cache .hypothesis .import_linter_cache

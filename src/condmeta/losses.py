@@ -25,11 +25,19 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.persistence import register
+from condmeta.persistence.fields import FLAG, TEXT, instance, number, one_of
 
+LOSS = instance()  # the schema of a loss in a model file: any registered object
 LOGISTIC = -1.0  # the curvature by which the compiled engine knows the logistic loss
 
 
-@register
+@register(
+    fields={
+        "name": TEXT, "curvature": number(low=0), "dead_zone": number(low=0),
+        "low": number(infinite=True, high=0), "high": number(infinite=True, low=0),
+        "signed": FLAG, "call": TEXT,
+    }
+)  # fmt: skip
 @dataclass(frozen=True, repr=False)
 class Loss:
     """A loss given by a row of numbers.
@@ -129,7 +137,7 @@ class Loss:
         return np.where((a >= low) & (a <= high), inside, np.inf)
 
 
-@register
+@register(fields={"name": one_of("logistic"), "lipschitz": number(low=1, high=1)})
 @dataclass(frozen=True)
 class LogisticLoss:
     """The logistic loss log(1 + exp(-y z)) for labels -1 and +1.

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.persistence.registry import register
+from condmeta.persistence.fields import number
+from condmeta.persistence.registry import construct, register
 
 __all__ = ["Adam", "Decay", "Momentum", "OuterStep", "get_outer_step"]
 
@@ -41,7 +42,7 @@ class OuterStep(Protocol):
         """Return the map after task t and the new state, from the map and its gradient G."""
 
 
-@register
+@register(restore=construct, fields={"rate": number(), "power": number()})
 @dataclass(frozen=True)
 class Decay:
     """Take steps that shrink with the number of tasks: W - rate / t^power G.
@@ -75,7 +76,7 @@ class Decay:
         return W - self.rate / t**self.power * G, None
 
 
-@register
+@register(restore=construct, fields={"rate": number(), "momentum": number()})
 @dataclass(frozen=True)
 class Momentum:
     """Add a share of the last move to each step: V <- momentum V + G, W <- W - rate V.
@@ -112,7 +113,10 @@ class Momentum:
         return W - self.rate * V, V
 
 
-@register
+@register(
+    restore=construct,
+    fields={"rate": number(), "beta1": number(), "beta2": number(), "eps": number()},
+)
 @dataclass(frozen=True)
 class Adam:
     r"""Divide the mean gradient by the root mean square gradient, entry by entry.

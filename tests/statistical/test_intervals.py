@@ -48,7 +48,8 @@ def test_on_real_tasks(name):
     file = {"lenk": "lenk_data.mat", "schools": "schoolData.mat"}[name]
     if not (FOLDER / file).exists():
         pytest.skip("CONDMETA_DATA names no folder with the data")
-    tasks = getattr(cm.datasets, f"load_{name}")()
+    options = {"lenk": {"constant": False}, "schools": {}}[name]
+    tasks = getattr(cm.datasets, f"load_{name}")(**options)
     train, test = tasks.split_tasks(0.6, random_state=0)
     check(cm.ConditionalRidge(**QUICK), train, test)
     check(cm.PooledRegressor(), train, test)

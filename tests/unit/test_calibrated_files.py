@@ -32,3 +32,17 @@ def test_intervals_survive_the_file(tmp_path, learner):
     np.testing.assert_array_equal(mine, calibrated.adapt(support).predict_interval(query))
     again.update(TASKS[:1])
     assert read_card(tmp_path / "m.condmeta")["tasks_calibrated"] == {"0": 40, "2": 40}
+
+
+def test_a_calibration_of_an_earlier_version_is_symmetric(tmp_path):
+    """It holds scores alone, without their side: widths are in units of the deviation."""
+    calibrated = cm.calibrate(cm.ConditionalRidge(), TASKS, shots=(0,))
+    old = calibrated.calibration.scores[0]._replace(above=None)
+    vars(calibrated.calibration).clear()
+    calibrated.calibration.scores = {0: old}
+    calibrated.save(tmp_path / "m.condmeta")
+    again = cm.load(tmp_path / "m.condmeta")
+    predicted, std = again.model.predict(FRESH, return_std=True)
+    low, high = again.predict_interval(FRESH)
+    np.testing.assert_allclose(high - predicted, std * old.quantile(0.9))
+    np.testing.assert_allclose(predicted - low, std * old.quantile(0.9))

@@ -62,7 +62,7 @@ def test_card(path, monkeypatch):
     write_model(path, MODEL, card={"engine": "numpy", "settings": settings})
     card = read_card(path)
     assert card["format"] == "condmeta-model"
-    assert card["format_version"] == 1
+    assert card["format_version"] == 2
     assert card["created"] == "1970-01-02T00:00:00+00:00"
     assert card["class"] == "dict"
     assert card["engine"] == "numpy"

@@ -118,7 +118,13 @@ def _fit_parts(path, columns, params):
 def _learner(params, classes: bool):
     """Return the learner that the options name."""
     name = params["learner"] or ("logistic" if classes else "ridge")
-    learner = getattr(condmeta, LEARNERS[name][classes])()
+    kind = LEARNERS[name][classes]
+    if kind is None:  # only in parts: elsewhere the learner decides how the target is read
+        raise DataError(
+            f"--learner {name} is for two classes, and --chunks reads a target of numbers: leave "
+            "one of them out."
+        )
+    learner = getattr(condmeta, kind)()
     if params["boosting"] is not None:
         if "base" not in learner.get_params():
             raise DataError(f"--boosting works with ridge, logistic and auto, not with {name}.")

@@ -1,5 +1,6 @@
 """Add prediction intervals, calibrated on held-out tasks, to a regressor."""
 
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -7,10 +8,29 @@ from sklearn.base import clone, is_classifier
 
 from condmeta import persistence
 from condmeta.errors import DataError
-from condmeta.meta.conformal import Calibration, Scores, gives_std, predict_scaled, task_scores
+from condmeta.learners.checks import drop_weightless
+from condmeta.learners.inputs import minus_offset, read_offset
+from condmeta.meta.conformal import Calibration, Scores, gives_std, held_out, predict_scaled
+from condmeta.meta.error_scale import join
+from condmeta.persistence.fields import (
+    FLAG,
+    InvalidFieldError,
+    flags,
+    floats,
+    instance,
+    integers,
+    mapping,
+    maybe,
+    number,
+    optional,
+    sequence,
+)
+from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
 from condmeta.tasks.call_input import as_tasks
+from condmeta.tasks.frames import as_vector
 from condmeta.tasks.ids import factorize, positions
+from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits import check_shots, folds_of_tasks
 
 
@@ -45,8 +65,9 @@ class Calibrated:
         return {m: scores.n_tasks for m, scores in self.calibration.scores.items()}
 
     def predict_interval(
-        self, X: Any, *, task: Any = None, side_info: Any = None, coverage: float = 0.9
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, X: Any, *, task: Any = None, side_info: Any = None, offset: Any = None,
+        coverage: float = 0.9,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Return the ends of intervals that contain a new label with probability `coverage`.
 
         The probability is over tasks and their points; it may be larger or smaller for one
@@ -57,6 +78,8 @@ class Calibrated:
         ----------
         X, task, side_info
             As for `predict` of the learner or model.
+        offset : (N,) array, optional
+            Added to both ends; needed if `calibrate` was given offsets.
         coverage : float in (0, 1)
             c needs c / (1 - c) tasks: 9 for 0.9, 99 for 0.99.
 
@@ -68,14 +91,20 @@ class Calibrated:
         given = {name: value for name, value in given.items() if value is not None}
         predicted, scale = predict_scaled(self.model, self.with_std, X, **given)
         n = _n_points(self.model, X, len(predicted), given)
-        reach = scale * self.calibration.widths(n, coverage)
-        return predicted - reach, predicted + reach
+        added = 0.0 if offset is None else read_offset(offset, len(predicted))
+        return self.calibration.interval(predicted, scale, n, coverage, added)
 
     def adapt(
-        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None
-    ) -> Any:
-        """Solve new tasks, as `adapt` of the learner; the models have intervals too."""
-        return self._with(self.model.adapt(X, y, task=task, side_info=side_info))
+        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None,
+    ) -> Self:  # fmt: skip
+        """Solve new tasks, as `adapt` of the learner; the models have intervals too.
+
+        With an `offset` (n,), the points are y - offset: add it to predictions and intervals.
+        """
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        points = minus_offset(y, offset)
+        return self._with(self.model.adapt(X, points, task=task, side_info=side_info, **weights))
 
     def update(self, X: Any, y: Any = None, **options: Any) -> Self:
         """Add points, as `update` of the learner or model does; the calibration stays."""
@@ -118,7 +147,8 @@ class Calibrated:
 def calibrate(
     learner: Any, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
     side_key: Any = None, shots: Any = (0, 1, 2, 5, 10, 20), n_splits: int = 5,
-    order: str = "random", random_state: Any = 0,
+    order: str = "random", random_state: Any = 0, offset: Any = None, sample_weight: Any = None,
+    bounds: Any = "auto",
 ) -> Calibrated:  # fmt: skip
     """Fit a learner, and calibrate prediction intervals by its errors on held-out tasks.
 
@@ -136,6 +166,14 @@ def calibrate(
         Which points of a held-out task the learner adapts to. Use "first" if new tasks come with
         their earliest points and later points may differ.
     random_state : int, Generator, RandomState or None
+    offset : (N,) array, optional
+        Predictions of another model, which the learner corrects: it is fitted to y - offset. Give
+        the offset of new rows to `adapt` and `predict_interval`.
+    sample_weight : (N,) array, optional
+        Weights of rows in the fit; also, a row counts by its share of its task's weight among the
+        errors of the task.
+    bounds : "auto", None or (low, high)
+        Intervals end where labels must end. "auto": at 0 if no label is negative, or none positive.
 
     Returns
     -------
@@ -145,8 +183,9 @@ def calibrate(
     Notes
     -----
     The intervals are valid for new tasks and points drawn like the given ones, not for other times
-    or places. `ConditionalRidge` scales each interval by its own standard deviation; the intervals
-    of other learners have one width for each number of points.
+    or places. Their width follows the predicted level and, for a learner that has one, the standard
+    deviation of the prediction, as far as both predict the size of held-out errors. If errors are
+    skewed, the longer side is where the larger errors are.
 
     Examples
     --------
@@ -163,21 +202,47 @@ def calibrate(
             "calibrate needs a learner with fit, adapt and get_params, such as ConditionalRidge(), "
             f"so that it can be copied and fitted again. Got a {type(learner).__name__}."
         )
+    if isinstance(learner, type):
+        raise DataError(f"calibrate needs a learner, not its class: {learner.__name__}().")
     if is_classifier(learner):
         raise DataError("Intervals are for numbers: calibrate takes regressors, not classifiers.")
-    tasks, shots = as_tasks(X, y, task, side_info, side_key), check_shots(shots)
+    shots = check_shots(shots)
+    tasks = as_tasks(X, minus_offset(y, offset), task, side_info, side_key, sample_weight)
+    tasks = drop_weightless(tasks)
     if tasks.y is None:
         raise DataError("calibrate needs the targets of the tasks: the TaskSet has none.")
+    limits = _bounds(bounds, tasks.y if offset is None else as_vector(np.asarray(y)))
     with_std, whole = gives_std(learner), clone(learner).fit(tasks)
     parts: dict[int, list] = {m: [] for m in shots}
     for train, held in folds_of_tasks(tasks, n_splits, shots, order, random_state):
         fitted = clone(learner).fit(train)
         for m, support, query in held:
-            parts[m].append(task_scores(fitted.adapt(support), with_std, query))
-    scores = {m: Scores.of(part) for m, part in parts.items() if part}
-    if not scores:
+            parts[m].append(held_out(fitted.adapt(support), with_std, query))
+    held = {m: join(part) for m, part in parts.items() if part}
+    if not held:
         raise DataError(f"No task has more than {min(shots, default=0)} points to calibrate with.")
-    return Calibrated(whole, Calibration(scores), with_std)
+    return Calibrated(whole, Calibration(held, limits), with_std)
+
+
+def _bounds(bounds: Any, y: np.ndarray) -> tuple[float, float]:
+    """Return the least and the largest possible end of an interval."""
+    if bounds is None:
+        return -inf, inf
+    if isinstance(bounds, str) and bounds == "auto":
+        return (0.0 if (y >= 0).all() else -inf), (0.0 if (y <= 0).all() else inf)
+    try:
+        low, high = (float(end) for end in bounds)
+    except (TypeError, ValueError):
+        low, high = inf, -inf
+    if not low < high:
+        raise bad_parameter("bounds", '"auto", None, or two numbers (low, high)', bounds)
+    if (y < low).any() or (y > high).any():
+        wrong = y[(y < low) | (y > high)][0]
+        raise DataError(
+            f"The 'bounds' parameter is ({low:g}, {high:g}), but a label is {wrong:g}. Use bounds "
+            "that contain all labels."
+        )
+    return low, high
 
 
 def _n_points(model: Any, X: Any, n_rows: int, given: dict[str, Any]) -> np.ndarray:
@@ -192,6 +257,31 @@ def _n_points(model: Any, X: Any, n_rows: int, given: dict[str, Any]) -> np.ndar
     return X.restore_order(n) if isinstance(X, TaskSet) else n
 
 
-persistence.register(Scores, export=Scores._asdict, restore=lambda cls, parts: cls(**parts))
-persistence.register(Calibration)
-persistence.register(Calibrated)
+def _check_scores(state: dict[str, Any], sizes: dict[str, int]) -> None:
+    if not state["scores"]:
+        raise InvalidFieldError("scores", "must have an entry")
+    if state.get("sizes") is not None and list(state["sizes"]) != list(state["scores"]):
+        raise InvalidFieldError("sizes", "must be of the same numbers of points as scores")
+
+
+WHOLE = number(low=0, whole=True)
+register_tuple(
+    Scores,
+    fields={
+        "r": floats("N", low=0), "weight": floats("N", low=0, high=1), "n_tasks": WHOLE,
+        "of_task": floats("T"), "size": integers("T", low=0), "above": optional(maybe(flags("N"))),
+    },
+)  # fmt: skip
+persistence.register(
+    Calibration,
+    fields={
+        "scores": mapping(instance("Scores"), key=WHOLE),
+        "sizes": optional(maybe(mapping(instance("ErrorScale"), key=WHOLE))),
+        "bounds": optional(sequence(number(infinite=True), "2")),
+    },
+    rule=_check_scores,
+)
+persistence.register(
+    Calibrated,
+    fields={"model": instance(n="n"), "calibration": instance("Calibration"), "with_std": FLAG},
+)

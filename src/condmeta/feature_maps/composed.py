@@ -3,20 +3,66 @@
 import copy
 import inspect
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.feature_maps.params import naming_failures
 from condmeta.feature_maps.table_encoder import TableEncoder
 from condmeta.feature_maps.training_ranges import TrainingRanges
 from condmeta.persistence import register
+from condmeta.persistence.fields import (
+    ANY,
+    TEXT,
+    InvalidFieldError,
+    instance,
+    maybe,
+    number,
+    one_of,
+    sequence,
+)
 from condmeta.tasks.frames import is_frame, numeric_matrix
 from condmeta.tasks.messages import bad_parameter, name_task
 from condmeta.tasks.task_table import TaskTable
 
 
-@register
+def _parts_fit(state: dict, sizes: dict[str, int]) -> None:
+    if sum(state["widths_"]) != sizes["k"]:
+        raise InvalidFieldError("widths_", f"must sum to {sizes['k']}, the number of names_out_")
+    ComposedMap(state["feature_map"])._parts()  # raises where it is none
+    reads_table = any(kind != "points" for kind in state["input_kinds_"])
+    if reads_table and state["columns_"] is None:
+        raise InvalidFieldError("columns_", "must be the columns that the maps read")
+    if (state["columns_"] is None) != (state["seen_"] is None):
+        raise InvalidFieldError("seen_", "must be kept with columns_")
+    for made, kind, width in zip(
+        state["parts_"], state["input_kinds_"], state["widths_"], strict=True
+    ):
+        if (kind == "points") != _is_point_map(made) or (kind == "table") != isinstance(
+            made, TableEncoder
+        ):
+            raise InvalidFieldError("input_kinds_", f"does not fit {_label(made)}")
+        if kind == "table" and made.columns_ != state["columns_"]:
+            raise InvalidFieldError("columns_", "must be the columns of the encoder")
+        if hasattr(made, "names_out_") and len(made.names_out_) != width:
+            raise InvalidFieldError("widths_", f"must be {len(made.names_out_)} for {_label(made)}")
+
+
+SIZE = number(low=0, whole=True)
+KINDS = "table", "numbers", "points", "array", "object", "pandas", "polars", "pyarrow"
+
+
+@register(
+    fields={
+        "feature_map": ANY, "parts_": sequence(instance(), "m"), "widths_": sequence(SIZE, "m"),
+        "input_kinds_": sequence(one_of(*KINDS), "m"),
+        "columns_": maybe(sequence(TEXT, distinct=True)), "seen_": maybe(instance("SeenColumns")),
+        "names_out_": sequence(TEXT, "k"),
+    },
+    rule=_parts_fit,
+)  # fmt: skip
 class ComposedMap:
     """Compute features Phi (T, k) from side tables and points, with one map or several.
 
@@ -185,10 +231,17 @@ class ComposedMap:
     def _block(self, part: Any, kind: str, table: Any, points: Any) -> np.ndarray:
         """Return the features of one map, checked."""
         if kind == "points":
-            out = part.transform_tasks(*_arguments(_label(part), part.transform_tasks, points))
+            arguments = _arguments(_label(part), part.transform_tasks, points)
+            with naming_failures(f"The feature map {_label(part)}"):
+                out = part.transform_tasks(*arguments)
             n_rows, ids = len(_arrays(points)[2]) - 1, None
         else:
-            out = self._run(part.transform, kind, table)
+            with (
+                nullcontext()
+                if kind == "table"
+                else naming_failures(f"The feature map {_label(part)}")
+            ):
+                out = self._run(part.transform, kind, table)
             n_rows, ids = table.n_tasks, table.ids
         if hasattr(out, "toarray"):
             out = out.toarray()

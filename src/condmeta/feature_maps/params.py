@@ -1,14 +1,34 @@
 """Bases of maps and kernels: parameters for scikit-learn, and random Fourier features."""
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.persistence.fields import ANY, floats, number, optional
 from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits import make_generator
+
+FOURIER = {  # the schema of random Fourier features in model files
+    "n_features": number(low=1, whole=True), "std": number(above=0), "random_state": ANY,
+    "U_": optional(floats("k p")), "v_": optional(floats("k")),
+}  # fmt: skip
+
+
+@contextmanager
+def naming_failures(what: str) -> Iterator[None]:
+    """Turn the errors of someone's transformer into a DataError that names it."""
+    try:
+        yield
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error).strip()}"
+        raise DataError(f"{what} cannot read these values ({reason}).") from error
 
 
 class FeatureMap:

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.feature_maps.params import FeatureMap, Fourier
+from condmeta.feature_maps.params import FOURIER, FeatureMap, Fourier
 from condmeta.persistence import register
 from condmeta.tasks.weights import task_sums
 
@@ -27,7 +27,7 @@ class PointMap(FeatureMap):
         return self
 
 
-@register
+@register(fields={})
 class MeanInput(PointMap):
     """Describe a task by the mean of its inputs: Phi(Z) = mean of x.
 
@@ -47,7 +47,7 @@ class MeanInput(PointMap):
         return [f"mean({name})" for name in input_names]
 
 
-@register
+@register(fields={})
 class MeanInputOutput(PointMap):
     """Describe a task by the mean of vec(x (y, 1)^T): Phi(Z) = (mean of y x, mean of x).
 
@@ -74,7 +74,7 @@ class MeanInputOutput(PointMap):
         return [f"mean(y*{n})" for n in input_names] + [f"mean({n})" for n in input_names]
 
 
-@register
+@register(fields=FOURIER)
 class MeanFourier(Fourier, PointMap):
     """Describe a task by the mean over its inputs of random Fourier features.
 

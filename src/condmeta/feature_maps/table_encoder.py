@@ -7,6 +7,15 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.persistence import register
+from condmeta.persistence.fields import (
+    FLAG,
+    TEXT,
+    InvalidFieldError,
+    mapping,
+    number,
+    one_of,
+    sequence,
+)
 from condmeta.tasks.codes import object_codes
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.numbers import level_name, standard_deviation
@@ -31,7 +40,41 @@ class EncodedColumn(NamedTuple):
     boolean: bool = False
 
 
-@register
+def _columns_agree(state: dict, sizes: dict[str, int]) -> None:
+    """Refuse an encoder with parts that are not about the same columns."""
+    columns, kinds = state["columns_"], state["kinds_"]
+    categories = {name for name, kind in kinds.items() if kind == "category"}
+    numeric = set(kinds) - categories
+    expected = {
+        "kinds_": set(columns), "gaps_": set(columns), "means_": numeric, "scales_": numeric,
+        "levels_": categories, "pooled_": categories,
+    }  # fmt: skip
+    for field, names in expected.items():
+        if set(state[field]) != names:
+            raise InvalidFieldError(field, f"must be about the columns {sorted(names)}")
+    if list(kinds) != list(columns):
+        raise InvalidFieldError("kinds_", "must have the columns in their order")
+    width = sum(1 + state["gaps_"][name] for name in numeric)
+    for name in categories:
+        if set(state["levels_"][name]) & set(state["pooled_"][name]):
+            raise InvalidFieldError("pooled_", "must not repeat levels")
+        extra = bool(state["pooled_"][name]) + state["gaps_"][name]
+        width += len(state["levels_"][name]) + extra
+    if width != sizes["k"]:
+        raise InvalidFieldError("names_out_", f"must be {width} names")
+
+
+@register(
+    fields={
+        "min_tasks": number(low=0, whole=True), "max_levels": number(low=0, whole=True),
+        "of_rows": FLAG, "columns_": sequence(TEXT, distinct=True),
+        "kinds_": mapping(one_of("number", "boolean", "category")), "means_": mapping(number()),
+        "scales_": mapping(number(above=0)), "gaps_": mapping(FLAG),
+        "levels_": mapping(sequence(TEXT, distinct=True)),
+        "pooled_": mapping(sequence(TEXT, distinct=True)), "names_out_": sequence(TEXT, "k"),
+    },
+    rule=_columns_agree,
+)  # fmt: skip
 class TableEncoder:
     """Encode numbers, booleans, categories and text of a side table, gaps included.
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.feature_maps.params import FeatureMap, Fourier
+from condmeta.feature_maps.params import FOURIER, FeatureMap, Fourier
 from condmeta.persistence import register
 
 
@@ -24,7 +24,7 @@ class TableMap(FeatureMap):
         return self.fit(X).transform(X)
 
 
-@register
+@register(fields={})
 class Identity(TableMap):
     """Use the side table unchanged: Phi(s) = s.
 
@@ -43,7 +43,7 @@ class Identity(TableMap):
         return list(input_names)
 
 
-@register
+@register(fields={})
 class CircleMap(TableMap):
     """Place a number on the unit circle: Phi(s) = (cos 2 pi s, sin 2 pi s).
 
@@ -72,7 +72,7 @@ class CircleMap(TableMap):
         return [f"cos(2 pi {input_names[0]})", f"sin(2 pi {input_names[0]})"]
 
 
-@register
+@register(fields=FOURIER)
 class RandomFourier(Fourier, TableMap):
     """Map side information to random Fourier features of a Gaussian kernel.
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from condmeta.persistence import register
+from condmeta.persistence.fields import TEXT, Field, mapping, number, sequence
 from condmeta.tasks.numbers import level_name
 from condmeta.tasks.task_table import TaskTable
 
@@ -18,7 +19,18 @@ class UnusualValue(NamedTuple):
     reason: str
 
 
-@register(name="SeenColumns")
+def _is_range(value: Any, sizes: Any) -> bool:
+    ends = isinstance(value, tuple | list) and len(value) == 2
+    return ends and all(number().holds(end, sizes) for end in value) and value[0] <= value[1]
+
+
+@register(
+    name="SeenColumns",
+    fields={
+        "ranges": mapping(Field("(lowest, highest)", _is_range)),
+        "levels": mapping(sequence(TEXT, distinct=True)), "gaps": sequence(TEXT, distinct=True),
+    },
+)  # fmt: skip
 class TrainingRanges:
     """The range of each numeric column, the levels of the other columns, and which had gaps.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from condmeta.persistence import register
+from condmeta.persistence.fields import InvalidFieldError, flags, floats, integers, number
 
 BLOCK = 1 << 18  # pairs of a row and a tree in a temporary
 
@@ -85,4 +86,26 @@ class BoostedTrees:
         return leaves.reshape(len(X), len(roots))
 
 
-register(BoostedTrees)
+def _trees_end(state: dict, sizes: dict[str, int]) -> None:
+    """Refuse trees with cycles: children come after their parents, in the same tree."""
+    starts, nodes = state["starts"], sizes["nodes"]
+    if starts[0] != 0 or starts[-1] != nodes or (np.diff(starts) < 1).any():
+        raise InvalidFieldError("starts", "must rise from 0 to the number of nodes")
+    own, ends = np.arange(nodes), np.repeat(starts[1:], np.diff(starts))
+    leaf = (state["left"] == own) & (state["right"] == own)
+    for side in "left", "right":
+        child = state[side]
+        if not (leaf | ((child > own) & (child < ends))).all():
+            raise InvalidFieldError(side, "must name later nodes of the same tree")
+
+
+register(
+    BoostedTrees,
+    fields={
+        "baseline": number(), "starts": integers("trees+1", low=0),
+        "feature": integers("nodes", low=0), "left": integers("nodes", low=0),
+        "right": integers("nodes", low=0), "threshold": floats("nodes", nan=True),
+        "value": floats("nodes"), "missing_left": flags("nodes"),
+    },
+    rule=_trees_end,
+)  # fmt: skip

@@ -32,6 +32,17 @@ from condmeta.inner.bernoulli import Covariances
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide_tasks import WideTasks
+from condmeta.persistence.fields import (
+    ANY,
+    TEXT,
+    InvalidFieldError,
+    instance,
+    mapping,
+    maybe,
+    number,
+    one_of,
+    sequence,
+)
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.points import Points
@@ -41,7 +52,20 @@ from condmeta.tasks.weights import task_sums
 COLLECTED = TaskStatistics, WideTasks  # what a learner by statistics keeps of its tasks
 
 
-@register_tuple(name="InputColumns")
+def _n_features(state: dict, sizes: dict[str, int]) -> None:
+    sizes["n"] = state["n_features"]
+    if state["names"] is not None and len(state["names"]) != sizes["n"]:
+        raise InvalidFieldError("names", f"must be {sizes['n']} names")
+
+
+@register_tuple(
+    name="InputColumns",
+    fields={
+        "n_features": number(low=0, whole=True), "names": maybe(sequence(TEXT)), "task_name": ANY,
+        "backend": maybe(one_of("pandas", "polars", "pyarrow")),
+    },
+    rule=_n_features,
+)  # fmt: skip
 class Columns(NamedTuple):
     """The columns that `fit` saw: features of X, the task column, and the kind of table."""
 
@@ -74,7 +98,17 @@ class Rows(NamedTuple):
     restore: Callable = np.asarray
 
 
-@register_tuple
+@register_tuple(
+    fields={
+        "predictor": instance("LinearPredictor", w="w", d="d", n="n", s="s"),
+        "reader": instance("SideReader", k="k"),
+        "tau": instance("LinearTau", "KernelTau", k="k", w="w"),
+        "tasks": maybe(instance("TaskStore", w="w", k="k", s="s")),
+        "columns": instance("InputColumns", n="n"),
+        "n_tasks": number(low=0, whole=True), "conditioning": one_of("shared", "split"),
+        "info": mapping(ANY), "state": maybe(instance(k="k")), "seen": maybe(instance("SeenIds")),
+    },
+)  # fmt: skip
 class Fitted(NamedTuple):
     """What a fit leaves.
 
@@ -358,20 +392,3 @@ class Fitted(NamedTuple):
         if isinstance(tau, KernelTau) and not resume:
             tau = tau.without_gradients()
         return self._replace(tasks=store, state=state, seen=seen, tau=tau)
-
-    def check(self) -> Fitted:
-        """Raise ValueError if the parts, read from a file, do not fit each other; return self."""
-        scales, store, shared = self.scales, self.tasks, self.predictor.shared
-        d = len(scales.x_mean)
-        added = shared is not None and shared.classes  # its log odds are an input
-        fits = scales.x_mean.shape == (d,) == scales.x_scale.shape
-        fits &= scales.n_inputs == self.columns.n_features
-        fits &= scales.transformer is not None or scales.n_inputs + added == d
-        if store is not None:
-            fits &= store.theta.shape == (len(store.ids), scales.width) == store.coef.shape
-            fits &= store.Phi is None or len(store.Phi) == len(store.ids)
-        if not fits:
-            raise ValueError(f"arrays that do not have {self.columns.n_features} features")
-        if self.tau is not None:
-            self.tau.check(len(self.reader.names), scales.width)
-        return self

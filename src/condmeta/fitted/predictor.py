@@ -10,11 +10,21 @@ from condmeta.errors import DataError
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.shared_model import SharedModel
 from condmeta.inner.averaged import averaged_logistic
-from condmeta.inner.scores import row_scores
+from condmeta.inner.scores import row_scores, sparse_scores
+from condmeta.persistence.fields import FLAG, TEXT, instance, labels, maybe, optional, sequence
 from condmeta.persistence.registry import register_tuple
+from condmeta.tasks.frames import is_sparse
 
 
-@register_tuple
+@register_tuple(
+    fields={
+        "owner": TEXT, "scales": instance("Preparation", d="d", w="w", n="n"),
+        "inner": instance(d="w"), "classes": maybe(labels("2")),
+        "shared": maybe(instance("Base", s="s")),
+        "feature_names": maybe(sequence(TEXT, "n")), "resumable": FLAG, "weighs": FLAG,
+        "target": optional(maybe(instance())),
+    }
+)  # fmt: skip
 class LinearPredictor(NamedTuple):
     """What turns a task's weight vector into predictions; the same for all tasks of one fit.
 
@@ -64,10 +74,13 @@ class LinearPredictor(NamedTuple):
         scores = self._linear(self.rows(X, codes, sides), W, codes, n_jobs)
         if self.shared is not None and not self.shared.classes:
             scores += self.shared.predict(X, sides[_positions(codes, len(X))])
-        return scores
+        return _finite(scores)
 
     def _linear(self, rows, W, codes, n_jobs) -> np.ndarray:
-        scores = rows @ W[0] if codes is None else row_scores(rows, W, codes, n_jobs)
+        if codes is None:
+            scores = rows @ W[0]
+        else:
+            scores = (sparse_scores if is_sparse(rows) else row_scores)(rows, W, codes, n_jobs)
         return self.scales.answer(scores)
 
     def rows(self, X, codes=None, sides=None) -> np.ndarray:
@@ -90,7 +103,7 @@ class LinearPredictor(NamedTuple):
                 "without. Save it with resume=True."
             )
         rows, codes = self.scales.rows(X), _positions(codes, len(X))
-        return self.scales.y_scale * self.inner.spread(state, theta, rows, codes)
+        return _finite(self.scales.y_scale * self.inner.spread(state, theta, rows, codes))
 
     def probabilities(self, X, W, codes=None, n_jobs=1, sides=None, state=None) -> np.ndarray:
         """Return the two class probabilities (N, 2) of rows X; the parameters are as for `scores`.
@@ -107,6 +120,16 @@ class LinearPredictor(NamedTuple):
         else:
             positive = np.exp(-np.logaddexp(0.0, -scores))
         return np.column_stack([1.0 - positive, positive])
+
+
+def _finite(answers: np.ndarray) -> np.ndarray:
+    if not np.isfinite(answers).all():
+        row = int(np.argmin(np.isfinite(answers)))
+        raise DataError(
+            f"The prediction of row {row} leaves the range of floating-point numbers. Divide its "
+            "features by their size; if these are ordinary, the model is wrong: fit it again."
+        )
+    return answers
 
 
 def _positions(codes, n_rows: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from condmeta.fitted.predictor import encode_labels
 from condmeta.fitted.scales import Scales
 from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import task_of_row
+from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.ids import positions
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.points import Points
@@ -81,9 +82,14 @@ def raw_points(tasks: TaskSet, scales: Scales) -> Points:
     """Return the points of tasks in units that do not depend on other tasks."""
     X, y, units = _transformed(tasks, scales), tasks.y, scales.units
     X = scales.rescaled(X) if scales.scale == "rows" else X
-    if (units != 1).any():
-        X, y = X / units[:-1], y / units[-1]
-    return Points(X, y, tasks.offsets, tasks.weight)
+    return Points(_times(X, 1 / units[:-1]), y / units[-1], tasks.offsets, tasks.weight)
+
+
+def _times(X, factor) -> np.ndarray:
+    """Return the columns of X, each times its factor (d,)."""
+    if (factor == 1).all():
+        return X
+    return X.times(factor) if is_sparse(X) else X * factor
 
 
 def _transformed(tasks: TaskSet, scales: Scales) -> np.ndarray:
@@ -118,9 +124,7 @@ def check_size(X, y, scales: Scales, names, of_row=None) -> None:
 def user_points(raw: Points, scales: Scales) -> Points:
     """Return points of `raw_points` in the user's units."""
     units = scales.units
-    if (units == 1).all():
-        return raw
-    return raw._replace(X=raw.X * units[:-1], y=raw.y * units[-1])
+    return raw._replace(X=_times(raw.X, units[:-1]), y=raw.y * units[-1])
 
 
 def scaled_rows(raw: Points, scales: Scales) -> Points:

@@ -16,8 +16,20 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from condmeta.errors import DataError
+from condmeta.feature_maps.params import naming_failures
 from condmeta.inner.coin import row_norms
 from condmeta.persistence import register
+from condmeta.persistence.fields import (
+    FLAG,
+    flags,
+    floats,
+    instance,
+    maybe,
+    number,
+    one_of,
+    optional,
+)
+from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.numbers import power_of_two
 from condmeta.tasks.weights import weighted_median
 
@@ -90,6 +102,8 @@ class Scales:
             X = _checked(transformer.transform(X), len(X))
         mean, spread, power = _moments(_unit_rows(X) if scale == "rows" else X, weight)
         x_mean, x_scale, constant = _scaling(mean, spread, scale, fit_intercept)
+        if is_sparse(X):  # centred rows would not be sparse
+            x_mean = np.zeros_like(x_mean)
         y_offset = _middle(y, centre, weight) if fit_intercept and centre is not None else 0.0
         y_scale = 1.0
         if follows_y:
@@ -154,14 +168,23 @@ class Scales:
             return X
         if not len(X):
             return np.empty((0, len(self.x_mean)))
-        return _checked(self.transformer.transform(X), len(X))
+        with naming_failures("The 'x_transform'"):
+            rows = _checked(self.transformer.transform(X), len(X))
+        if rows.shape[1] != len(self.x_mean):
+            gave = f"The 'x_transform' gave {rows.shape[1]} columns"
+            raise DataError(f"{gave}, expected {len(self.x_mean)} as in fit.")
+        return rows
 
     def scaled(self, X: np.ndarray) -> np.ndarray:
         """Return the scaled rows (N, d), without the intercept column."""
         return self.rescaled(self.transformed(X))
 
     def rescaled(self, X: np.ndarray) -> np.ndarray:
-        """Return transformed rows, scaled."""
+        """Return transformed rows, scaled; sparse ones stay sparse unless they are centred."""
+        if is_sparse(X):
+            if self.scale == "standard" and not self.x_mean.any():
+                return X.times(1 / self.x_scale)
+            X = X if self.scale == "none" else X.toarray()
         if self.scale == "standard":
             return (X - self.x_mean) / self.x_scale
         return _unit_rows(X) if self.scale == "rows" else X
@@ -173,10 +196,12 @@ class Scales:
         """
         if self.scale != "rows":
             with np.errstate(over="ignore"):
-                far = (np.abs(X).max(axis=0, initial=0.0) + np.abs(self.x_mean)) / self.x_scale
+                sizes = X.largest() if is_sparse(X) else np.abs(X).max(axis=0, initial=0.0)
+                far = (sizes + np.abs(self.x_mean)) / self.x_scale
             if not (far < LARGEST).all():
                 column = int(np.argmax(far))
-                return int(np.argmax(np.abs(X[:, column]))), column, self.x_scale[column]
+                values = X[:, [column]].toarray()[:, 0] if is_sparse(X) else X[:, column]
+                return int(np.argmax(np.abs(values))), column, self.x_scale[column]
         far = 0.0 if y is None else np.abs(y).max(initial=0.0)
         if far > ALMOST_INFINITE or not far / self.y_scale < LARGEST:
             return int(np.argmax(np.abs(y))), None, self.y_scale
@@ -184,6 +209,8 @@ class Scales:
 
     def with_ones(self, scaled: np.ndarray) -> np.ndarray:
         """Return the rows of the linear model (N, width)."""
+        if is_sparse(scaled):
+            return scaled.with_ones() if self.fit_intercept else scaled
         if not self.fit_intercept:
             return np.ascontiguousarray(scaled)
         return np.hstack([scaled, np.ones((len(scaled), 1))])
@@ -261,7 +288,24 @@ class Scales:
         return w / self.y_scale
 
 
-register(Scales, name="Preparation")
+def _width(state: dict, sizes: dict[str, int]) -> None:
+    sizes["w"] = sizes["d"] + bool(state["fit_intercept"])
+    sizes["n"] = state["n_inputs"]
+
+
+register(
+    Scales,
+    name="Preparation",
+    fields={
+        "scale": one_of(*SCALES), "fit_intercept": FLAG, "x_mean": floats("d"),
+        "x_scale": floats("d", above=0), "y_offset": number(),
+        "n_inputs": number(low=0, whole=True),
+        "x_unit": number(above=0), "y_unit": number(above=0), "transformer": maybe(instance()),
+        "constant": optional(maybe(flags("d"))), "y_scale": optional(number(above=0)),
+        "x_power": optional(maybe(floats("d", above=0))),
+    },
+    rule=_width,
+)  # fmt: skip
 
 
 def _unit_rows(X) -> np.ndarray:
@@ -277,6 +321,10 @@ def _moments(X, weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Of a constant column they are its value and zero, exactly. The third array are powers of two:
     divided by them no square overflows or underflows.
     """
+    if is_sparse(X):
+        unit = power_of_two(X.largest())
+        mean, spread = X.times(1 / unit).moments(weight)
+        return unit * mean, unit * spread, unit
     step = max(BLOCK // max(X.shape[1], 1), 1)
     parts = [slice(lo, lo + step) for lo in range(0, len(X), step)]
     weight = np.ones(len(X)) if weight is None else weight

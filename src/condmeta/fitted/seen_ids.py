@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from condmeta.persistence import register
+from condmeta.persistence.fields import ANY, sequence
 
 
 class SeenIds:
@@ -45,4 +46,5 @@ register(
     SeenIds,
     export=lambda seen: {"ids": sorted(seen, key=repr)},
     restore=lambda cls, parts: cls(parts["ids"]),
+    fields={"ids": sequence(ANY, distinct=True)},
 )

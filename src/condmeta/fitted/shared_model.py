@@ -20,6 +20,15 @@ from sklearn.utils.validation import has_fit_parameter
 from condmeta.errors import DataError, ModelFileError
 from condmeta.feature_maps import ComposedMap
 from condmeta.fitted.boosted_trees import BoostedTrees
+from condmeta.persistence.fields import (
+    FLAG,
+    InvalidFieldError,
+    floats,
+    instance,
+    maybe,
+    number,
+    optional,
+)
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
 from condmeta.tasks.numbers import power_of_two
@@ -28,7 +37,19 @@ from condmeta.tasks.splits import FOLDS
 LARGEST_LOG_ODDS = 7.0  # clip: forests output exactly 0 or 1
 
 
-@register_tuple(name="Base")
+def _fill_is_of_the_encoder(state: dict, sizes: dict[str, int]) -> None:
+    if state["encoder"] is None and len(state["fill"]):
+        raise InvalidFieldError("fill", "must be empty without an encoder")
+
+
+@register_tuple(
+    name="Base",
+    rule=_fill_is_of_the_encoder,
+    fields={
+        "model": instance("BoostedTrees"), "encoder": maybe(instance("ComposedMap", k="s")),
+        "fill": floats("s"), "classes": FLAG, "unit": optional(number(above=0)),
+    },
+)  # fmt: skip
 class SharedModel(NamedTuple):
     """A fitted shared model: the model, the encoder of side rows (or None), the mean coordinates.
 

@@ -12,12 +12,18 @@ from condmeta.feature_maps import ComposedMap
 from condmeta.fitted.scales import Scales
 from condmeta.kernels import LinearKernel, PrecomputedKernel, get_kernel
 from condmeta.kernels.side_readers import GramReader, SetReader
+from condmeta.persistence.fields import instance, maybe, one_of
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.messages import explain_absent, name_task
 
 
-@register_tuple
+@register_tuple(
+    fields={
+        "map": instance("ComposedMap", "GramReader", "SetReader", k="k"),
+        "missing_side": one_of("error", "mean"), "kernel": maybe(instance()),
+    }
+)  # fmt: skip
 class SideReader(NamedTuple):
     """Turn side information into features Phi (T, k), or into what a kernel reads of T tasks.
 

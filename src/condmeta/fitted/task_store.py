@@ -21,6 +21,9 @@ from condmeta.inner.no_adaptation import PointCount
 from condmeta.inner.online import OnlineState
 from condmeta.inner.squared import SquaredState
 from condmeta.persistence import register
+from condmeta.persistence.fields import counts, floats, ids, instance, maybe
+from condmeta.persistence.registry import construct
+from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.messages import explain_mismatch, show_id, show_ids
 from condmeta.tasks.points import Points
 
@@ -73,7 +76,7 @@ class TaskStore:
     def solve(cls, inner, ids, theta, points: Points, n_jobs, Phi=None, keep_own=True) -> TaskStore:
         """Solve tasks from their theta; with `keep_own`, own estimates can be asked for."""
         solved = solve_named(inner, ids, theta, points, n_jobs)
-        keep_own &= theta.size * theta.shape[1] <= MOST_STATISTICS
+        keep_own &= theta.size * theta.shape[1] <= MOST_STATISTICS and not is_sparse(points.X)
         statistics = None
         if keep_own and not _is_full(solved.state, theta):
             statistics = SquaredState.of(*points)
@@ -130,6 +133,7 @@ class TaskStore:
             part = inner.solve_tasks(
                 self.theta[at], X, y, offsets, state=before, n_jobs=n_jobs, **weighted(weight)
             )
+            require_finite(part)
         own = self.own_statistics
         if own is not None:
             own = _put_state(own, at, own.take(at).extend(X, y, offsets, weight))
@@ -161,16 +165,29 @@ def _export(store: TaskStore) -> dict:
     return {field.name: getattr(store, field.name) for field in fields(store)}
 
 
-def _restore(cls, parts: dict) -> TaskStore:
+def _upgrade(cls, parts: dict) -> dict:
     if "own_state" in parts:  # the first format: `own` had another meaning, states were dicts
         parts = {name: part for name, part in parts.items() if not name.startswith("own")}
+        parts |= {"own": None, "own_statistics": None}
         if parts["state"] is not None:
             state = dict(parts["state"])
             parts["state"] = FIRST_FORMAT[state.pop("kind")](**state)
-    return cls(**parts)
+    return parts
 
 
-register(TaskStore, export=_export, restore=_restore)
+register(
+    TaskStore,
+    export=_export,
+    restore=construct,
+    upgrade=_upgrade,
+    fields={
+        "ids": ids("T"), "sizes": counts("T"), "theta": floats("T w"), "coef": floats("T w"),
+        "own": maybe(floats("T w", nan=True)), "gap": maybe(floats("T", nan=True)),
+        "state": maybe(instance(T="T")), "sides": maybe(floats("T s")),
+        "Phi": maybe(floats("T k")),
+        "own_statistics": maybe(instance("SquaredState", T="T", d="w")),
+    },
+)  # fmt: skip
 
 
 def _narrow(Phi):
@@ -210,6 +227,7 @@ def solve_named(inner, ids, theta, points: Points, n_jobs=1, keep_state=True) ->
     X, y, offsets, weight = points
     with naming_task(ids):
         solved = solve_tasks(inner, theta, X, y, offsets, n_jobs, keep_state, weight)
+        require_finite(solved)
     if solved.unsolved is not None and len(solved.unsolved):
         first = show_ids(ids[solved.unsolved])
         warnings.warn(
@@ -219,6 +237,18 @@ def solve_named(inner, ids, theta, points: Points, n_jobs=1, keep_state=True) ->
             stacklevel=4,
         )
     return solved
+
+
+def require_finite(solved: Solved) -> None:
+    """Raise if the coefficients of a task are not finite."""
+    fine = np.isfinite(solved.coef).all(axis=1)
+    if not fine.all():
+        error = DivergenceError(
+            "Its coefficients leave the range of floating-point numbers. Divide X and y by their "
+            "sizes."
+        )
+        error.position = int(np.argmin(fine))
+        raise error
 
 
 @contextmanager

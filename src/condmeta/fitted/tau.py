@@ -10,10 +10,11 @@ import numpy as np
 
 from condmeta.kernels.side_readers import has_side
 from condmeta.meta.kernel_sgd import KernelMap, kernel_theta, squared_norm
+from condmeta.persistence.fields import either, floats, instance, maybe
 from condmeta.persistence.registry import construct, register, register_tuple
 
 
-@register_tuple
+@register_tuple(fields={"weights": floats("k+1 w"), "phi_mean": floats("k")})
 class LinearTau(NamedTuple):
     """tau(s) = M Phi(s) + b, in the learner's units.
 
@@ -41,13 +42,6 @@ class LinearTau(NamedTuple):
     def theta_mean(self) -> np.ndarray:
         """theta (width,) at the mean training Phi."""
         return self.theta(self.phi_mean)
-
-    def check(self, k: int, width: int) -> None:
-        """Raise ValueError if the arrays do not fit k features and weight vectors of `width`."""
-        expected = (k + 1, width), (k,)
-        found = self.weights.shape, self.phi_mean.shape
-        if found != expected:
-            raise ValueError(f"a map of shapes {found} instead of {expected}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,4 +122,11 @@ def _export(tau: KernelTau) -> dict:
     return {name: getattr(tau, name) for name in names} | {"given_mean": tau.theta_mean}
 
 
-register(KernelTau, export=_export, restore=construct)
+register(
+    KernelTau, export=_export, restore=construct,
+    fields={
+        "kernel": instance(),
+        "sides": either(floats("J k", nan=True), instance("PointSets", "GramRows", T="J")),
+        "weights": floats("J w"), "gradients": maybe(floats("J w")), "given_mean": floats("w"),
+    },
+)  # fmt: skip

@@ -7,8 +7,10 @@ from sklearn.utils.validation import column_or_1d
 
 from condmeta.errors import DataError
 from condmeta.fitted.predictor import LinearPredictor, encode_labels
+from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.tasks.checks import check_finite
-from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame
+from condmeta.tasks.containers import refuse_odd
+from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame, is_sparse
 from condmeta.tasks.numbers import refuse_masked, to_floats
 from condmeta.tasks.weights import read_weight
 
@@ -16,8 +18,9 @@ from condmeta.tasks.weights import read_weight
 def numbers(X):
     """Return an array of objects as floats, or name the column that holds no real numbers.
 
-    Anything that is numeric already, or is not an array or a list of rows, is returned unchanged.
+    Anything that is numeric already, or is a table, is returned unchanged.
     """
+    refuse_odd(X, "X")
     if not isinstance(X, (np.ndarray, list, tuple)):
         return X
     refuse_masked(X, "X")
@@ -25,8 +28,8 @@ def numbers(X):
         array = np.asarray(X)
         # A list with a text among its numbers would become an array of texts.
         array = array if array.dtype.kind != "U" or X is array else np.asarray(X, dtype=object)
-    except ValueError:  # rows of unequal length
-        return X
+    except ValueError:
+        raise DataError("X has rows of unequal length; it must be a 2-D table.") from None
     if array.ndim != 2 or array.dtype.kind not in "OUScMm":
         return X
     out = np.empty(array.shape)
@@ -47,6 +50,7 @@ def read_target(y, n_rows: int, owner: str) -> np.ndarray:
     """Return y (N,), of any type, or raise if it does not fit X."""
     if y is None:
         raise DataError(f"{owner} requires y to be passed, but the target y is None.")
+    refuse_odd(y, "y")
     if getattr(getattr(y, "dtype", None), "kind", "") == "c":
         raise DataError("y holds complex numbers; y must be real. (Complex data not supported)")
     if type(y) is not np.ndarray or y.ndim != 1:
@@ -66,6 +70,8 @@ def read_rows(predictor: LinearPredictor, X) -> np.ndarray:
             f"{list(names)}. Got {list(column_names(X))} instead."
         )
     X, d = as_matrix(numbers(X)), predictor.scales.n_inputs
+    if is_sparse(X) and not isinstance(predictor.inner, LowRankGaussian):
+        X = X.toarray()
     if X.shape[1] != d:
         raise DataError(
             f"X must have shape (rows, {d}), one column for each feature of the fit. "

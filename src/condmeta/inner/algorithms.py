@@ -14,7 +14,8 @@ from condmeta.errors import DataError, DivergenceError
 from condmeta.inner.batch import batch_tasks, mean_loss_at, require_conjugate
 from condmeta.inner.online import OnlineState, online_tasks
 from condmeta.inner.squared import SquaredState
-from condmeta.losses import get_loss
+from condmeta.losses import LOSS, get_loss
+from condmeta.persistence.fields import number
 from condmeta.persistence.registry import construct, register
 
 MOST_STATISTICS = 1 << 24  # numbers of a state, 134 MB: of tasks with many columns none is kept
@@ -87,7 +88,7 @@ class InnerAlgorithm(Protocol):
         """
 
 
-@register(restore=construct)
+@register(restore=construct, fields={"lam": number(above=0), "loss": LOSS})
 class Online:
     """Fine-tuning, one pass (`condmeta.inner.online`)."""
 
@@ -111,7 +112,7 @@ class Online:
         return Solved(state.coef(theta, self.lam), state=state if keep_state else None)
 
 
-@register(restore=construct)
+@register(restore=construct, fields={"lam": number(above=0), "loss": LOSS, "tol": number(above=0)})
 class Batch:
     """Biased regularisation, the exact minimiser (`condmeta.inner.batch`)."""
 

@@ -9,6 +9,7 @@ from condmeta.inner.posterior import precision
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.variational import Variational, invert, variational_pass
 from condmeta.losses import LogisticLoss
+from condmeta.persistence.fields import floats
 from condmeta.persistence.registry import construct, register, register_tuple
 
 BLOCK = 1 << 20  # numbers in the largest temporary
@@ -25,7 +26,7 @@ def weighted_statistics(X, offsets, weight) -> SquaredState:
     return SquaredState.of(np.sqrt(weight)[:, None] * X, np.zeros(len(X)), offsets)
 
 
-@register_tuple
+@register_tuple(fields={"covariance": floats("T d d")})
 class Covariances(NamedTuple):
     """The state of T tasks that predictions need: covariance (T, d, d) of the weights."""
 
@@ -34,7 +35,7 @@ class Covariances(NamedTuple):
     predicts = True  # so that model files always hold it
 
 
-@register(restore=construct)
+@register(restore=construct, fields={"factor": floats("d d")})
 class Bernoulli:
     """The inner algorithm A(theta, Z) = mean of the posterior, with a learned metric.
 

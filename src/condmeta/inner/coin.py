@@ -22,10 +22,16 @@ from condmeta.engine import twin
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.online import TIE
 from condmeta.losses import Absolute
+from condmeta.persistence.fields import floats, integers, number
 from condmeta.persistence.registry import construct, register, register_tuple
 
 
-@register_tuple
+@register_tuple(
+    fields={
+        "slope_sum": floats("T d"), "path_sum": floats("T d"), "wealth": floats("T", low=0),
+        "count": integers("T", low=0),
+    }
+)  # fmt: skip
 class CoinTasks(NamedTuple):
     """The state of the bets of each of T tasks: all that further points need.
 
@@ -53,7 +59,7 @@ class CoinTasks(NamedTuple):
         return theta - self.path_sum / np.maximum(self.count, 1)[:, None]
 
 
-@register(restore=construct)
+@register(restore=construct, fields={"radius": number(low=0), "stake": number(low=0)})
 class Coin:
     """Betting as the inner algorithm of a learner.
 

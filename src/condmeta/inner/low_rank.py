@@ -14,10 +14,14 @@ from condmeta.inner.algorithms import Solved
 from condmeta.inner.posterior import Gaussian, Posterior
 from condmeta.inner.scores import task_scores
 from condmeta.inner.squared import SquaredState
+from condmeta.persistence.fields import FLAG, floats, number
 from condmeta.persistence.registry import construct, register
 
 
-@register(restore=construct)
+@register(
+    restore=construct,
+    fields={"factor": floats("d r"), "s2": number(above=0), "own_noise": FLAG},
+)
 class LowRankGaussian:
     """The inner algorithm A(theta, Z) = E[w | Z], with a covariance of low rank.
 

@@ -5,18 +5,20 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.inner.algorithms import Solved
+from condmeta.losses import LOSS
+from condmeta.persistence.fields import counts
 from condmeta.persistence.registry import construct, register, register_tuple
 from condmeta.tasks.weights import task_sums
 
 
-@register_tuple
+@register_tuple(fields={"count": counts("T")})
 class PointCount(NamedTuple):
     """The state of tasks that points do not change: count (T,), the number of their points."""
 
     count: np.ndarray
 
 
-@register(restore=construct)
+@register(restore=construct, fields={"loss": LOSS})
 class NoAdaptation:
     """The inner algorithm that learns nothing from a task: A(theta, Z) = theta."""
 

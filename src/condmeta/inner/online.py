@@ -23,13 +23,19 @@ import numpy as np
 from condmeta.engine import twin
 from condmeta.inner.solution import Solution, check_inputs, dual_value, objective
 from condmeta.losses import get_loss
+from condmeta.persistence.fields import floats, integers
 from condmeta.persistence.registry import register_tuple
 
 TIE = 1e-10
 HUGE = 1e6  # a residual this many times the task's scale means that the pass diverges
 
 
-@register_tuple
+@register_tuple(
+    fields={
+        "slope_sum": floats("T d"), "path_sum": floats("T d"), "radius": floats("T", low=0),
+        "count": integers("T", low=0),
+    }
+)  # fmt: skip
 class OnlineState(NamedTuple):
     """The state of the online pass of each of T tasks: all that further points need.
 

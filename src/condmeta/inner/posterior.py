@@ -16,6 +16,7 @@ import numpy as np
 from condmeta.engine import twin
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.squared import SquaredState
+from condmeta.persistence.fields import FLAG, floats, instance, maybe, number, optional
 from condmeta.persistence.registry import construct, register
 
 PRIOR_POINTS = 4.0  # the weight of the shared s2, in points, in a task's own noise
@@ -101,7 +102,13 @@ class Posterior(NamedTuple):
     s2: np.ndarray
 
 
-@register(restore=construct)
+@register(
+    restore=construct,
+    fields={
+        "factor": floats("d d"), "s2": number(above=0), "own_noise": FLAG,
+        "context": optional(maybe(instance())),
+    },
+)  # fmt: skip
 class Gaussian:
     """The inner algorithm A(theta, Z) = m, with a learned metric and noise.
 

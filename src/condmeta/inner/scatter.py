@@ -5,13 +5,16 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from condmeta.inner.squared import SquaredState
+from condmeta.persistence.fields import counts, floats
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.weights import task_sums
 
 BLOCK = 1 << 17  # numbers in a temporary
 
 
-@register_tuple
+@register_tuple(
+    fields={"count": counts("T"), "mean": floats("T d+1"), "scatter": floats("T d+1 d+1")}
+)
 class Scatter(NamedTuple):
     """Statistics of the points (x, y) of each of T tasks.
 

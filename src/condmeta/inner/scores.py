@@ -22,6 +22,13 @@ def row_scores(X, weights, codes, n_jobs):
     return scores
 
 
+def sparse_scores(X, weights, codes, n_jobs=1) -> np.ndarray:
+    """Return `row_scores` of sparse rows."""
+    at = np.repeat(codes, np.diff(X.indptr))
+    products = X.data * weights[at, X.indices]
+    return np.bincount(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), products, X.shape[0])
+
+
 def task_scores(X, theta, offsets) -> np.ndarray:
     """Return <x, theta_t> of the rows of each task (N,): X (N, d) may be sparse, theta (T, d)."""
     scores = np.empty(X.shape[0])

@@ -4,11 +4,17 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from condmeta.persistence.fields import counts, floats
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.weights import task_sums
 
 
-@register_tuple
+@register_tuple(
+    fields={
+        "gram": floats("T d d"), "moment": floats("T d"), "square": floats("T", low=0),
+        "count": counts("T"),
+    }
+)  # fmt: skip
 class SquaredState(NamedTuple):
     """Statistics of each of T tasks.
 

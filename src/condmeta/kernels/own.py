@@ -8,6 +8,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.kernels.table_kernels import Kernel
 from condmeta.persistence import register
+from condmeta.persistence.fields import InvalidFieldError, floats, integers
 
 
 class FunctionKernel(Kernel):
@@ -44,7 +45,14 @@ class FunctionKernel(Kernel):
         return out
 
 
-@register
+def _columns_exist(state: dict, sizes: dict[str, int]) -> None:
+    if state["own"].max(initial=-1) >= sizes["k"]:
+        raise InvalidFieldError("own", "must be columns of the values")
+
+
+@register(
+    fields={"values": floats("T k", nan=True), "own": integers("T", low=-1)}, rule=_columns_exist
+)
 class GramRows:
     """Rows of a matrix of kernel values, and the column of each row's own task.
 
@@ -82,7 +90,7 @@ class GramRows:
         return type(self)(values, np.concatenate([self.own, other.own]))
 
 
-@register
+@register(fields={})
 class PrecomputedKernel(Kernel):
     """Look kernel values up in `GramRows`: the kernel of ``kernel="precomputed"``.
 

@@ -8,14 +8,31 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.kernels.table_kernels import GaussianKernel, Kernel, LaplaceKernel, LinearKernel
 from condmeta.persistence import register
+from condmeta.persistence.fields import (
+    InvalidFieldError,
+    either,
+    floats,
+    instance,
+    integers,
+    number,
+    one_of,
+)
 from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits import task_rows
 
+BASE_CLASSES = "LinearKernel", "GaussianKernel", "LaplaceKernel"
 BASES = {"linear": LinearKernel, "gaussian": GaussianKernel, "laplace": LaplaceKernel}
 _BLOCK_VALUES = 1 << 20  # kernel values of pairs of points held in memory at a time (8 MB)
 
 
-@register
+def _offsets_rise(state: dict, sizes: dict[str, int]) -> None:
+    offsets = state["offsets"]
+    whole = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == sizes["N"]
+    if not whole or (np.diff(offsets) < 0).any():
+        raise InvalidFieldError("offsets", "must rise from 0 to the number of points")
+
+
+@register(fields={"X": floats("N k"), "offsets": integers("T+1")}, rule=_offsets_rise)
 class PointSets:
     """Sets of points, one after another.
 
@@ -82,7 +99,7 @@ class SetKernel(Kernel):
                 raise DataError(f"{type(self).__name__}: set number {empty} has no points.")
 
 
-@register
+@register(fields={"base": either(one_of(*BASES), instance(*BASE_CLASSES))})
 class MeanEmbedding(SetKernel):
     """Compare sets by their mean features: k(X, X') = mean over i, j of k0(x_i, x_j').
 
@@ -126,7 +143,7 @@ class MeanEmbedding(SetKernel):
         raise bad_parameter("base of MeanEmbedding", valid, self.base)
 
 
-@register
+@register(fields={"sigma": number(above=0)})
 class AbelKernel(SetKernel):
     """Compare sets point by point, in their order: k(X, X') = exp(-sum_j ||x_j - x_j'|| / sigma).
 

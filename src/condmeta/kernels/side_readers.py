@@ -12,6 +12,7 @@ from condmeta.errors import DataError
 from condmeta.kernels.own import GramRows
 from condmeta.kernels.set_kernels import PointSets
 from condmeta.persistence import register
+from condmeta.persistence.fields import TEXT, InvalidFieldError, mapping, number, sequence
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.messages import name_task, show_ids
 
@@ -28,7 +29,7 @@ def join_sides(first, second):
     return first.concat(second)
 
 
-@register
+@register(fields={"names_out_": sequence(TEXT, "k")})
 class SetReader:
     """Pass the points of each task to a kernel on sets."""
 
@@ -45,7 +46,21 @@ class SetReader:
         return PointSets(np.ascontiguousarray(points[0]), points[2])
 
 
-@register
+def _places_are_those_of_the_columns(state: dict, sizes: dict[str, int]) -> None:
+    columns = state["columns_"]
+    if state["places_"] != {name: j for j, name in enumerate(columns)}:
+        raise InvalidFieldError("places_", "must be the position of each column")
+    if tuple(state["names_out_"]) != tuple(columns):
+        raise InvalidFieldError("names_out_", "must be the columns")
+
+
+@register(
+    fields={
+        "columns_": sequence(TEXT, "k", distinct=True), "names_out_": sequence(TEXT, "k"),
+        "places_": mapping(number(low=0, whole=True)),
+    },
+    rule=_places_are_those_of_the_columns,
+)  # fmt: skip
 class GramReader:
     """Read kernel values from a side table with one column for each training task."""
 

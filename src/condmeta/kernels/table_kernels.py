@@ -8,6 +8,7 @@ import numpy as np
 
 from condmeta.feature_maps.params import FeatureMap
 from condmeta.persistence import register
+from condmeta.persistence.fields import number
 from condmeta.tasks.messages import bad_parameter
 
 
@@ -36,7 +37,7 @@ class Kernel(FeatureMap, ABC):
         return float(value)
 
 
-@register
+@register(fields={})
 class LinearKernel(Kernel):
     """Use coordinates as features: k(a, b) = <a, b>.
 
@@ -70,7 +71,7 @@ class DistanceKernel(Kernel):
         return np.exp(-self.native[1] * cdist(A, B, self.metric))
 
 
-@register
+@register(fields={"lengthscale": number(low=1e-150, high=1e150)})
 class GaussianKernel(DistanceKernel):
     """Compare tasks by distance: k(a, b) = exp(-||a - b||^2 / (2 lengthscale^2)).
 
@@ -94,7 +95,7 @@ class GaussianKernel(DistanceKernel):
         return 1, 0.5 / self._positive("lengthscale") ** 2
 
 
-@register
+@register(fields={"lengthscale": number(low=1e-150, high=1e150)})
 class LaplaceKernel(DistanceKernel):
     """Compare tasks by distance, with a kink at zero: k(a, b) = exp(-||a - b|| / lengthscale).
 

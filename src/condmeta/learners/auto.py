@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from condmeta import persistence
-from condmeta.errors import ModelFileError
 from condmeta.fitted.fitted import Columns
 from condmeta.fitted.shared_model import OutOfTask
 from condmeta.inner.log_rms import denoised_moments
@@ -26,11 +25,34 @@ from condmeta.learners.held_out import (
     no_progress,
     on_base,
 )
-from condmeta.learners.inputs import METADATA, Inputs, read_training, warn_of_one_task
+from condmeta.learners.inputs import (
+    METADATA,
+    Inputs,
+    read_training,
+    readable,
+    readable_tasks,
+    warn_of_one_task,
+)
 from condmeta.learners.learn import fit_inputs, shared_model_of
+from condmeta.learners.model_file import check_jobs
 from condmeta.learners.parameters import check_learner, check_parameters
 from condmeta.learners.writing import writing
 from condmeta.meta.stacking import Criterion, best_weights
+from condmeta.persistence.fields import (
+    ANY,
+    TEXT,
+    InvalidFieldError,
+    floats,
+    instance,
+    integers,
+    labels,
+    mapping,
+    maybe,
+    number,
+    record,
+    sequence,
+)
+from condmeta.tasks import TaskSet
 from condmeta.tasks.numbers import power_of_two
 from condmeta.text import pluralize
 
@@ -100,6 +122,11 @@ class Auto(BaseEstimator):
     _pooled: ClassVar[type]
     _conditional: ClassVar[type]
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _candidates(self, conditional: bool) -> dict[str, Any]:
         """Return the learners to choose among; `conditional` adds the one with side information."""
         reading = {name: getattr(self, name) for name in READING}
@@ -160,6 +187,7 @@ class Auto(BaseEstimator):
         """
         reader = self._candidates(False)["unconditional"]  # it reads as all candidates do
         check_learner(reader)
+        X = readable_tasks(self, X) if isinstance(X, TaskSet) else readable(self, X)
         given = read_training(reader, X, y, task, side_info, sample_weight)
         warn_of_one_task(reader, X, task)
         with writing(self):
@@ -182,6 +210,8 @@ class Auto(BaseEstimator):
         check_parameters(self)
         tasks = given.tasks
         learners = self._candidates(tasks.side is not None and self.feature_map is not None)
+        if self.base is not None:
+            progress("boosted trees" if self.base == "boosting" else "the base of all tasks")
         shared = self._share_base(learners, given)
         for name, learner in learners.items():
             progress(f"fitting: {name}")
@@ -398,30 +428,59 @@ class Auto(BaseEstimator):
         return about | {"report": self.report_}
 
 
+CHOSEN = record(
+    {
+        "candidates": sequence(TEXT, "c", distinct=True), "shots": integers("s"),
+        "errors": floats("s c", nan=True), "weights": floats("s c"),
+        "task_errors": maybe(floats("s 2", nan=True)), "report": TEXT,
+        "learners": mapping(instance()),
+        "columns": instance("InputColumns", n="n"), "n_tasks": number(low=0, whole=True),
+        "classes": maybe(labels("2")),
+    }
+)  # fmt: skip
+
+
 def storable(cls):
     """Let model files hold an Auto learner; used as a class decorator."""
-    return persistence.register(cls, export=_export, restore=_restore)
+    how = {"export": _export, "restore": _restore, "upgrade": _upgrade}
+    fields = {"params": mapping(ANY), "chosen": CHOSEN}
+    return persistence.register(cls, **how, fields=fields, rule=_check_choice)
 
 
 def _export(auto: Auto) -> dict:
     return {"params": auto.get_params(deep=False), "chosen": auto.chosen_._asdict()}
 
 
+def _upgrade(cls, parts: dict) -> dict:
+    params = dict(parts["params"])
+    if "support" in params:  # the name of `order` in files of the first format
+        params["order"] = params.pop("support")
+    chosen = _chosen_of_parts(parts) if "public" in parts else parts["chosen"]
+    return {"params": params, "chosen": chosen}
+
+
 def _restore(cls, parts: dict):
-    """Return an Auto learner from its parts, or say that they do not fit each other."""
-    try:
-        params = dict(parts["params"])
-        if "support" in params:  # the name of `order` in files of the first format
-            params["order"] = params.pop("support")
-        auto = cls(**params)
-        chosen = parts["chosen"] if "chosen" in parts else _chosen_of_parts(parts)
-        auto._model = Chosen(**chosen)
-        auto._model.used  # noqa: B018 - raises if the weights do not fit the learners
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise ModelFileError(
-            f"The parts of the stored {cls.__name__} do not fit: {error}"
-        ) from None
+    auto = cls(**parts["params"])
+    check_parameters(auto)
+    auto._model = Chosen(**parts["chosen"])
     return auto
+
+
+def _check_choice(state: dict, sizes: dict[str, int]) -> None:
+    """Raise if the learners are not the candidates that have a weight."""
+    check_jobs(state["params"])
+    chosen = Chosen(**state["chosen"])
+    shots = chosen.shots
+    if not len(shots) or (np.diff(shots) <= 0).any() or shots[0] < 0:
+        raise InvalidFieldError("chosen['shots']", "must rise from 0 or more")
+    if not chosen.learners or not set(chosen.learners) <= set(chosen.candidates):
+        raise InvalidFieldError("chosen['learners']", "must be some of the candidates")
+    for name, learner in chosen.learners.items():
+        if not hasattr(learner, "fitted_") or learner.n_features_in_ != sizes["n"]:
+            raise InvalidFieldError(f"chosen['learners'][{name!r}]", "must be a learner like it")
+        classes = learner.fitted_.predictor.classes
+        if (classes is None) != (chosen.classes is None):
+            raise InvalidFieldError("chosen['classes']", "must be those of the learners")
 
 
 def _chosen_of_parts(parts: dict) -> dict:

@@ -19,11 +19,12 @@ from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Regressor
 from condmeta.meta.coin import CoinState, coin_pass
 from condmeta.meta.coin_stake import STAKES, stake_errors
+from condmeta.persistence.fields import number
 
 ENOUGH_TASKS = 30
 
 
-@storable
+@storable(inner=Coin, state=CoinState, info={"n_cut_rows_": number(low=0, whole=True)})
 @dataclass(eq=False, repr=False)
 class ConditionalCoinRegressor(Regressor, StreamLearner):
     r"""Learn where a task's linear model starts from its side information, with nothing to tune.

@@ -27,7 +27,7 @@ from condmeta.tasks.splits import fifths, fold_numbers, sample_tasks
 SAMPLE = 300  # tasks that lam and kappa are chosen on
 
 
-@storable
+@storable(inner=Batch)
 @dataclass(eq=False, repr=False)
 class ConditionalERMRegressor(Regressor, Learner):
     r"""Learn where a task's linear model starts, by the exact minimum over all tasks at once.

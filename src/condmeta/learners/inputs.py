@@ -24,7 +24,9 @@ from condmeta.learners.side_by_row import by_row
 from condmeta.learners.side_inputs import NAMELESS, read_one_side, read_side, side_reader
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.checks import check_finite
+from condmeta.tasks.containers import refuse_odd
 from condmeta.tasks.frames import (
+    as_matrix,
     as_vector,
     backend_of,
     column_names,
@@ -33,6 +35,7 @@ from condmeta.tasks.frames import (
     get_column,
     get_series,
     is_frame,
+    is_sparse,
     numeric_matrix,
     require_columns,
     select_columns,
@@ -43,6 +46,9 @@ from condmeta.tasks.side_table import as_names, side_from_rows
 
 # scikit-learn's routing passes these to every method that takes ids, without a request.
 METADATA = {"task": True, "side_info": True}
+
+
+MOST_DENSE = 1 << 28  # numbers of sparse rows that are made dense: 2 GB
 
 
 class Inputs(NamedTuple):
@@ -76,6 +82,7 @@ def read_training(learner, X, y, task, side_info, weight=None, classes=None) -> 
     """Read the tasks that a learner learns from first."""
     reader, wants_classes = side_reader(learner), is_classifier(learner)
     if isinstance(X, TaskSet):
+        X = readable_tasks(learner, X)
         _refuse_company(X, (y, task, weight))
         columns = _columns_of(X)
         table, points = read_side(learner, side_info, reader.map, columns)
@@ -103,6 +110,7 @@ def read_training(learner, X, y, task, side_info, weight=None, classes=None) -> 
 
 def inputs_of(learner, tasks: TaskSet, classes=None) -> Inputs:
     """Return tasks that were read already; with `classes`, their labels are -1 and +1."""
+    tasks = readable_tasks(learner, tasks)
     columns = Columns(
         tasks.n_features, _as_tuple(tasks.feature_names), tasks.task_name, tasks.backend
     )
@@ -115,6 +123,7 @@ def read_tasks(
     """Read labelled rows of tasks for a fitted learner; also separate conditioning points."""
     fmap, columns, classes = fitted.reader.map, fitted.columns, fitted.predictor.classes
     if isinstance(X, TaskSet):
+        X = readable_tasks(learner, X)
         _refuse_company(X, (y, task, weight))
         check_features(learner, X, columns, "X")
         named = columns._replace(task_name=X.task_name or columns.task_name)
@@ -142,7 +151,9 @@ def read_new_tasks(learner, fitted: Fitted, X, y, task, side_info, weight=None):
             ids, table = join_side(ids, table, "mean")
         X, y, offsets = no_points(len(ids), fitted.columns.n_features)
         return TaskSet.trusted(X, y, offsets, ids, table), points
-    if X is None or len(X) == 0:
+    if X is not None:
+        refuse_odd(X, "X")
+    if X is None or n_rows(X) == 0:
         X, y, _ = no_points(1, fitted.columns.n_features)
         weight = None
     else:
@@ -158,6 +169,7 @@ def read_rows(learner, fitted: Fitted, X, task, side_info) -> Rows:
     """Read rows to predict, and the task of each."""
     columns, fmap = fitted.columns, fitted.reader.map
     if isinstance(X, TaskSet):
+        X = readable_tasks(learner, X)
         _refuse_company(X, (task,))
         check_features(learner, X, columns, "X")
         side_info = X.side if side_info is None else side_info
@@ -286,11 +298,11 @@ def _read_columns(learner, X, task, known: Columns | None) -> _FrameRows:
     else:
         name = None if task is None else task_name_of(task)
     if known is not None:
-        matrix = _read_known_matrix(learner, X, known)
+        matrix = readable(learner, _read_known_matrix(learner, X, known))
         named = known._replace(task_name=name or known.task_name)
         return _FrameRows(matrix, task, side_columns, named)
     probe = type(type(learner).__name__, (BaseEstimator,), {})()  # validate_data sets attributes
-    matrix = _read_matrix(probe, X, reset=True)
+    matrix = readable(learner, _read_matrix(probe, X, reset=True))
     names = _as_tuple(getattr(probe, "feature_names_in_", None))
     columns = Columns(probe.n_features_in_, names, name, backend)
     return _FrameRows(matrix, task, side_columns, columns)
@@ -309,8 +321,36 @@ def _read_matrix(estimator, X, reset: bool) -> np.ndarray:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return numeric_matrix(X)
     return validate_data(
-        estimator, numbers(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False
-    )
+        estimator, numbers(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False,
+        accept_sparse="csr",
+    )  # fmt: skip
+
+
+def readable(learner, X) -> Any:
+    """Return X as the learner reads it: sparse rows are made dense if it cannot use them."""
+    if not is_sparse(X):
+        return X
+    X, (n, d) = as_matrix(X), X.shape
+    keeps = getattr(learner, "_keeps_sparse", None)
+    if keeps is not None and keeps(d):
+        return X
+    if n * d > MOST_DENSE:
+        raise DataError(
+            f"{type(learner).__name__} reads dense rows, and {n} x {d} numbers are "
+            f"{8e-9 * n * d:.0f} GB. ConditionalRidge with its defaults reads sparse X as it is."
+        )
+    return X.toarray()
+
+
+def readable_tasks(learner, tasks: TaskSet) -> TaskSet:
+    """Return tasks with rows as the learner reads them."""
+    X = readable(learner, tasks.X)
+    return tasks if X is tasks.X else tasks.with_rows(X, tasks.y)
+
+
+def n_rows(X) -> int:
+    """Return the number of rows of what a user gives as X."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def _grouped(rows: _FrameRows, labels, table: TaskTable | None, weight) -> TaskSet:

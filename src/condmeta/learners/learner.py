@@ -23,6 +23,7 @@ from condmeta.learners.checks import warn_constant
 from condmeta.learners.inputs import (
     METADATA,
     is_nameless,
+    n_rows,
     read_new_tasks,
     read_rows,
     read_tasks,
@@ -81,6 +82,15 @@ class Learner(BaseEstimator):
     feature_map = None
     conditioning = "shared"
     loss = "squared"
+
+    def _keeps_sparse(self, n_columns: int) -> bool:
+        """Whether the learner reads sparse X of so many columns as it is; else it is made dense."""
+        return False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _learn(self, data: Training) -> Learned:
         """Learn the map from tasks, all of which have rows."""
@@ -280,7 +290,7 @@ class Learner(BaseEstimator):
             if is_nameless(self, X, task) and fitted.tasks is not None:
                 if len(fitted.tasks) != 1:
                     raise fitted.which_task()
-                task = np.repeat(fitted.tasks.ids, len(X))
+                task = np.repeat(fitted.tasks.ids, n_rows(X))
             given = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
             self._model = fitted.update(*given, jobs_of(self))
         return self

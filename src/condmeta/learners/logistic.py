@@ -23,12 +23,13 @@ from condmeta.meta.prior import METRICS
 from condmeta.meta.ridge_choice import KAPPAS
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
+from condmeta.persistence.fields import floats
 from condmeta.tasks.splits import fold_numbers, half_of, sample_tasks
 
 SAMPLE = 400  # tasks that settings are chosen on
 
 
-@storable
+@storable(inner=Bernoulli, info={"H_": floats("w w")})
 @dataclass(eq=False, repr=False)
 class ConditionalLogistic(Classifier, Learner):
     r"""Learn the prior of a task's weights for two classes; all settings are automatic.

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from sklearn.base import is_classifier
+
 from condmeta import persistence
 from condmeta.engine import active_engine, instruction_set
-from condmeta.errors import ModelFileError
+from condmeta.fitted.consistency import check_fitted
 from condmeta.fitted.first_format import fitted_of_parts
 from condmeta.fitted.shared_model import require_storable
+from condmeta.learners.parameters import check_learner
+from condmeta.losses import get_loss
+from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mapping
+
+MOST_JOBS = 1024
 
 
-def storable(cls):
-    """Let model files hold a learner; used as a class decorator."""
-    return persistence.register(cls, export=_export, restore=_restore)
+def storable(cls=None, *, inner=object, state=(), info=None, also=None):
+    """Let model files hold a learner; used as a class decorator.
+
+    Parameters
+    ----------
+    inner, state : classes that its inner algorithm and its state have in files
+    info : dict of name -> Field, what `Fitted.info` must hold
+    also : callable, ``also(learner, fitted)`` raises if the two do not fit
+    """
+    if cls is None:
+        return lambda wrapped: storable(wrapped, inner=inner, state=state, info=info, also=also)
+
+    def rule(stored: dict, sizes: dict[str, int]) -> None:
+        check_jobs(stored["params"])
+        learner, fitted = cls(**stored["params"]), stored["fitted"]
+        check_learner(learner)
+        _check_kind(learner, fitted, inner, state)
+        check_fitted(fitted, info or {})
+        if also is not None:
+            also(learner, fitted)
+
+    fields = {"params": mapping(ANY), "fitted": instance("Fitted", n="n")}
+    how = {"export": _export, "restore": _restore, "upgrade": _upgrade}
+    return persistence.register(cls, **how, fields=fields, rule=rule)
 
 
 def _export(learner) -> dict:
@@ -19,17 +47,40 @@ def _export(learner) -> dict:
     return {"params": learner.get_params(deep=False), "fitted": learner.fitted_}
 
 
+def _upgrade(cls, parts: dict) -> dict:
+    if "public" not in parts:
+        return parts
+    fitted = fitted_of_parts(cls(**parts["params"]), parts)
+    return {"params": parts["params"], "fitted": fitted}
+
+
 def _restore(cls, parts: dict):
-    """Return a learner from its parts, or say that they do not fit each other."""
-    try:
-        learner = cls(**parts["params"])
-        fitted = parts["fitted"] if "fitted" in parts else fitted_of_parts(learner, parts)
-        learner._model = fitted.check()
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise ModelFileError(
-            f"The parts of the stored {cls.__name__} do not fit: {error}"
-        ) from None
+    learner = cls(**parts["params"])
+    learner._model = parts["fitted"]
     return learner
+
+
+def check_jobs(params: dict) -> None:
+    """Refuse a number of threads that no one meant."""
+    jobs = params.get("n_jobs")
+    if isinstance(jobs, int) and abs(jobs) > MOST_JOBS:
+        raise InvalidFieldError("params['n_jobs']", f"must be at most {MOST_JOBS}. Got {jobs}")
+
+
+def _check_kind(learner, fitted, inner, state) -> None:
+    """Raise if a value is not one that this class of learners makes."""
+    predictor = fitted.predictor
+    if not isinstance(predictor.inner, inner):
+        raise InvalidFieldError("fitted.predictor.inner", f"is none of {type(learner).__name__}")
+    if fitted.state is not None and not isinstance(fitted.state, state):
+        raise InvalidFieldError("fitted.state", f"is none of {type(learner).__name__}")
+    if is_classifier(learner) != (predictor.classes is not None):
+        raise InvalidFieldError("fitted.predictor.classes", "must be kept by classifiers alone")
+    theirs = getattr(getattr(predictor.inner, "loss", None), "name", None)
+    if theirs is not None and theirs != getattr(get_loss(learner.loss), "name", None):
+        raise InvalidFieldError("params['loss']", f"must be that of the inner algorithm, {theirs}")
+    if predictor.weighs != learner._weighs:
+        raise InvalidFieldError("fitted.predictor.weighs", f"must be {learner._weighs}")
 
 
 def card(learner) -> dict:

@@ -22,6 +22,10 @@ def _positive(value) -> bool:
     return _is_real(value) and 0 < value < np.inf
 
 
+def _counts(value) -> bool:
+    return np.ndim(value) == 1 and all(isinstance(n, Integral) and n >= 0 for n in value)
+
+
 def one_of(choices):
     """Return the rule of a parameter that is one of some names."""
     text = ", ".join(repr(choice) for choice in choices)
@@ -40,6 +44,10 @@ def or_word(word: str, rule):
 POSITIVE = (_positive, "a float in (0, inf)")
 POSITIVE_OR_INF = (lambda value: _is_real(value) and value > 0, "a float in (0, inf]")
 NON_NEGATIVE = (lambda value: _is_real(value) and value >= 0, "a float in [0, inf]")
+POSITIVES = (
+    lambda value: np.ndim(value) == 1 and len(value) > 0 and all(map(_positive, value)),
+    "a sequence of floats in (0, inf)",
+)
 BOOLEAN = (lambda value: isinstance(value, (bool, np.bool_)), "True or False")
 
 RULES = {
@@ -58,6 +66,11 @@ RULES = {
     "missing_side": one_of(("error", "mean")),
     "keep_tasks": BOOLEAN,
     "order": one_of(("random", "first")),
+    "shots": (_counts, "a sequence of ints of at least 0"),
+    "x_transform": (
+        lambda value: value is None or (hasattr(value, "transform") and hasattr(value, "fit")),
+        "a scikit-learn transformer or None",
+    ),
     "n_jobs": (
         lambda value: value is None or (isinstance(value, Integral) and value != 0),
         "None or a non-zero integer",

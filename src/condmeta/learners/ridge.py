@@ -15,11 +15,13 @@ from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tau import LinearTau
+from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.inputs import (
     is_nameless,
     is_zero,
     minus_offset,
+    n_rows,
     read_offset,
     read_tasks,
     read_training,
@@ -53,9 +55,14 @@ from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WIDE, WideTasks
+from condmeta.persistence.fields import floats, maybe, number
 
 
-@storable
+@storable(
+    inner=(Gaussian, LowRankGaussian),
+    state=(TaskStatistics, WideTasks),
+    info={"H_": maybe(floats("w w")), "s2_": number(above=0)},
+)
 @dataclass(eq=False, repr=False)
 class ConditionalRidge(Regressor, Learner):
     r"""Learn the prior of a task's weights from its side information; all settings are automatic.
@@ -411,6 +418,11 @@ class ConditionalRidge(Regressor, Learner):
         """
         return Summary.of(self.fitted_, level, robust, type(self).__name__)
 
+    def _keeps_sparse(self, n_columns: int) -> bool:
+        plain = self.base is None and self.x_transform is None and self.scale != "rows"
+        reads_rows = self.feature_map is not None and not isinstance(self.feature_map, str)
+        return n_columns > WIDE and self.random != "all" and plain and not reads_rows
+
     def _kind_of_statistics(self, scales: Scales) -> type:
         """Return what is kept of tasks: statistics, or rows if there are many columns."""
         return WideTasks if len(scales.x_mean) > WIDE and self.random != "all" else TaskStatistics
@@ -497,7 +509,7 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
         )
     if is_nameless(learner, X, task):  # one more task without an id: a number that is free
         taken = set(before.state.ids.tolist())
-        task = np.full(len(X), next(i for i in count(len(taken)) if i not in taken))
+        task = np.full(n_rows(X), next(i for i in count(len(taken)) if i not in taken))
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)

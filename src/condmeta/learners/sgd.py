@@ -20,7 +20,16 @@ from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Classifier, Regressor
 from condmeta.meta.sgd import SGDState, sgd_pass, sgd_steps
 from condmeta.meta.sgd_outer import OuterState, outer_steps
-from condmeta.outer_steps import VALID_STEP, get_outer_step, is_outer_step, is_plain
+from condmeta.outer_steps import (
+    VALID_STEP,
+    Adam,
+    Decay,
+    Momentum,
+    get_outer_step,
+    is_outer_step,
+    is_plain,
+)
+from condmeta.persistence.fields import InvalidFieldError
 
 
 @dataclass(eq=False, repr=False)
@@ -91,6 +100,29 @@ def _thetas(Phi: np.ndarray, *maps: np.ndarray) -> list[Callable[[], np.ndarray]
     return [lambda W=W: Phi @ W[:-1] + W[-1] for W in maps]
 
 
+def _check_memory(learner: ConditionalSGD, fitted: Fitted) -> None:
+    """Refuse a stored state that the outer step does not go on from."""
+    state, plain = fitted.state, is_plain(learner.meta_step)
+    if state is None:
+        return
+    if plain != isinstance(state, SGDState):
+        raise InvalidFieldError("fitted.state", "must be that of the meta_step")
+    if not plain and type(learner.meta_step) in (Adam, Decay, Momentum):
+        first = learner.meta_step.start(np.zeros_like(state.W))
+        if not _is_alike(first, state.memory):
+            raise InvalidFieldError("fitted.state.memory", "must be that of the meta_step")
+
+
+def _is_alike(first: Any, value: Any) -> bool:
+    if isinstance(first, tuple):
+        same = isinstance(value, tuple) and len(value) == len(first)
+        return same and all(map(_is_alike, first, value))
+    if not isinstance(first, np.ndarray):
+        return type(value) is type(first)
+    right = isinstance(value, np.ndarray) and value.dtype == first.dtype
+    return right and value.shape == first.shape and bool(np.isfinite(value).all())
+
+
 def _check_kind(state: Any, kind: type) -> None:
     if state is not None and not isinstance(state, kind):
         raise DataError(
@@ -99,7 +131,7 @@ def _check_kind(state: Any, kind: type) -> None:
         )
 
 
-@storable
+@storable(state=(SGDState, OuterState), also=_check_memory)
 @dataclass(eq=False, repr=False)
 class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     r"""Learn where a task's linear model starts from its side information, by Algorithm 1.
@@ -184,7 +216,7 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     partial_fit = partial_fit
 
 
-@storable
+@storable(state=(SGDState, OuterState), also=_check_memory)
 @dataclass(eq=False, repr=False)
 class ConditionalSGDClassifier(Classifier, ConditionalSGD):
     """Learn where a task's linear classifier starts from its side information, by Algorithm 1.

@@ -14,9 +14,10 @@ from condmeta.learners.grid_trial import GridState, GridTrial, best_pair
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import one_of
+from condmeta.learners.parameters import POSITIVES, one_of
 from condmeta.learners.sgd import ConditionalSGD, ConditionalSGDRegressor
 from condmeta.learners.targets import Regressor
+from condmeta.meta.sgd import SGDState
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import TaskSplit, as_split
 
@@ -25,7 +26,7 @@ ETA = 3  # halving keeps one pair in three from rung to rung
 RUNGS = 3  # rungs before the last one
 
 
-@storable
+@storable(state=SGDState)
 @dataclass(eq=False, repr=False)
 class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     """Choose lam and meta_step on held-out tasks, then learn the map from all of them.
@@ -113,7 +114,7 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     split: Any = None
     random_state: Any = 0
 
-    _rules = {"search": one_of(("grid", "halving"))}
+    _rules = {"search": one_of(("grid", "halving")), "lams": POSITIVES, "meta_steps": POSITIVES}
     lam_, meta_step_, cv_results_, learning_curve_ = found(), found(), found(), found()
     best_index_, best_error_ = found(), found()
 

@@ -65,7 +65,7 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     W, factor = in_scale(W, *change), in_scale(factor.T, *change).T
     W[-1, -1] += learner.fit_intercept * (overall.y_offset - data.scales.y_offset) / y_scale
     info = {name: value for name, value in info.items() if name != "H_"}
-    info |= in_units_of_y(info["s2_"], info["objective_"], len(points.y), y_scale)
+    info |= in_units_of_y(info["s2_"], info["objective_"], points.count.sum(), y_scale)
     info["constant"] = overall.constant
     inner = LowRankGaussian(np.ascontiguousarray(factor), inner.s2, inner.own_noise)
     return Learned(LinearTau(W, Phi.mean(axis=0)), inner, info)

@@ -27,10 +27,19 @@ import numpy as np
 
 from condmeta.engine import twin
 from condmeta.inner.coin import row_norms, run_bets
+from condmeta.persistence.fields import floats
 from condmeta.persistence.registry import register_tuple
 
+MAP = floats("k+1 d")
 
-@register_tuple
+
+@register_tuple(
+    fields={
+        "most": floats("k+1 d", above=0), "size": floats("k+1 d", low=0), "drift": MAP,
+        "reward": MAP, "W": MAP, "weighted_sum": MAP, "phi_sum": floats("k+1"),
+        "residual": floats("1", low=0), "scales": floats("4", low=0),
+    }
+)  # fmt: skip
 class CoinState(NamedTuple):
     """The state of the meta-learner after T tasks: all that further tasks need.
 

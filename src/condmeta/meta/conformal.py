@@ -1,40 +1,48 @@
 r"""Prediction intervals that hold for a task nobody has seen: conformal over tasks.
 
 Each task is held out of the fit once, with its fold, and adapted on m of its points. Its other
-points have the scores r = |y - prediction| / scale, where scale is the learner's own standard
-deviation, or 1 if it has none. Tasks are exchangeable, but points of one task are alike. So each of
-T tasks has the weight 1/(T+1), divided among its scores, and the new task has the remaining weight
-at infinity. The interval of coverage c at m points is
+points have the signed scores e = (y - prediction) / s, where s is the size that errors have at this
+standard deviation and predicted level (`error_scale`). Errors may be skewed, so that the two sides
+have factors u- and u+, with u- + u+ = 2, in the ratio of the two tails of the scores. The interval
+of coverage c at m points is
 
-    prediction +- q scale,   q = inf {r : (1/T) sum_t F_t(r) >= c (1 + 1/T)},
+    [prediction - q u- s, prediction + q u+ s],
+    q = inf {r : (1/T) sum_t F_t(r) >= c (1 + 1/T)},
 
-with F_t the distribution of the scores of task t. With a learner fitted on other tasks this covers
-a point of a new task with probability at least c, whatever the data are (Lee, Barber, Willett,
-"Distribution-free inference with hierarchical data", 2023). Here every fold is held out in turn,
-because a learner needs many tasks; the final learner has seen more tasks than those of the folds.
+with F_t the distribution of r = max(e / u+, -e / u-) of task t. Tasks are exchangeable, but points
+of one task are alike. So each of T tasks has the weight 1/(T+1), divided among its scores, and the
+new task has the remaining weight at infinity. With s, u- and u+ and a learner from other tasks this
+covers a point of a new task with probability at least c, whatever the data are (Lee, Barber,
+Willett, "Distribution-free inference with hierarchical data", 2023). Here every fold is held out in
+turn, because a learner needs many tasks; so it is with s. The final learner has seen more tasks
+than those of the folds. u- and u+ come from the same scores as q, and are 1 up to 20 tasks.
 """
 
 import inspect
-from math import ceil
+from math import ceil, inf
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.inner.log_rms import denoised_moments
+from condmeta.meta.error_scale import ErrorScale, HeldOut, fit_error_scale
 from condmeta.tasks import TaskSet
 
 # Stored levels of the distribution of scores: in steps of 0.001, and of 1.4 % in the tail.
 LEVELS = np.union1d(np.arange(1, 1001) / 1000, 1 - np.geomspace(1e-6, 1e-2, 700))
+SKEW_SHRINKAGE = 20.0  # tasks: the difference of the tails is multiplied by 1 - 20 / T
+MOST_SKEW = 0.95  # of u+ - u- over their sum
 
 
 class Scores(NamedTuple):
-    """Scores of held-out tasks at one number of points, rising, and their weights (sum 1).
+    """Scores of held-out tasks at one number of points: sizes |e|, rising, and weights (sum 1).
 
-    Of many scores only those at `LEVELS` are stored, each for all scores down to the next smaller
+    `above` says which labels were above their prediction; None: symmetric intervals. Of many scores
+    only those at `LEVELS` are stored, each for all scores of its side down to the next smaller
     level: quantiles are then exact or slightly too large, and neither memory nor files grow with
-    the rows. `of_task` (T,) is the log of each task's root mean squared score, `size` (T,) the
-    number of its scores.
+    the rows. `of_task` (T,) is the log of each task's root mean squared error over the learner's
+    own standard deviation, `size` (T,) the number of its scores.
     """
 
     r: np.ndarray
@@ -42,44 +50,114 @@ class Scores(NamedTuple):
     n_tasks: int
     of_task: np.ndarray
     size: np.ndarray
+    above: np.ndarray | None = None
 
     @classmethod
-    def of(cls, parts: list[tuple[np.ndarray, np.ndarray]]) -> Self:
-        """Collect scores (N,), each with the size of its task's query."""
-        r, size = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    def of(cls, held: HeldOut, scale: np.ndarray) -> Self:
+        """Collect the scores of held-out rows; `scale` (N,) is the size of errors there."""
+        T = held.n_tasks
+        raw = (held.error / held.std) ** 2
+        of_task = 0.5 * np.log(np.bincount(held.task, held.share * raw, T) + 1e-300)
+        e, weight = held.error / scale, held.share / held.share.sum()
+        sides = [_at_levels(np.abs(e[side]), weight[side]) for side in (e > 0, e <= 0)]
+        r, weight = (np.concatenate(values) for values in zip(*sides, strict=True))
+        above = np.arange(len(r)) < len(sides[0][0])
         order = np.argsort(r, kind="stable")
-        weight = 1 / size[order]
-        T = round(float(weight.sum()))
-        task = np.floor(np.cumsum(1 / size) - 0.5 / size).astype(int)  # rows of a task are adjacent
-        of_task = 0.5 * np.log(np.bincount(task, r**2 / size, T) + 1e-300)
-        count = np.bincount(task, None, T)
-        r, weight = r[order], weight / weight.sum()
-        if len(order) > len(LEVELS):
-            total = np.cumsum(weight)
-            ends = np.unique(np.append(np.searchsorted(total, LEVELS[:-1] - 1e-12), len(total) - 1))
-            r, weight = r[ends], np.diff(total[ends], prepend=0.0)
-        return cls(r, weight, T, of_task, count)
+        size = np.bincount(held.task, None, T)
+        return cls(r[order], weight[order], T, of_task, size, above[order])
 
     def reaches(self, coverage: float) -> bool:
         """Return whether there are enough tasks for a finite interval."""
         return self.n_tasks >= tasks_needed(coverage)
 
     def quantile(self, coverage: float) -> float:
-        """Return q."""
-        level = coverage * (1 + 1 / self.n_tasks)
-        at = np.searchsorted(np.cumsum(self.weight), level - 1e-12)
-        return float(self.r[min(at, len(self.r) - 1)])
+        """Return q of symmetric intervals."""
+        return _quantile(self.r, self.weight, coverage * (1 + 1 / self.n_tasks))
+
+    def reach(self, coverage: float) -> tuple[float, float]:
+        """Return q u- and q u+."""
+        if self.above is None:
+            q = self.quantile(coverage)
+            return q, q
+        skew = self._skew(coverage)
+        r = self.r / np.where(self.above, 1 + skew, 1 - skew)
+        order = np.argsort(r, kind="stable")
+        q = _quantile(r[order], self.weight[order], coverage * (1 + 1 / self.n_tasks))
+        return q * (1 - skew), q * (1 + skew)
+
+    def _skew(self, coverage: float) -> float:
+        """Return (u+ - u-) / 2 from the tails of (1 - c) / 2 each, shrunken for few tasks."""
+        tails = []
+        for side in (self.above, ~self.above):
+            r, weight = self.r[side], self.weight[side]
+            level = weight.sum() - (1 - coverage) / 2  # of this side's weight
+            tails.append(_quantile(r, weight, level) if level > 0 else 0.0)
+        if not sum(tails):
+            return 0.0
+        own = max(1 - SKEW_SHRINKAGE / self.n_tasks, 0.0)
+        return float(np.clip(own * (tails[0] - tails[1]) / sum(tails), -MOST_SKEW, MOST_SKEW))
+
+
+def _at_levels(r: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of one side, rising, or those at `LEVELS` if there are more."""
+    order = np.argsort(r, kind="stable")
+    r, weight = r[order], weight[order]
+    if len(r) <= len(LEVELS):
+        return r, weight
+    total = np.cumsum(weight)
+    ends = np.searchsorted(total, total[-1] * (LEVELS[:-1] - 1e-12))
+    ends = np.unique(np.append(ends, len(total) - 1))
+    return r[ends], np.diff(total[ends], prepend=0.0)
+
+
+def _quantile(r: np.ndarray, weight: np.ndarray, level: float) -> float:
+    """Return the smallest of rising scores up to which their weight is at least `level`."""
+    at = np.searchsorted(np.cumsum(weight), level - 1e-12)
+    return float(r[min(at, len(r) - 1)])
 
 
 class Calibration:
-    """Scores for each calibrated number of points."""
+    """Scores for each calibrated number of points, the size of errors there, and the bounds of y.
 
-    def __init__(self, scores: dict[int, Scores]):
-        self.scores = scores
+    A model file of an earlier version has scores alone: intervals are then symmetric, in units of
+    the learner's standard deviation.
+    """
 
-    def widths(self, n: np.ndarray, coverage: float) -> np.ndarray:
-        """Return q for tasks with n points: that of the largest calibrated number <= n."""
+    sizes: dict[int, ErrorScale] | None = None
+    bounds: tuple[float, float] = (-inf, inf)
+
+    def __init__(self, held: dict[int, HeldOut], bounds: tuple[float, float] = (-inf, inf)):
+        self.sizes, self.scores = {}, {}
+        for m, rows in held.items():
+            self.sizes[m], size = fit_error_scale(rows)
+            self.scores[m] = Scores.of(rows, size)
+        self.bounds = bounds
+
+    def interval(
+        self, predicted: np.ndarray, std: np.ndarray, n: np.ndarray, coverage: float, offset=0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return both ends (N,) for tasks with n points: by the largest calibrated number <= n."""
         coverage = check_coverage(coverage)
+        shots = self._shots(coverage)
+        if (n < shots[0]).any():
+            raise DataError(
+                f"No interval was calibrated for tasks with fewer than {shots[0]} points. Include "
+                "0 in the 'shots' parameter of calibrate."
+            )
+        low, high = np.empty(len(predicted)), np.empty(len(predicted))
+        used = np.searchsorted(shots, n, side="right") - 1
+        for at in np.unique(used):
+            m, rows = shots[at], used == at
+            below, above = self._sizes(m, predicted[rows], std[rows])
+            down, up = self.scores[m].reach(coverage)
+            low[rows], high[rows] = predicted[rows] - down * below, predicted[rows] + up * above
+        return np.clip(low + offset, *self.bounds), np.clip(high + offset, *self.bounds)
+
+    def _sizes(self, m: int, predicted, std) -> tuple[np.ndarray, np.ndarray]:
+        return (std, std) if self.sizes is None else self.sizes[m].sizes(predicted, std)
+
+    def _shots(self, coverage: float) -> list[int]:
+        """Return the numbers of points that had enough tasks, or raise."""
         shots = [m for m, scores in self.scores.items() if scores.reaches(coverage)]
         if not shots:
             most = max(scores.n_tasks for scores in self.scores.values())
@@ -87,13 +165,7 @@ class Calibration:
                 f"A coverage of {coverage:g} needs at least {tasks_needed(coverage)} tasks to "
                 f"calibrate on; there are {most}. Use a smaller coverage, or more tasks."
             )
-        if (n < shots[0]).any():
-            raise DataError(
-                f"No interval was calibrated for tasks with fewer than {shots[0]} points. Include "
-                "0 in the 'shots' parameter of calibrate."
-            )
-        q = np.array([self.scores[m].quantile(coverage) for m in shots])
-        return q[np.searchsorted(shots, n, side="right") - 1]
+        return shots
 
     def of_tasks(self, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance of the log root mean squared scores of tasks with n points.
@@ -134,8 +206,10 @@ def predict_scaled(model: Any, with_std: bool, X: Any, **whose: Any):
     return predicted, np.ones(len(predicted))
 
 
-def task_scores(models: Any, with_std: bool, query: TaskSet) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores of adapted tasks (N,), and the number of scores of each one's task."""
+def held_out(models: Any, with_std: bool, query: TaskSet) -> HeldOut:
+    """Return the errors of adapted tasks on their query points."""
     task = np.repeat(np.arange(len(query)), query.sizes)
-    predicted, scale = predict_scaled(models, with_std, query.X, task=query.ids[task])
-    return np.abs(query.y - predicted) / scale, query.sizes[task].astype(float)
+    predicted, std = predict_scaled(models, with_std, query.X, task=query.ids[task])
+    weight = np.ones(len(task)) if query.weight is None else query.weight
+    share = weight / np.bincount(task, weight, len(query))[task]
+    return HeldOut(query.y - predicted, predicted, std, share, task)

@@ -25,13 +25,18 @@ import numpy as np
 from condmeta.engine import twin
 from condmeta.inner.batch import solve_dual
 from condmeta.inner.online import run_points
+from condmeta.persistence.fields import floats
 from condmeta.persistence.registry import register_tuple
 
 AVERAGING = ("uniform", "linear", "last")
 GRADIENT_AT = ("current", "average")
 
 
-@register_tuple
+@register_tuple(
+    fields={
+        "grad_sum": floats("k+1 d"), "weighted_sum": floats("k+1 d"), "phi_sum": floats("k+1"),
+    }
+)  # fmt: skip
 class SGDState(NamedTuple):
     """The state of the meta-learner after T tasks: all that further tasks need.
 

@@ -20,10 +20,15 @@ import numpy as np
 
 from condmeta.errors import DataError, DivergenceError
 from condmeta.outer_steps import OuterStep
+from condmeta.persistence.fields import ANY, floats
 from condmeta.persistence.registry import register_tuple
 
 
-@register_tuple
+@register_tuple(
+    fields={
+        "W": floats("k+1 d"), "total": floats("k+1 d"), "phi_sum": floats("k+1"), "memory": ANY,
+    }
+)  # fmt: skip
 class OuterState(NamedTuple):
     """The state of the meta-learner after T tasks; it is never changed in place.
 

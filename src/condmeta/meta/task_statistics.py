@@ -7,6 +7,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
+from condmeta.persistence.fields import InvalidFieldError, floats, ids, instance, integers, maybe
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
 from condmeta.tasks.messages import show_ids
@@ -16,7 +17,26 @@ from condmeta.tasks.splits import fold_numbers, half_of, task_keys
 SAMPLE = 500  # tasks that settings are chosen on
 
 
-@register_tuple(name="Collected")
+def _sample_is_of_the_tasks(state: dict, sizes: dict[str, int]) -> None:
+    sample = state["sample"]
+    if len(np.unique(sample)) < len(sample) or sample.max(initial=-1) >= sizes["T"]:
+        raise InvalidFieldError("sample", "must be positions of different tasks")
+    if (state["Phi"] is None) != (state["Phi_support"] is None):
+        raise InvalidFieldError("Phi_support", "must be kept with Phi")
+
+
+@register_tuple(
+    name="Collected",
+    fields={
+        "ids": ids("T"), "whole": instance("Scatter", T="T", d="d"),
+        "table": maybe(instance("TaskTable")),
+        "Phi": maybe(floats("T k")), "sizes": integers("T", low=0),
+        "keys": integers("T", dtype="uint64"), "sample": integers("m", low=0),
+        "support": instance("Scatter", T="m", d="d"), "query": instance("Scatter", T="m", d="d"),
+        "Phi_support": maybe(floats("m k")),
+    },
+    rule=_sample_is_of_the_tasks,
+)  # fmt: skip
 class TaskStatistics(NamedTuple):
     """Statistics of T tasks; those of one task do not depend on the others, or on their order.
 

@@ -1,26 +1,51 @@
 """The rows of tasks of many columns: fewer numbers than statistics of columns by columns."""
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from condmeta.meta.task_statistics import refuse_known
+from condmeta.persistence.fields import (
+    InvalidFieldError,
+    either,
+    floats,
+    ids,
+    instance,
+    integers,
+    maybe,
+)
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
 from condmeta.tasks.points import Points
+from condmeta.tasks.sparse_rows import SparseRows
 from condmeta.tasks.splits import task_keys
 
 WIDE = 64  # columns, from which on tasks are kept as rows
 
 
-@register_tuple
+def _offsets_rise(state: dict, sizes: dict[str, int]) -> None:
+    offsets = state["offsets"]
+    if offsets[0] != 0 or offsets[-1] != sizes["N"] or (np.diff(offsets) < 0).any():
+        raise InvalidFieldError("offsets", "must rise from 0 to the number of rows")
+
+
+@register_tuple(
+    fields={
+        "ids": ids("T"), "X": either(floats("N d"), instance("SparseRows", N="N", d="d")),
+        "y": floats("N"), "offsets": integers("T+1", low=0),
+        "weight": maybe(floats("N", low=0)), "table": maybe(instance("TaskTable")),
+        "Phi": maybe(floats("T k")),
+    },
+    rule=_offsets_rise,
+)  # fmt: skip
 class WideTasks(NamedTuple):
     """The rows of T tasks, in place of `TaskStatistics`, which has T d^2 numbers.
 
     Attributes
     ----------
     ids : (T,) object array
-    X, y, offsets, weight : as for `Points`
+    X : (N, d) array, or SparseRows
+    y, offsets, weight : as for `Points`
     table : TaskTable or None
         Raw side rows of the tasks that have one, if the map reads nothing else.
     Phi : (T, k) array or None
@@ -28,7 +53,7 @@ class WideTasks(NamedTuple):
     """
 
     ids: np.ndarray
-    X: Any
+    X: np.ndarray | SparseRows
     y: np.ndarray
     offsets: np.ndarray
     weight: np.ndarray | None

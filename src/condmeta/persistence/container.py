@@ -23,7 +23,7 @@ from condmeta.persistence.zip_layout import FIRST_MEMBER, Member, directory, loc
 
 AnyPath = str | os.PathLike
 FORMAT = "condmeta-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # docs/files.md says what each version holds
 
 _COMMENT = re.compile(rb"condmeta-model (\d{1,9}) ([\x21-\x7e]{1,80}) (\d{1,15}) ([0-9a-f]{64})")
 _COMMENT_LIMIT = 256
@@ -72,7 +72,8 @@ def read_container(path: AnyPath, *, card_only: bool = False) -> tuple[State, An
         members = _members(text, table)
         tail = directory(members, comment)
         total = sum(len(local_header(m)) + m.size for m in members) + len(tail)
-        if total != size or comment != _comment(card["condmeta_version"], text):
+        written = int(comment.split()[1])
+        if total != size or comment != _comment(card["condmeta_version"], text, written):
             raise damaged("its size or its end is wrong")
         file.seek(0)
         _expect(file, local_header(members[0]))
@@ -89,9 +90,9 @@ def read_container(path: AnyPath, *, card_only: bool = False) -> tuple[State, An
     return card, model, arrays
 
 
-def _comment(version: str, text: bytes) -> bytes:
+def _comment(version: str, text: bytes, format_version: int = FORMAT_VERSION) -> bytes:
     digest = hashlib.sha256(text).hexdigest()
-    return f"{FORMAT} {FORMAT_VERSION} {version} {len(text)} {digest}".encode("ascii")
+    return f"{FORMAT} {format_version} {version} {len(text)} {digest}".encode("ascii")
 
 
 def _array_row(header: bytes, array: np.ndarray) -> list[Any]:
@@ -136,7 +137,7 @@ def _read_meta(file: BinaryIO, size: int) -> tuple[bytes, bytes]:
             f"has model format {version}, written by condmeta {writer}; this condmeta reads "
             f"formats up to {FORMAT_VERSION}. Upgrade condmeta to {writer} or later."
         )
-    if version != FORMAT_VERSION or length > size:
+    if version < 1 or length > size:
         raise damaged("its last bytes make no sense")
     file.seek(len(local_header(Member("meta.json", length, 0))))
     text = file.read(length)

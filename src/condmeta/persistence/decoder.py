@@ -13,7 +13,9 @@ from condmeta.errors import ModelFileError
 from condmeta.persistence import registry, transformers
 from condmeta.persistence.columns import decode_column
 from condmeta.persistence.encoder import TYPES, is_attribute
+from condmeta.persistence.fields import InvalidFieldError
 from condmeta.persistence.npy import DTYPE
+from condmeta.persistence.schema import Checker
 
 
 def decode(value: Any, arrays: list[np.ndarray]) -> Any:
@@ -27,6 +29,8 @@ class Decoder:
     def __init__(self, arrays: list[np.ndarray]) -> None:
         self.arrays: list[np.ndarray | None] = list(arrays)
         self.has_sklearn = False
+        self.checker = Checker()
+        self.path: list[str] = []  # where we are; after an error, where it is
 
     def decode_all(self, value: Any) -> Any:
         """Return the value of its JSON; an array that is not used is a ValueError."""
@@ -42,10 +46,21 @@ class Decoder:
         self.arrays[index] = None
         return array
 
+    def where(self) -> str:
+        """Return the field that is being decoded, as a Python expression."""
+        return "".join(self.path).lstrip(".")
+
+    def inside(self, step: str, value: Any) -> Any:
+        """Return the value of a field, an item or an entry of the present object."""
+        self.path.append(step)
+        result = self.decode(value)
+        self.path.pop()
+        return result
+
     def decode(self, value: Any) -> Any:
         """Return the value of its JSON."""
         if type(value) is list:
-            return [self.decode(v) for v in value]
+            return [self.inside(f"[{i}]", v) for i, v in enumerate(value)]
         if type(value) is not dict:
             return value
         ((tag, payload),) = value.items()
@@ -55,7 +70,7 @@ class Decoder:
 
     def items(self, payload: Any) -> list[Any]:
         if type(payload) is list:
-            return [self.decode(v) for v in payload]
+            return [self.inside(f"[{i}]", v) for i, v in enumerate(payload)]
         ((tag, column),) = payload.items()
         if tag != "column":
             raise ValueError(f"expected a column, got {tag!r}")
@@ -70,7 +85,7 @@ class Decoder:
         return tuple(self.items(payload))
 
     def decode_dict(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return {key: self.decode(v) for key, v in payload.items()}
+        return {key: self.inside(f"[{key!r}]", v) for key, v in payload.items()}
 
     def decode_map(self, payload: list[Any]) -> dict[Any, Any]:
         keys, values = (self.items(part) for part in payload)
@@ -114,7 +129,14 @@ class Decoder:
         for key in state:
             if not is_attribute(key):
                 raise ValueError(f"{key!r} is not an attribute name")
-        return entry.restore(entry.cls, {key: self.decode(v) for key, v in state.items()})
+        if not self.path:
+            self.path.append(name)
+        state = {key: self.inside(f".{key}", v) for key, v in state.items()}
+        try:
+            return self.checker.restore(entry, state)
+        except InvalidFieldError as error:
+            self.path.append(f".{error.field}")
+            raise
 
 
 _FROM_TEXT: dict[str, Callable[[str], Any]] = {

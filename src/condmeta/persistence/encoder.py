@@ -125,7 +125,7 @@ class _Encoder:
                 f"{path} is an array of {value.dtype}; a model file holds arrays of numbers up to "
                 f"64 bits, booleans, text and ids. {_PICKLE}"
             )
-        if value.flags.f_contiguous and not value.flags.c_contiguous:
+        if _is_by_columns(value):
             # Keep the order in memory: matrix products then have the same bits after loading.
             return {"array.T": self.put(value.T)}
         return {"array": self.put(value)}
@@ -145,6 +145,13 @@ class _Encoder:
                 raise ModelFileError(f"{path} has {key!r}, which is not an attribute name.")
             state[key] = self.encode(part, f"{path}.{key}")
         return {"object": {"class": entry.name, "state": state}}
+
+
+def _is_by_columns(value: np.ndarray) -> bool:
+    """Return whether the columns of an array lie together, also in a slice of a larger one."""
+    if value.ndim == 2 and not value.flags.forc:
+        return 0 < value.strides[0] < value.strides[1]
+    return value.flags.f_contiguous and not value.flags.c_contiguous
 
 
 def is_attribute(key: Any) -> bool:

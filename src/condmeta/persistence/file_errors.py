@@ -1,10 +1,11 @@
 """Errors about a model file: the parts of this package give a reason, the caller names the file."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from condmeta.errors import ModelFileError
+from condmeta.errors import DataError, ModelFileError
+from condmeta.persistence.fields import InvalidFieldError
 
 COPY_AGAIN = "Copy it again from its source, or save the model again."
 WRITTEN_BY = "Models are written by `save` and by `condmeta fit`."
@@ -17,6 +18,24 @@ class InvalidFileError(Exception):
 def damaged(reason: str) -> InvalidFileError:
     """Return the error of a file that was written by condmeta and has changed since."""
     return InvalidFileError(f"is damaged: {reason}. {COPY_AGAIN}")
+
+
+@contextmanager
+def errors_name_field(where: Callable[[], str]) -> Iterator[None]:
+    """Turn every error inside into one that names the field of the file where it arose."""
+    try:
+        yield
+    except InvalidFieldError as error:
+        raise damaged(f"its field {where()} {error.problem}") from error
+    except (ModelFileError, OSError, MemoryError, ImportError, RecursionError):
+        raise
+    except DataError as error:
+        raise damaged(f"its field {where()} makes no sense. {str(error).rstrip('.')}") from error
+    except Exception as error:
+        # JSON of the wrong structure raises a KeyError or TypeError somewhere in the decoder; for
+        # the caller they all mean the same.
+        reason = f"{type(error).__name__}: {error}"
+        raise damaged(f"its field {where()} does not fit the others ({reason})") from error
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from condmeta.errors import ModelFileError
 from condmeta.persistence.container import FORMAT, FORMAT_VERSION, read_container, write_container
 from condmeta.persistence.decoder import Decoder
 from condmeta.persistence.encoder import encode
-from condmeta.persistence.file_errors import errors_name_file
+from condmeta.persistence.file_errors import errors_name_field, errors_name_file
 
 
 def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> None:
@@ -60,7 +60,8 @@ def read_model(path: str | os.PathLike) -> Any:
     with errors_name_file(path):
         card, model, arrays = read_container(path)
         decoder = Decoder(arrays)
-        obj = decoder.decode_all(model)
+        with errors_name_field(decoder.where):
+            obj = decoder.decode_all(model)
         written, here = card["scikit_learn_version"], _version("scikit-learn")
     if decoder.has_sklearn and str(written).split(".")[:2] != here.split(".")[:2]:
         warnings.warn(

@@ -6,6 +6,8 @@ A file only names a class. The class is looked up here; it is never imported by 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, overload
 
+from condmeta.persistence.fields import Field, InvalidFieldError
+
 State = dict[str, Any]
 Class = TypeVar("Class", bound=type)
 
@@ -17,6 +19,9 @@ class Entry(NamedTuple):
     name: str
     export: Callable[[Any], State]
     restore: Callable[[type, State], Any]
+    fields: dict[str, Field] | None = None
+    rule: Callable[[State, dict[str, int]], None] | None = None
+    upgrade: Callable[[type, State], State] | None = None
 
 
 _BY_NAME: dict[str, Entry] = {}
@@ -25,6 +30,10 @@ _BY_CLASS: dict[type, Entry] = {}
 
 def restore_attributes(cls: Any, state: State) -> Any:
     """Return a new object with these attributes, without calling its constructor."""
+    for name in state:
+        known = getattr(cls, name, None)
+        if callable(known) or isinstance(known, property):
+            raise InvalidFieldError(name, f"would hide a method of {cls.__name__}")
     obj = cls.__new__(cls)
     vars(obj).update(state)
     return obj
@@ -34,7 +43,10 @@ def restore_attributes(cls: Any, state: State) -> Any:
 def register(cls: Class, **options: Any) -> Class: ...
 @overload
 def register(cls: None = None, **options: Any) -> Callable[[Class], Class]: ...
-def register(cls=None, *, name: Any = None, export: Any = vars, restore: Any = None) -> Any:
+def register(
+    cls=None, *, name: Any = None, export: Any = vars, restore: Any = None, fields: Any = None,
+    rule: Any = None, upgrade: Any = None,
+) -> Any:  # fmt: skip
     """Let model files hold objects of a class.
 
     Subclasses are not included: register each of them.
@@ -50,6 +62,14 @@ def register(cls=None, *, name: Any = None, export: Any = vars, restore: Any = N
     restore : callable, optional
         ``restore(cls, state)`` rebuilds the object. By default it sets the attributes of a new
         object, without calling its constructor.
+    fields : dict of name -> Field, optional
+        The schema (`condmeta.persistence.fields`): what each attribute must be. A file that differs
+        is refused, with the name of the field. Without it, any attributes are accepted.
+    rule : callable, optional
+        ``rule(state, sizes)`` raises `InvalidFieldError` if fields do not fit each other. It may
+        add sizes.
+    upgrade : callable, optional
+        ``upgrade(cls, state)`` returns the state of an older file with the fields of today.
 
     Examples
     --------
@@ -61,8 +81,10 @@ def register(cls=None, *, name: Any = None, export: Any = vars, restore: Any = N
     3
     """
     if cls is None:
-        return lambda wrapped: register(wrapped, name=name, export=export, restore=restore)
-    entry = Entry(cls, name or cls.__qualname__, export, restore or restore_attributes)
+        given = {"name": name, "export": export, "restore": restore, "fields": fields}
+        return lambda wrapped: register(wrapped, **given, rule=rule, upgrade=upgrade)
+    how = export, restore or restore_attributes, fields, rule, upgrade
+    entry = Entry(cls, name or cls.__qualname__, *how)
     known = _BY_NAME.get(entry.name)
     # A class defined again, as by a reload of its module, replaces the old one.
     if known is not None and _address(known.cls) != _address(cls):
@@ -79,11 +101,16 @@ def construct(cls: Any, state: State) -> Any:
     return cls(**state)
 
 
-def register_tuple(cls: Any = None, *, name: str | None = None) -> Any:
+def register_tuple(cls: Any = None, **options: Any) -> Any:
     """Let model files hold objects of a NamedTuple, by its fields; also a class decorator."""
     if cls is None:
-        return lambda wrapped: register_tuple(wrapped, name=name)
-    return register(cls, name=name, export=cls._asdict, restore=construct)
+        return lambda wrapped: register_tuple(wrapped, **options)
+    return register(cls, export=cls._asdict, restore=construct, **options)
+
+
+def entries() -> list[Entry]:
+    """Return the entries of all registered classes."""
+    return list(_BY_NAME.values())
 
 
 def find_by_class(cls: type) -> Entry | None:

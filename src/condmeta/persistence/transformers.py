@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import ModelFileError
+from condmeta.persistence.fields import InvalidFieldError
 from condmeta.persistence.registry import Entry, State, restore_attributes
 
 _MODULES = {
@@ -27,6 +28,7 @@ _MODULES = {
     "sklearn.compose": ("ColumnTransformer", "make_column_selector"),
     "sklearn.pipeline": ("Pipeline", "FeatureUnion"),
 }
+_MOST = {"degree": 100, "_max_degree": 100, "_n_out_full": 10**7}  # no file needs hours
 _REQUEST = "_metadata_request"
 
 
@@ -60,10 +62,21 @@ def estimator_state(estimator: Any) -> State:
     return state
 
 
-def restore_estimator(cls: type, state: State) -> Any:
-    """Rebuild a scikit-learn estimator from its `estimator_state`."""
+def restore_estimator(cls: Any, state: State) -> Any:
+    """Rebuild a scikit-learn estimator from its `estimator_state`.
+
+    Its parameters are checked by its own rules. `n_jobs` is dropped: a file does not decide how
+    many processes start.
+    """
     asked = state.pop(_REQUEST, None)
+    if "n_jobs" in state:
+        state["n_jobs"] = None
+    for name, most in _MOST.items():
+        if isinstance(state.get(name), int) and state[name] > most:
+            raise InvalidFieldError(name, f"must be at most {most}. Got {state[name]}")
     estimator = restore_attributes(cls, state)
+    if hasattr(estimator, "_parameter_constraints"):
+        estimator._validate_params()
     if asked is not None:
         request = estimator._get_metadata_request()
         for method, values in asked.items():

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condmeta import persistence
 from condmeta.errors import DataError
+from condmeta.persistence.fields import TEXT, Field, maybe, one_of, sequence
+from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.numbers import is_na
 
 PARTS = "weekday", "month", "days"
@@ -77,7 +78,18 @@ class DateReader(NamedTuple):
         return self.note("", "").split("features are ")[1]
 
 
-persistence.register(DateReader, export=DateReader._asdict, restore=lambda cls, p: cls(**p))
+def _is_date(value: Any, sizes: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value) is not None
+
+
+register_tuple(
+    DateReader,
+    fields={
+        "start": Field("a date such as 2024-01-31", _is_date),
+        "parts": sequence(one_of(*PARTS), distinct=True), "order": one_of("ymd", "dmy", "mdy"),
+        "country": maybe(TEXT),
+    },
+)  # fmt: skip
 
 
 def find_dates(

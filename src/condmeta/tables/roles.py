@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from condmeta import persistence
 from condmeta.errors import DataError
+from condmeta.persistence.fields import TEXT, sequence
+from condmeta.persistence.registry import construct
 from condmeta.tables.values import require_values
 from condmeta.tasks import TaskTable, frames
 from condmeta.tasks.frames import column_names, eager, is_frame, require_columns
@@ -236,8 +238,13 @@ def _side_names(side_table: Any, task: list[str], side_key: list[str]) -> list[s
     return [str(name) for name in column_names(side_table) if name not in key]
 
 
+NAMES = sequence(TEXT, distinct=True)
 # Model files call this class "Columns"; older files hold its first four fields only.
 persistence.register(
-    Roles, name="Columns", export=Roles._asdict,
-    restore=lambda cls, parts: cls(**({"side_table": [], "side_key": []} | parts)),
+    Roles, name="Columns", export=Roles._asdict, restore=construct,
+    upgrade=lambda cls, parts: {"side_table": [], "side_key": []} | parts,
+    fields={
+        "task": NAMES, "target": TEXT, "features": NAMES, "side": NAMES, "side_table": NAMES,
+        "side_key": NAMES,
+    },
 )  # fmt: skip

@@ -10,6 +10,18 @@ import numpy as np
 from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.feature_maps.table_encoder import TableEncoder
+from condmeta.persistence.fields import (
+    ANY,
+    TEXT,
+    InvalidFieldError,
+    instance,
+    mapping,
+    maybe,
+    one_of,
+    optional,
+    sequence,
+)
+from condmeta.persistence.registry import construct
 from condmeta.tables.raw_columns import Readers, apply_readers, expand_names, find_readers
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, open_side_table, read_side
 from condmeta.tables.values import find_classes, has_text, is_unique, read_labels
@@ -286,15 +298,36 @@ def _without_names(side: TaskTable, roles: Roles) -> tuple[TaskTable, Roles]:
     return TaskTable.trusted(side.ids, data, side.backend), roles._replace(**kept)
 
 
-def _restore(cls: type, state: dict[str, Any]) -> Schema:
-    """Build a schema from the parts in a model file."""
+def _upgrade(cls: type, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of a schema in an older model file as those of today."""
     if "columns" in state:  # older files: the columns of the side table beside the roles
         roles, side_columns = state.pop("columns"), state.pop("side_columns")
         state["roles"] = roles._replace(
             side_key=as_names(state.pop("side_key")),
             side_table=[] if roles.side else side_columns,
         )
-    return cls(**state)
+    return state
 
 
-persistence.register(Schema, restore=_restore)
+def _names_agree(state: dict[str, Any], sizes: dict[str, int]) -> None:
+    roles, encoder = state["roles"], state["encoder"]
+    if list(encoder.columns_) != expand_names(roles.features, state.get("readers", {})):
+        raise InvalidFieldError("roles", "must name the features of the encoder")
+    if not roles.task:
+        raise InvalidFieldError("roles", "must name a task column")
+    side = expand_names(roles.side_columns, state.get("side_readers", {}))
+    if not set(state["side_text"]) <= set(side):
+        raise InvalidFieldError("side_text", "must be side columns")
+
+
+READERS = mapping(instance("DateReader", "NumberReader"))
+persistence.register(
+    Schema, restore=construct, upgrade=_upgrade, rule=_names_agree,
+    fields={
+        "roles": instance("Columns"), "missing": one_of("error", "impute"),
+        "encoder": instance("TableEncoder", k="n"),
+        "classes": maybe(sequence(ANY, "2", distinct=True)),
+        "side_text": sequence(TEXT, distinct=True), "readers": optional(READERS),
+        "side_readers": optional(READERS),
+    },
+)  # fmt: skip

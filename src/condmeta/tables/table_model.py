@@ -5,16 +5,18 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 
 from condmeta import persistence
-from condmeta.errors import DataError, ModelFileError
+from condmeta.errors import DataError
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
 from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.learners.writing import writing
+from condmeta.persistence.fields import ANY, instance, mapping, number
 from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.dates import PARTS
 from condmeta.tables.learner import (
@@ -41,7 +43,7 @@ FITTED = "learner_", "schema_", "n_rows_", "added_"
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_"  # attributes of learners
 
 
-class TableModel:
+class TableModel(BaseEstimator):
     """A learner that reads tables: task, target, features and side columns are given by name.
 
     It is a model of all tasks. A `TaskTable` holds data, one row of side information a task; a
@@ -239,6 +241,29 @@ class TableModel:
         predicted = self._decode(self.learner_.predict(tasks))
         return predicted if coverage is None else (predicted, *self._ends(tasks, coverage))
 
+    def score(self, frame: Any, side_info: Any = None) -> float:
+        """Return R^2 of the predictions of labelled rows, or for classes the share that is right.
+
+        scikit-learn's searches call it: `GridSearchCV(model, {"learner__kappa": [0.1, 1.0]},
+        cv=cm.TaskSplit(5)).fit(table, groups=table["store"], side_info=stores)`. The key of a
+        parameter of the learner begins with `learner__`, so a learner must be given. The side table
+        goes to `fit`, which keeps the rows of all tasks.
+
+        Examples
+        --------
+        >>> import pandas as pd, condmeta as cm
+        >>> table = pd.DataFrame({"t": list("abcdefghijkl") * 2, "x": [0.0] * 12 + [1.0] * 12})
+        >>> table["y"] = table["x"] * (1 + table.index % 12)
+        >>> model = cm.TableModel(cm.IndependentRegressor(lam=0.01), task="t", target="y")
+        >>> model.fit(table).score(table) > 0.9
+        True
+        """
+        tasks, _ = self._read_new(frame, side_info)
+        labelled = self._read(frame, side_info, labelled=True)
+        y, predicted = labelled.restore_order(labelled.y), self.learner_.predict(tasks)
+        judge = r2_score if self.schema_.classes is None else accuracy_score
+        return float(judge(y, predicted))
+
     def predict_frame(
         self, frame: Any, side_info: Any = None, *, coverage: float | None = None
     ) -> Any:
@@ -432,20 +457,18 @@ def _export(model: TableModel) -> dict[str, Any]:
 
 
 def _restore(cls: type, state: dict[str, Any]) -> TableModel:
-    try:
-        learner = uncalibrated(state["learner_"])
-        model = cls(clone(learner), **state["params"])
-        state.setdefault("added_", {})  # older files
-        model.learner_, model.schema_, model.n_rows_, model.added_ = (state[n] for n in FITTED)
-        width, n_names = learner.n_features_in_, len(model.schema_.feature_names)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ModelFileError(f"The parts of the stored TableModel do not fit: {error}") from None
-    if width != n_names:
-        raise ModelFileError(
-            f"The parts of the stored TableModel do not fit: {n_names} features for a learner "
-            f"of {width}."
-        )
+    learner = uncalibrated(state["learner_"])
+    model = cls(clone(learner), **state["params"])
+    model.learner_, model.schema_, model.n_rows_, model.added_ = (state[n] for n in FITTED)
     return model
 
 
-persistence.register(TableModel, export=_export, restore=_restore)
+WHOLE = number(low=0, whole=True)
+persistence.register(
+    TableModel, export=_export, restore=_restore,
+    upgrade=lambda cls, state: {"added_": {}} | state,
+    fields={
+        "params": mapping(ANY), "learner_": instance(n="n"), "schema_": instance("Schema", n="n"),
+        "n_rows_": WHOLE, "added_": mapping(WHOLE),
+    },
+)  # fmt: skip

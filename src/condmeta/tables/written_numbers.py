@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condmeta import persistence
 from condmeta.errors import DataError
+from condmeta.persistence.fields import TEXT, one_of
+from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.numbers import is_na
 
@@ -102,9 +103,7 @@ class NumberReader(NamedTuple):
         return f"numbers written with the decimal sign {self.decimal!r}{unit}"
 
 
-persistence.register(
-    NumberReader, export=NumberReader._asdict, restore=lambda cls, parts: cls(**parts)
-)
+register_tuple(NumberReader, fields={"decimal": one_of(".", ","), "unit": TEXT})
 
 
 def find_numbers(

@@ -30,7 +30,9 @@ def check_finite(
     Traceback (most recent call last):
     condmeta.errors.DataError: Task 'b' has NaN in feature 0 of X: fill it or drop the row.
     """
-    if X is not None and not _all_finite(X):
+    if X is not None and hasattr(X, "nnz"):
+        _check_sparse(X, tasks, feature_names)
+    elif X is not None and not _all_finite(X):
         row, column = (int(i) for i in np.argwhere(~np.isfinite(X))[0])
         known = feature_names is not None
         named = f"column {feature_names[column]!r}" if known else f"feature {column}"
@@ -39,6 +41,20 @@ def check_finite(
         row = int(np.argmax(~np.isfinite(y)))
         named = "y" if target_name is None else f"the target {target_name!r}"
         raise DataError(_sentence(y[:, None], row, y[row], named, tasks))
+
+
+def _check_sparse(X: Any, tasks: Any, feature_names: Sequence[str] | None) -> None:
+    """Raise for the first entry of sparse rows that is not finite."""
+    bad = np.flatnonzero(~np.isfinite(X.data))
+    if len(bad):
+        row = np.searchsorted(X.indptr, bad, side="right") - 1
+        column, marks = int(X.indices[bad[0]]), np.zeros((X.shape[0], 1))
+        marks[row] = np.nan
+        named = (
+            f"feature {column}" if feature_names is None else f"column {feature_names[column]!r}"
+        )
+        sentence = _sentence(marks, int(row[0]), X.data[bad[0]], f"{named} of X", tasks)
+        raise DataError(sentence)
 
 
 def _all_finite(array: np.ndarray) -> bool:

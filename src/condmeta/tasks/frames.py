@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.tasks.containers import refuse_odd
 from condmeta.tasks.numbers import level_name, refuse_masked, to_floats
 
 _MARKS = ("pandas", "columns", "factorize"), ("pyarrow", "column_names", "to_pylist")
@@ -238,12 +239,31 @@ def numeric_matrix(frame: Any, columns: Iterable[Any] | None = None) -> np.ndarr
     return out
 
 
-def as_matrix(X: Any) -> np.ndarray:
-    """Return X as an (N, d) float64 C-contiguous array, from a table, array or nested list."""
+def is_sparse(X: Any) -> bool:
+    """Return whether X is a sparse matrix or array of SciPy."""
+    return hasattr(X, "toarray") and hasattr(X, "nnz")
+
+
+def stack_rows(parts: list[Any]) -> Any:
+    """Return the rows of several arrays, or of sparse rows, one after the other."""
+    if not any(map(is_sparse, parts)):
+        return np.concatenate(parts)
+    from scipy.sparse import vstack  # slow to import
+
+    from condmeta.tasks.sparse_rows import SparseRows
+
+    return SparseRows(vstack(parts, format="csr"))
+
+
+def as_matrix(X: Any) -> Any:
+    """Return X (N, d) as float64, from a table, array or nested list: C-contiguous, or sparse."""
     if is_frame(X):
         return numeric_matrix(X)
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise DataError("X is sparse; condmeta needs a dense array: use X.toarray().")
+    refuse_odd(X, "X")
+    if is_sparse(X):
+        from condmeta.tasks.sparse_rows import SparseRows, read_sparse  # slow to import
+
+        return X if isinstance(X, SparseRows) else read_sparse(X)
     refuse_masked(X, "X")
     try:
         array = to_array(X) if is_series(X) else np.asarray(X)
@@ -262,6 +282,7 @@ def as_vector(y: Any, label: str = "y") -> np.ndarray:
     rule = f"{label} must be 1-D (one target a row)"
     if is_frame(y):
         raise DataError(f"{rule}, got a table: pass one column.")
+    refuse_odd(y, label)
     refuse_masked(y, label)
     try:
         array = to_array(y) if is_series(y) else np.asarray(y)

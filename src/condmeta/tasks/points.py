@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse, vstack
 
+from condmeta.tasks.frames import stack_rows
 from condmeta.tasks.splits import task_rows
 from condmeta.tasks.weights import task_sums
 
@@ -56,10 +56,4 @@ class Points(NamedTuple):
             ones = (np.ones(len(p.y)) if p.weight is None else p.weight for p in (self, other))
             weight = np.concatenate(list(ones))
         offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
-        return Points(_stacked(self.X, other.X), np.append(self.y, other.y), offsets, weight)
-
-
-def _stacked(A, B):
-    if issparse(A) or issparse(B):
-        return vstack([A, B], format="csr")
-    return np.concatenate([A, B])
+        return Points(stack_rows([self.X, other.X]), np.append(self.y, other.y), offsets, weight)

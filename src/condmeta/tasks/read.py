@@ -190,7 +190,7 @@ def from_tasks(tasks: Iterable[Any], missing_side: str) -> dict[str, Any]:
     if table is not None and unique.size == len(ids):
         _, table = join_side(unique, table, missing_side)
     return {
-        "X": np.concatenate(blocks), "y": np.concatenate(targets) if targets else None,
+        "X": frames.stack_rows(blocks), "y": np.concatenate(targets) if targets else None,
         "offsets": offsets, "ids": unique if unique.size == len(ids) else ids,
         "side": table, "weight": _join_weights(weights, points),
     }  # fmt: skip

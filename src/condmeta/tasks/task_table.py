@@ -10,6 +10,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.persistence import register
+from condmeta.persistence.fields import Field, ids, mapping, maybe, one_of
 from condmeta.tasks.frames import backend_of, column_names, eager, get_series, is_frame, make_frame
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.messages import explain_absent, name_task, show_ids
@@ -210,6 +211,9 @@ def _split_columns(values: Any, columns: Sequence[str] | None) -> tuple[dict[str
     elif isinstance(values, Mapping):
         raw = {str(name): column for name, column in values.items()}
     else:
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            kind = type(values).__name__
+            raise DataError(f"Side information is a {kind}: pass a table, an array or a dict.")
         array = values if isinstance(values, np.ndarray) else object_matrix(values)
         if array.ndim == 1:
             array = array[:, None]
@@ -236,8 +240,22 @@ def object_matrix(rows: Any) -> np.ndarray:
     return out
 
 
+def _is_column(value: Any, sizes: Any) -> bool:
+    if not isinstance(value, np.ndarray) or value.ndim != 1 or not sizes.fit("T", len(value)):
+        return False
+    if value.dtype == object:
+        return all(v is None or isinstance(v, str | bool | int | float) for v in value.tolist())
+    return value.dtype == bool or (value.dtype == float and not np.isinf(value).any())
+
+
+COLUMN = Field("an array (T) of float64, bool, or of texts", _is_column)
 register(
     TaskTable,
     export=lambda table: {"ids": table.ids, "data": table.data, "backend": table.backend},
     restore=lambda cls, parts: cls.trusted(parts["ids"], parts["data"], parts["backend"]),
+    fields={
+        "ids": ids("T"),
+        "data": mapping(COLUMN),
+        "backend": maybe(one_of("pandas", "polars", "pyarrow")),
+    },
 )

@@ -11,7 +11,7 @@ from condmeta.errors import DataError
 from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import read
 from condmeta.tasks.checks import check_finite, task_of_row
-from condmeta.tasks.frames import make_frame
+from condmeta.tasks.frames import is_sparse, make_frame
 from condmeta.tasks.ids import as_id_array, factorize, id_columns
 from condmeta.tasks.messages import show_id, show_ids
 from condmeta.tasks.splits import point_mask, task_parts, task_rows
@@ -312,7 +312,8 @@ class TaskSet:
         ids = self.ids[self.restore_order(np.repeat(np.arange(len(self)), self.sizes))]
         columns: dict[Any, np.ndarray] = id_columns(ids, self.task_name)
         names = self.feature_names or [f"x{j}" for j in range(self.n_features)]
-        columns |= dict(zip(names, self.restore_order(self.X).T, strict=True))
+        X = self.X.toarray() if is_sparse(self.X) else self.X
+        columns |= dict(zip(names, self.restore_order(X).T, strict=True))
         if self.y is not None:
             columns[self.target_name or "y"] = self.restore_order(self.y)
         if self.weight is not None:
@@ -353,6 +354,8 @@ def _listed(names: Sequence[Any]) -> str:
 
 def _frozen(array: np.ndarray) -> np.ndarray:
     """Return a read-only view; the user's own array stays writeable."""
+    if is_sparse(array):
+        return array
     view = array.view()
     view.flags.writeable = False
     return view

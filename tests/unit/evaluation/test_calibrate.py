@@ -9,7 +9,8 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
 import condmeta as cm
-from condmeta.meta.conformal import Calibration, Scores
+from condmeta.meta.conformal import Calibration
+from condmeta.meta.error_scale import HeldOut
 
 
 class Models(NamedTuple):
@@ -57,18 +58,21 @@ def test_no_task_is_judged_by_a_fit_that_saw_it():
     assert (low[0], high[0]) == pytest.approx((-q, q))
 
 
-def test_intervals_are_multiples_of_the_standard_deviation():
-    tasks = cm.environments.Circle(d=2, n=6).sample(30, random_state=0)
+def test_intervals_of_few_tasks_are_multiples_of_the_standard_deviation():
+    tasks = cm.environments.Circle(d=2, n=6).sample(18, random_state=0)
     found = cm.calibrate(cm.ConditionalRidge(), tasks, shots=(0, 2))
     predicted, std = found.model.predict(tasks, return_std=True)
     low, high = found.predict_interval(tasks, coverage=0.8)
-    width = found.calibration.widths(np.array([2]), 0.8)[0]
+    width = found.calibration.scores[2].quantile(0.8)
     np.testing.assert_allclose(high - predicted, width * std)
     np.testing.assert_allclose(predicted - low, width * std)
     assert np.ptp(std) > 0.1 * std.mean()
 
 
 def test_a_number_of_points_has_its_own_width():
-    few, many = (Scores.of([(np.full(12, r), np.ones(12))]) for r in (5.0, 1.0))
-    widths = Calibration({0: few, 4: many}).widths(np.array([0, 3, 4, 9]), 0.5)
-    assert widths.tolist() == [5.0, 5.0, 1.0, 1.0]
+    one = np.ones(12)
+    few, many = (HeldOut(np.full(12, r), 0 * one, one, one, np.arange(12)) for r in (5.0, 1.0))
+    n = np.array([0, 3, 4, 9])
+    low, high = Calibration({0: few, 4: many}).interval(np.arange(4.0), np.ones(4), n, 0.5)
+    assert (np.arange(4) - low).tolist() == [5.0, 5.0, 1.0, 1.0]
+    assert (high - np.arange(4)).tolist() == [5.0, 5.0, 1.0, 1.0]

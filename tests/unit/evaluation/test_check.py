@@ -21,6 +21,7 @@ from condmeta.inner.posterior import Gaussian
 from condmeta.inner.posterior_check import check_posterior
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.conformal import Calibration, Scores
+from condmeta.meta.error_scale import HeldOut
 
 FIXED = {"metric": "diagonal", "noise": "shared", "kappa": 1.0}
 M = np.array([[1.0, 0.0, -1.0], [0.5, 1.0, 0.0]])
@@ -81,11 +82,13 @@ def test_logs_of_root_mean_squares():
 
 
 def test_scores_are_kept_task_by_task():
-    r, size = np.array([3.0, 4.0, 1.0, 2.0, 2.0, 6.0]), np.array([2.0, 2.0, 3.0, 3.0, 3.0, 1.0])
-    scores = Scores.of([(r[:2], size[:2]), (r[2:], size[2:])])
+    r, task = np.array([3.0, 4.0, 1.0, -2.0, 2.0, 6.0]), np.array([0, 0, 1, 1, 1, 2])
+    one = np.ones(6)
+    held = HeldOut(2 * r, 0 * one, 2 * one, one / np.bincount(task)[task], task)
+    scores = Scores.of(held, 5 * one)  # the learner's own deviation counts, not the scale
     np.testing.assert_allclose(np.exp(2 * scores.of_task), [12.5, 3.0, 36.0])
     np.testing.assert_array_equal(scores.size, [2, 3, 1])
-    mean, _ = Calibration({0: scores, 5: scores}).of_tasks(np.array([0, 3, 9]))
+    mean, _ = Calibration({0: held, 5: held}).of_tasks(np.array([0, 3, 9]))
     shift, _ = log_rms_moments(scores.size)
     np.testing.assert_allclose(mean, (scores.of_task - shift).mean())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condmeta.errors import DataError
 from condmeta.inner.algorithms import Batch, Online, solve_tasks
 from condmeta.inner.bernoulli import Bernoulli
 from condmeta.inner.coin import Coin
@@ -60,5 +59,5 @@ def test_a_state_comes_back_equal(state):
 def test_a_stored_algorithm_is_checked_as_a_new_one():
     stored, arrays = encode(Batch(0.5, "squared"))
     stored["object"]["state"]["loss"] = "nonsense"
-    with pytest.raises(DataError, match="nonsense"):
+    with pytest.raises(ValueError, match="nonsense"):
         decode(stored, arrays)

@@ -308,7 +308,7 @@ def test_a_file_whose_parts_do_not_fit(tmp_path, change):
     tau = model.slim(resume=False).fitted_.tau
     model._model = model.fitted_._replace(tau=replace(tau, **change))
     model.save(path)
-    with pytest.raises(ModelFileError, match="KernelConditionalSGDRegressor do not fit"):
+    with pytest.raises(ModelFileError, match=r"its field KernelConditionalSGDRegressor.fitted"):
         cm.load(path)
 
 

@@ -147,11 +147,14 @@ def test_unusable_x_says_what_is_wrong(X, sentence):
         frames.as_matrix(X)
 
 
-def test_sparse_x_is_refused():
+def test_sparse_x_stays_sparse():
     from scipy.sparse import csr_array
 
-    with pytest.raises(DataError, match=r"X is sparse.*toarray"):
-        frames.as_matrix(csr_array(np.eye(2)))
+    X = frames.as_matrix(csr_array(np.eye(2)))
+    assert (len(X), X.nnz, X.dtype) == (2, 2, np.float64)
+    assert frames.as_matrix(X) is X
+    with pytest.raises(DataError, match="sparse matrix of complex128; it must hold real numbers"):
+        frames.as_matrix(csr_array(np.eye(2) * 1j))
 
 
 def test_numbers_stored_as_objects_are_numbers():

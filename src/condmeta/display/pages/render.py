@@ -20,7 +20,10 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(template: str, scripts: Sequence[str], **content: Any) -> str:
-    """Return a page; its security policy allows only the named scripts, by their hashes."""
+    """Return a page; its security policy allows only its style sheet and the named scripts.
+
+    They are known by their hashes. Figures have style attributes, which cannot run anything.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
@@ -28,14 +31,18 @@ def render(template: str, scripts: Sequence[str], **content: Any) -> str:
     environment.filters["as_title"] = lambda text: Markup(
         html.escape(text).replace("w_rho", "<i>w</i><sub>ρ</sub>")
     )
-    texts = [_read(name) for name in scripts]
-    digests = [hashlib.sha256(text.encode()).digest() for text in texts]
+    style, *texts = (_read(name) for name in ("page.css", *scripts))
     return environment.get_template(template).render(
-        style=Markup(_read("page.css")),
+        style=Markup(style),
+        style_hash=_hash(style),
         scripts=[Markup(text) for text in texts],
-        script_hashes=[base64.b64encode(digest).decode() for digest in digests],
+        script_hashes=[_hash(text) for text in texts],
         **content,
     )
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _read(name: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from condmeta.fitted.tables import coefficient_names
 from condmeta.learners.held_out import HeldOutAnswers
 from condmeta.meta.conformal import Scores
+from condmeta.meta.error_scale import HeldOut
 from condmeta.meta.stacking import LOG_LOSS
 
 if TYPE_CHECKING:
@@ -82,8 +83,10 @@ def _coefficients(found: Comparison, ids: list[Any]) -> list[list[Any]]:
 
 def _half_width(trial: HeldOutAnswers, advised: int) -> float | None:
     """Return the half width of the conformal interval at this number of points."""
-    sizes = np.bincount(trial.task)[trial.task].astype(float)
-    scores = Scores.of([(np.abs(trial.y - trial.answers[:, advised]), sizes)])
+    codes = np.unique(trial.task, return_inverse=True)[1]
+    error, one = trial.y - trial.answers[:, advised], np.ones(len(codes))
+    held = HeldOut(error, trial.y - error, one, 1 / np.bincount(codes)[codes], codes)
+    scores = Scores.of(held, one)
     return _short(scores.quantile(COVERAGE)) if scores.reaches(COVERAGE) else None
 
 

@@ -1,0 +1,1 @@
+"""What `python -m benchmarks intervals` measures beside the mean coverage."""

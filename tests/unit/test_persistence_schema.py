@@ -1,0 +1,245 @@
+"""Every field of a model file is checked against the schema of its class, and named if wrong."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.preprocessing import StandardScaler
+
+import condmeta as cm
+from condmeta.errors import ModelFileError
+from condmeta.persistence import container, read_model, registry, write_model
+from condmeta.persistence.fields import (
+    InvalidFieldError,
+    Sizes,
+    check_fields,
+    counts,
+    floats,
+    ids,
+    instance,
+    labels,
+    mapping,
+    maybe,
+    number,
+    one_of,
+    optional,
+    sequence,
+)
+from tools import fuzz_model_files, stored_models, write_schema
+
+
+def holds(field, value):
+    return field.holds(value, Sizes(lambda part: None))
+
+
+@pytest.mark.parametrize(
+    ("field", "good", "bad"),
+    [
+        (number(), [0, -1.5, np.float64(2)], [np.nan, np.inf, True, "1", None]),
+        (number(above=0), [1e-300], [0, -1]),
+        (number(low=0, whole=True), [0, 7], [-1, 1.0, True]),
+        (number(infinite=True, low=0), [np.inf], [-np.inf, np.nan]),
+        (floats("T d"), [np.zeros((2, 3))], [np.zeros(2), np.full((1, 1), np.nan)]),
+        (floats("T", above=0), [np.ones(2), np.ones(0)], [np.zeros(1), np.ones(2, np.float32)]),
+        (floats("T", nan=True), [np.array([np.nan, np.inf])], [np.zeros(2, ">f8")]),
+        (counts("T"), [np.arange(3), np.array([0.5])], [np.array([-1]), np.array(["a"])]),
+        (ids("T"), [np.array(["a", 1, None], object)], [np.array(["a", "a"], object), ["a"]]),
+        (labels("2"), [np.array(["a", "b"]), np.array([0, 1])], [np.array([1, 1]), np.arange(3)]),
+        (one_of("a", "b"), ["a"], ["c", 1, ["a"]]),
+        (maybe(one_of("a")), ["a", None], ["b"]),
+        (sequence(number(), "2"), [[1, 2], (1, 2)], [[1], [1, "a"], {1: 2, 2: 3}]),
+        (sequence(one_of("a", "b"), distinct=True), [["a", "b"]], [["a", "a"]]),
+        (mapping(number()), [{}, {"a": 1}], [{1: 1}, {"a": "b"}, []]),
+    ],
+)
+def test_fields_hold_what_they_say(field, good, bad):
+    assert [holds(field, value) for value in good] == [True] * len(good)
+    assert [holds(field, value) for value in bad] == [False] * len(bad)
+
+
+def test_sizes_are_the_same_in_all_fields():
+    fields = {"W": floats("k+1 d"), "phi": floats("k"), "b": optional(floats("d"))}
+    good = {"W": np.zeros((3, 2)), "phi": np.zeros(2)}
+    check_fields(fields, good, Sizes(lambda part: None))
+    for wrong in ({"phi": np.zeros(3)}, {"b": np.zeros(3)}, {"c": 1}, {"W": np.zeros((0, 2))}):
+        (name,) = wrong
+        with pytest.raises(InvalidFieldError, match=rf"^{name} "):
+            check_fields(fields, good | wrong, Sizes(lambda part: None))
+    with pytest.raises(InvalidFieldError, match="phi is missing; it must be an array"):
+        check_fields(fields, {"W": np.zeros((3, 2))}, Sizes(lambda part: None))
+
+
+def test_sizes_of_an_object_are_compared_with_those_around_it():
+    sizes = Sizes(lambda value: ("State", {"T": 4, "d": 2}))
+    assert sizes.fit("n", 4)
+    assert instance("State", T="n").holds(object(), sizes)
+    assert not instance("State", d="n").holds(object(), sizes)
+    assert not instance("Other").holds(object(), sizes)
+
+
+def test_every_class_has_a_schema():
+    cm.load  # noqa: B018 - registers every class
+    ours = [e for e in registry.entries() if e.cls.__module__.startswith("condmeta.")]
+    assert [entry.name for entry in ours if entry.fields is None] == []
+
+
+def test_a_schema_has_all_fields_of_its_class():
+    """A field that someone adds to a class needs a line in its schema."""
+    cm.load  # noqa: B018
+    for entry in registry.entries():
+        if entry.cls.__module__.startswith("condmeta.") and hasattr(entry.cls, "_fields"):
+            assert set(entry.fields) >= set(entry.cls._fields), entry.name
+
+
+def test_the_document_is_the_schema():
+    assert write_schema.DOCUMENT.read_text(encoding="utf-8") == write_schema.text(), (
+        "run python tools/write_schema.py"
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.condmeta"
+
+
+def change(path, place, value):
+    """Set a value of the stored JSON, with checksums made anew."""
+    card, model, arrays = container.read_container(path)
+    fuzz_model_files.at(model, place[:-1])[place[-1]] = value
+    container.write_container(path, card, model, arrays)
+
+
+def state(*fields):
+    """Return the place of a field of nested objects."""
+    return tuple(step for field in fields for step in ("object", "state", field))
+
+
+@pytest.mark.parametrize(
+    ("fields", "value", "sentence"),
+    [
+        (("fitted", "n_tasks"), "x", "fitted.n_tasks must be a whole number >= 0. Got 'x' instead"),
+        (("fitted", "conditioning"), 3, "fitted.conditioning must be 'shared' or 'split'. Got 3"),
+        (("fitted", "predictor", "scales", "y_offset"), None, "scales.y_offset must be a finite"),
+        (("fitted", "reader", "missing_side"), "no", "reader.missing_side must be 'error' or"),
+        (("fitted", "tasks", "coef"), None, "tasks.coef must be an array .T, w. of finite float64"),
+        (("fitted",), {"object": {"class": "Online", "state": {}}}, "fitted.lam is missing"),
+        (("fitted", "extra"), 1, "fitted.extra is not a field of this class"),
+    ],
+)
+def test_the_refusal_names_the_field(path, fields, value, sentence):
+    stored_models.stored("sgd online").save(path)
+    change(path, state(*fields), value)
+    with pytest.raises(ModelFileError, match=f"is damaged: its field .*{sentence}"):
+        cm.load(path)
+
+
+def test_a_parameter_out_of_range_is_named(path):
+    stored_models.stored("sgd online").save(path)
+    change(path, (*state("params"), "dict", "lam"), -1.0)
+    with pytest.raises(ModelFileError, match=r"The 'lam' parameter of .* must be .*Got -1.0"):
+        cm.load(path)
+
+
+def test_trees_with_a_cycle_are_refused(path):
+    """`predict` would go round for ever."""
+    stored = stored_models.stored("ridge on trees")
+    stored.save(path)
+    card, model, arrays = container.read_container(path)
+    trees = stored.model.fitted_.predictor.shared.model
+    at = next(i for i, a in enumerate(arrays) if np.array_equal(a, trees.left))
+    parent = int(np.flatnonzero(trees.left != np.arange(len(trees.left)))[0])
+    child = int(trees.left[parent])
+    arrays[at][child] = parent
+    container.write_container(path, card, model, arrays)
+    with pytest.raises(ModelFileError, match=r"model.left must name later nodes of the same tree"):
+        cm.load(path)
+
+
+def test_n_jobs_of_a_transformer_is_dropped(path):
+    made = ColumnTransformer([("z", StandardScaler(), [0])]).fit(np.eye(3)[:, :1])
+    made.set_params(n_jobs=10_000)  # after fit, which would start as many processes
+    write_model(path, made, card={})
+    assert read_model(path).n_jobs is None
+
+
+def test_n_jobs_of_a_learner_is_bounded(path):
+    stored_models.stored("sgd online").save(path)
+    change(path, (*state("params"), "dict", "n_jobs"), 10**6)
+    with pytest.raises(ModelFileError, match=r"params\['n_jobs'\] must be at most 1024"):
+        cm.load(path)
+
+
+def test_a_field_cannot_hide_a_method(path):
+    write_model(path, StandardScaler().fit(np.eye(3)), card={})
+    change(path, state("transform"), "x")
+    with pytest.raises(ModelFileError, match=r"its field .*transform would hide a method"):
+        read_model(path)
+
+
+def test_predictions_that_overflow_are_a_sentence(path):
+    stored_models.stored("sgd batch").save(path)
+    card, model, arrays = container.read_container(path)
+    coef = stored_models.stored("sgd batch").model.fitted_.tasks.coef
+    for array in arrays:
+        if array.shape == coef.shape and np.array_equal(array, coef):
+            array[:] = 1e308
+    container.write_container(path, card, model, arrays)
+    with pytest.raises(cm.errors.DataError, match=r"prediction of row \d+ leaves the range"):
+        cm.load(path).predict(10 * np.ones_like(stored_models.X), task=stored_models.TASK)
+
+
+def test_slices_by_columns_keep_their_order_in_memory(path):
+    """A product of matrices has the same bits only with the same order."""
+    whole = np.asfortranarray(np.arange(12.0).reshape(4, 3))
+    write_model(path, {"rows": whole[:2], "columns": whole[:, :2]}, card={})
+    again = read_model(path)
+    assert again["rows"].flags.f_contiguous
+    assert again["columns"].flags.f_contiguous
+
+
+@pytest.mark.parametrize("name", stored_models.names())
+def test_a_mutated_field_is_refused_by_name_or_the_model_can_be_used(name):
+    """The short form of tools/fuzz_model_files.py: 6 mutations of each kind of model."""
+    counted, faults = fuzz_model_files.fuzz(name, rounds=1, seed=1, most=6)
+    assert faults == []
+    assert sum(counted.values()) == 6
+
+
+def test_the_mutator_changes_every_kind_of_value():
+    """It would be a poor test if the mutations did nothing."""
+    rng = np.random.default_rng(0)
+    original = fuzz_model_files.Contents({}, {"a": [1, 2, {"class": "Online"}]}, [np.arange(3.0)])
+    before = json.dumps(original.model)
+    changed = set()
+    for place in [p for p in fuzz_model_files.nodes(original.model) if p]:
+        for _ in range(20):
+            contents = copy.deepcopy(original)
+            fuzz_model_files.change_json(contents, place, rng)
+            if json.dumps(contents.model) != before:
+                changed.add(place)
+    assert changed == {p for p in fuzz_model_files.nodes(original.model) if p}
+
+
+def test_the_models_hold_every_class():
+    """A class that no stored model holds is not attacked."""
+    found = set()
+
+    def walk(value):
+        if isinstance(value, dict):
+            if set(value) == {"class", "state"}:
+                found.add(value["class"])
+            for inner in value.values():
+                walk(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                walk(inner)
+
+    from condmeta.persistence.encoder import encode
+
+    for name in stored_models.names():
+        walk(encode(stored_models.stored(name).model)[0])
+    cm.load  # noqa: B018
+    ours = {e.name for e in registry.entries() if e.cls.__module__.startswith("condmeta.")}
+    assert ours - found == set()
