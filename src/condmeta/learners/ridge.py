@@ -56,12 +56,14 @@ from condmeta.meta.selection import Selection
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WIDE, WideTasks
 from condmeta.persistence.fields import floats, maybe, number
+from condmeta.tasks import TaskSet
+from condmeta.tasks.weights import Weighted, read_weight
 
 
 @storable(
     inner=(Gaussian, LowRankGaussian),
     state=(TaskStatistics, WideTasks),
-    info={"H_": maybe(floats("w w")), "s2_": number(above=0)},
+    info={"H_": maybe(floats("w w")), "s2_": number(above=0, infinite=True)},
 )
 @dataclass(eq=False, repr=False)
 class ConditionalRidge(Regressor, Learner):
@@ -202,15 +204,9 @@ class ConditionalRidge(Regressor, Learner):
         return self.fitted_.info.get("H_", factor @ factor.T)
 
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        task: Any = None,
-        side_info: Any = None,
-        offset: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+    ) -> Self:  # fmt: skip
         """Learn the prior from many tasks, then every task's model from it.
 
         Parameters
@@ -232,27 +228,25 @@ class ConditionalRidge(Regressor, Learner):
             `update` and `predict` as well: to leave it out there is an error.
         sample_weight : (N,) array, optional
             How often each row counts: 2 is the row twice, 0 is no row.
+        precision : (N,) array, optional
+            Precision of each label: its noise has variance s2 / precision. A row that is the mean
+            of m measurements has precision m; it is still one row. (lme4 calls it `weights`.)
 
         Returns
         -------
         self
         """
-        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        call = {"task": task, "side_info": side_info}
+        call["sample_weight"] = weighted(sample_weight, precision)
         with writing(self):
             super().fit(X, minus_offset(y, offset), **call)
             self._model = remember_offset(self._model, offset)
         return self
 
     def adapt(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        task: Any = None,
-        side_info: Any = None,
-        offset: Any = None,
-        sample_weight: Any = None,
-    ) -> Any:
+        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+    ) -> Any:  # fmt: skip
         """Solve new tasks from a few points, or from none; the learner is not changed.
 
         The models that it returns predict without the offset: add it to their predictions.
@@ -272,23 +266,20 @@ class ConditionalRidge(Regressor, Learner):
             As in `fit`: predictions of a model of the user's own for these rows.
         sample_weight : (N,) array, optional
             How often each row counts: 2 is the row twice, 0 is no row.
+        precision : (N,) array, optional
+            The precision of each row, as in `fit`: its noise has the variance s2 / precision.
         """
         if X is not None:
             require_offset(self._model, offset)
-        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        call = {"task": task, "side_info": side_info}
+        call["sample_weight"] = weighted(sample_weight, precision)
         return super().adapt(X, minus_offset(y, offset), **call)
 
     def update(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        task: Any = None,
-        side_info: Any = None,
-        offset: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Add points to known tasks, enrol new ones; tau stays. Offset and weights as in `fit`.
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+    ) -> Self:  # fmt: skip
+        """Add points to known tasks, enrol new ones; tau stays. Arguments as in `fit`.
 
         Parameters
         ----------
@@ -305,20 +296,23 @@ class ConditionalRidge(Regressor, Learner):
             As in `fit`: predictions of a model of the user's own for these rows.
         sample_weight : (N,) array, optional
             How often each row counts: 2 is the row twice, 0 is no row.
+        precision : (N,) array, optional
+            The precision of each row, as in `fit`: its noise has the variance s2 / precision.
         """
         require_offset(self._model, offset)
-        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        call = {"task": task, "side_info": side_info}
+        call["sample_weight"] = weighted(sample_weight, precision)
         return super().update(X, minus_offset(y, offset), **call)
 
     def partial_fit(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, offset: Any = None,
-        sample_weight: Any = None,
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None,
     ) -> Self:  # fmt: skip
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
         Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
         of points read the scale of the first call. A task that is known already is an error that
-        names `update`. `offset` and `sample_weight` (N,) as in `fit`.
+        names `update`. `offset`, `sample_weight` and `precision` (N,) as in `fit`.
 
         Parameters
         ----------
@@ -337,6 +331,8 @@ class ConditionalRidge(Regressor, Learner):
             As in `fit`: predictions of a model of the user's own for these rows.
         sample_weight : (N,) array, optional
             How often each row counts: 2 is the row twice, 0 is no row.
+        precision : (N,) array, optional
+            The precision of each row, as in `fit`: its noise has the variance s2 / precision.
 
         Returns
         -------
@@ -345,19 +341,15 @@ class ConditionalRidge(Regressor, Learner):
         with writing(self):
             require_offset(self._model, offset)
             y = minus_offset(y, offset)
-            model = collect_more(self, X, y, task, side_info, sample_weight)
+            weight = weighted(sample_weight, precision)
+            model = collect_more(self, X, y, task, side_info, weight)
             self._model = remember_offset(model, offset)
         return self
 
     def predict(
-        self,
-        X: Any,
-        *,
-        task: Any = None,
-        side_info: Any = None,
-        offset: Any = None,
-        return_std: bool = False,
-    ) -> Any:
+        self, X: Any, *, task: Any = None, side_info: Any = None, offset: Any = None,
+        return_std: bool = False, precision: Any = None,
+    ) -> Any:  # fmt: skip
         """Predict rows, each by the model of its task.
 
         A known task has its own model. A new one, or a known one without points, has tau of its
@@ -381,13 +373,20 @@ class ConditionalRidge(Regressor, Learner):
             Whether to return also the standard deviation (N,) of a new label: the noise, and the
             uncertainty about the task's weights given its points. It is valid as far as the model
             is; `conditioning="shared"` with maps of points makes it too small.
+        precision : (N,) array, optional
+            Precision of the new labels, for `return_std`: by default 1 (see `fit`).
         """
         fitted, rows = self._read_rows(X, task, side_info)
         require_offset(fitted, offset)
         predicted = fitted.predict(rows, jobs_of(self))
         if not is_zero(offset):
             predicted = predicted + read_offset(offset, len(predicted))
-        return (predicted, fitted.std(rows)) if return_std else predicted
+        if not return_std:
+            return predicted
+        if precision is not None:
+            precision = read_weight(Weighted(None, precision), len(predicted))[:, 1]
+            precision = precision[X.row_order] if isinstance(X, TaskSet) else precision
+        return predicted, fitted.std(rows, precision)
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals, variances between tasks, and noise.
@@ -448,6 +447,7 @@ class ConditionalRidge(Regressor, Learner):
         metric, noise, kappa = choice.chosen
         H = change.covariance(prior.H)
         n, y_scale = state.whole.count.sum(), data.scales.y_scale
+        log_precision = state.whole.log_precisions.sum()
         info = {
             "metric_": metric,
             "noise_": noise,
@@ -455,7 +455,7 @@ class ConditionalRidge(Regressor, Learner):
             "choice_": choice.rows(),
             "H_": H,
             "n_iter_": learned.passes,
-            **in_units_of_y(prior.s2, learned.objective, n, y_scale),
+            **in_units_of_y(prior.s2, learned.objective + log_precision / 2, n, y_scale),
             "constant": overall.constant,
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))
@@ -489,6 +489,11 @@ class ConditionalRidge(Regressor, Learner):
         stopping = Stopping(self.tol, self.max_iter)
         learned = learn_prior(whole, Z, metric, kappa, start, stopping=stopping, n_jobs=jobs)
         return choice, learned
+
+
+def weighted(sample_weight, precision):
+    """Return the weights of rows, with their precision if there is one."""
+    return sample_weight if precision is None else Weighted(sample_weight, precision)
 
 
 def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fitted:
