@@ -9,11 +9,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks.accuracy import store
-from benchmarks.accuracy.data import GROUPS, PROBLEMS, group
+from benchmarks.accuracy.data import FIRST, GROUPS, PROBLEMS, group
 from benchmarks.accuracy.methods import METHODS, methods_for
 from benchmarks.accuracy.page import page, section
 from benchmarks.accuracy.run import run
 
+SPLITS = {True: 20, False: 5}  # by whether a data set is one of the first twelve
 RESULTS = Path(__file__).with_name("RESULTS.md")
 PACKAGES = (
     "condmeta", "numpy", "scikit-learn", "statsmodels", "mixedlm", "mixedlm-rs", "gpboost",
@@ -28,8 +29,9 @@ def main() -> None:
     for name in given.data or [each for each in PROBLEMS if group(each) in given.groups]:
         methods = outcomes.setdefault(name, {})
         chosen = [each for each in methods_for(name) if each in given.methods]
+        splits = given.splits or SPLITS[name in FIRST]
         with ThreadPoolExecutor(given.jobs) as pool:
-            asked = {m: pool.submit(run, name, m, given.splits, given.limit) for m in chosen}
+            asked = {m: pool.submit(run, name, m, splits, given.limit) for m in chosen}
             for method, future in asked.items():
                 methods[method] = future.result()
                 print(f"{name}: {method} done", file=sys.stderr, flush=True)
@@ -58,7 +60,9 @@ def _arguments() -> argparse.Namespace:
         help="groups of data sets, where --data names none (default: all)",
     )  # fmt: skip
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--splits", type=int, default=20, help="of the tasks (default: 20)")
+    parser.add_argument(
+        "--splits", type=int, help="of the tasks (default: 20 of the first twelve, 5 of others)"
+    )
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of a fit (default: 60)")
     parser.add_argument("--jobs", type=int, default=1, help="methods at a time (default: 1)")
     parser.add_argument(

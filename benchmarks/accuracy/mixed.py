@@ -136,8 +136,9 @@ class Lme4(MixedModel):
             command = ["Rscript", "-e", self.SCRIPT, str(file), _formula(F, Z)]
             done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:  # the limit of processor time holds for R too
-            last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
-            raise RuntimeError(f"R ended: {last}")
+            lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            said = [line for line in lines if line != "Execution halted"]
+            raise RuntimeError((said or [f"R ended with code {done.returncode}"])[-1])
         found = json.loads(done.stdout)
         return _by_name(found["beta"], F), np.array(found["G"], ndmin=2), float(found["s2"])
 

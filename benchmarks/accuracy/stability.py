@@ -24,7 +24,7 @@ from condmeta.tasks import TaskSet, TaskTable
 
 DATA = (
     "flights-destination", "exam", "hsb82", "produc", "savings", "milk", "radon", "teachers",
-    "sacramento", "rice-farms",
+    "sacramento", "soups",
 )  # fmt: skip
 POINTS = 0, 1, 2, 5
 LEARNERS = {"ridge": cm.ConditionalRidge, "auto": cm.AutoRegressor}

@@ -11,7 +11,7 @@ from condmeta.text import pluralize
 @model_options
 @output_option
 @common_options
-def adapt_command(model, table, output, force, quiet, **params):
+def adapt_command(model, table, output, safe, force, quiet, **params):
     """Estimate the coefficients of the tasks in TABLE from its rows and MODEL.
 
     The output has one row per task: its id, the number n of its rows, the intercept, and one column
@@ -37,6 +37,6 @@ def adapt_command(model, table, output, force, quiet, **params):
         for name in schema.roles.task:  # ids in the type of the table
             ids = found.column(name).cast(rows.schema.field(name).type)
             found = found.set_column(found.column_names.index(name), name, ids)
-        write_table(found, output)
+        write_table(found, output, safe=safe)
         if output != "-":
             note(f"Coefficients of {pluralize(found.num_rows, 'task')}: {output}.")

@@ -5,7 +5,13 @@ import sys
 
 import click
 
-from condmeta.cli.options import PROBABILITY, common_options, force_option, model_options
+from condmeta.cli.options import (
+    PROBABILITY,
+    common_options,
+    force_option,
+    model_options,
+    spreadsheet_option,
+)
 from condmeta.cli.terminal import show_notes, spinner
 from condmeta.text import pluralize
 
@@ -18,10 +24,11 @@ MAX_SHOWN = 10  # tasks
 @click.option("--false-alarm", type=PROBABILITY, default=0.05, show_default=True,
               help="Probability of a verdict other than keep if nothing has changed.")  # fmt: skip
 @click.option("-o", "--output", metavar="FILE", help="Also write a table with one row per task.")
+@spreadsheet_option
 @force_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common_options
-def check_command(model, table, false_alarm, output, force, as_json, quiet, **params):
+def check_command(model, table, false_alarm, output, safe, force, as_json, quiet, **params):
     """Judge MODEL by the rows of TABLE, which it has not seen: keep, update or refit it.
 
     The first line of the output is about all tasks; the tasks with larger errors than expected
@@ -52,7 +59,7 @@ def check_command(model, table, false_alarm, output, force, as_json, quiet, **pa
             found = fitted.check(rows, side, false_alarm=false_alarm)
         tasks = nw.from_native(found.frame, eager_only=True).to_arrow()
         if output is not None:
-            write_table(tasks, output)
+            write_table(tasks, output, safe=safe)
         if as_json:
             names = "verdict", "sentence", "ground", "drifting", "excess"
             outcome = {name: getattr(found, name) for name in names}

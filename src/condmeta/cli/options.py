@@ -82,10 +82,15 @@ wait_option = click.option(
     "--wait", type=click.FloatRange(min=0), default=60.0, show_default=True, metavar="SECONDS",
     help="How long to wait for another command that changes the same model.",
 )  # fmt: skip
+spreadsheet_option = click.option(
+    "--spreadsheet-safe", "safe", is_flag=True,
+    help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
+)  # fmt: skip
 output_option = together(
     click.option("-o", "--output", default="-", metavar="FILE", show_default=True,
                  help="File to write: .csv, .tsv, .parquet or .feather; - is CSV on standard "
                  "output."),
+    spreadsheet_option,
     force_option,
 )  # fmt: skip
 common_options = together(  # the last ones of each command that reads a table

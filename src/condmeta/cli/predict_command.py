@@ -16,7 +16,7 @@ from condmeta.text import pluralize
 @click.option("--chunks", is_flag=True, help="Read and write in parts, for a large table.")
 @output_option
 @common_options
-def predict_command(model, table, coverage, chunks, output, force, quiet, **params):
+def predict_command(model, table, coverage, chunks, output, safe, force, quiet, **params):
     """Predict the rows of TABLE with MODEL.
 
     A task that the model knows is predicted by its own model, a new task by its side information.
@@ -50,7 +50,7 @@ def predict_command(model, table, coverage, chunks, output, force, quiet, **para
 
         with spinner(f"Predicting {table}", quiet):
             parts = read_rows(table, schema, params, keep_types=True, chunks=chunks)
-            write_parts(map(answer, parts if chunks else [parts]), output)
+            write_parts(map(answer, parts if chunks else [parts]), output, safe=safe)
         if schema.classes is not None and hasattr(fitted.learner_, "predict_proba"):
             note(f"The column probability is that of {schema.roles.target} = {schema.classes[1]}.")
         if output != "-":

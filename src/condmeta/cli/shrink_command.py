@@ -28,7 +28,9 @@ from condmeta.cli.terminal import show_notes, spinner
 )
 @output_option
 @common_options
-def shrink_command(table, task, estimate, se, side_table, kappa, output, force, quiet, **params):
+def shrink_command(
+    table, task, estimate, se, side_table, kappa, output, safe, force, quiet, **params
+):
     """Shrink the estimates in TABLE, which has one row per task, towards what tasks share.
 
     Use it for regressions that were fitted task by task, or for the studies of a meta-analysis. The
@@ -69,5 +71,5 @@ def shrink_command(table, task, estimate, se, side_table, kappa, output, force, 
             task=task[0] if len(task) == 1 else task, side_info=side,
             kappa="auto" if kappa is None else kappa,
         )  # fmt: skip
-        write_table(result.coef_frame(std=True), output)
+        write_table(result.coef_frame(std=True), output, safe=safe)
         note(str(result.summary()))

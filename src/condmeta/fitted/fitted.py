@@ -47,7 +47,7 @@ from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_halves
-from condmeta.tasks.weights import task_sums
+from condmeta.tasks.weights import masses
 
 COLLECTED = TaskStatistics, WideTasks  # what a learner by statistics keeps of its tasks
 
@@ -228,7 +228,7 @@ class Fitted(NamedTuple):
         sides = self.shared_sides(tasks.ids, tasks.side)
         n = rows.count
         if keep_state:  # of one task, all its points, though some may only condition
-            n = tasks.sizes if tasks.weight is None else task_sums(tasks.weight, tasks.offsets)
+            n = Points(tasks.X, tasks.y, tasks.offsets, tasks.weight).count
         return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides)
 
     def solve(self, ids, Phi, points: Points, n_jobs: int) -> TaskStore:
@@ -277,7 +277,7 @@ class Fitted(NamedTuple):
             def features(at, shown: Points):
                 X, y, *_ = user_points(shown, self.scales)
                 X, y = self.scales.rescaled(X), self.scales.target(y)
-                own = (*self.scales.for_maps(X, y), shown.offsets, shown.weight)
+                own = (*self.scales.for_maps(X, y), shown.offsets, masses(shown.weight))
                 return self._features(tasks.ids[at], tasks.side, own)
 
         elif points is None:  # the first half of a task's points only conditions
@@ -328,10 +328,13 @@ class Fitted(NamedTuple):
             state = self.covariances(rows.ids)
         return rows.restore(self.predictor.probabilities(*call, state))
 
-    def std(self, rows: Rows) -> np.ndarray:
-        """Return the standard deviation of a new label at each row (N,)."""
+    def std(self, rows: Rows, precision=None) -> np.ndarray:
+        """Return the standard deviation of a new label at each row (N,).
+
+        `precision` (N,) of the labels is in the order of `rows`.
+        """
         theta, stats = self.statistics(rows.ids)
-        return rows.restore(self.predictor.std(rows.X, theta, stats, rows.codes))
+        return rows.restore(self.predictor.std(rows.X, theta, stats, rows.codes, precision))
 
     def n_points(self, rows: Rows) -> np.ndarray:
         """Return how many points of its task the model knows, for each row (N,)."""

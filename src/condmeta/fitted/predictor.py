@@ -93,8 +93,11 @@ class LinearPredictor(NamedTuple):
         """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
         return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
 
-    def std(self, X, theta, state, codes=None) -> np.ndarray:
-        """Return the standard deviation of a new label at rows X, from each task's posterior."""
+    def std(self, X, theta, state, codes=None, precision=None) -> np.ndarray:
+        """Return the standard deviation of a new label at rows X, from each task's posterior.
+
+        The noise of the label has variance s2 / precision (N,), or s2.
+        """
         if not hasattr(self.inner, "spread"):
             raise DataError("return_std=True is for ConditionalRidge: other learners have none.")
         if state is None:
@@ -103,7 +106,9 @@ class LinearPredictor(NamedTuple):
                 "without. Save it with resume=True."
             )
         rows, codes = self.scales.rows(X), _positions(codes, len(X))
-        return _finite(self.scales.y_scale * self.inner.spread(state, theta, rows, codes))
+        given = {} if precision is None else {"precisions": precision}
+        std = self.inner.spread(state, theta, rows, codes, **given)
+        return _finite(self.scales.y_scale * std)
 
     def probabilities(self, X, W, codes=None, n_jobs=1, sides=None, state=None) -> np.ndarray:
         """Return the two class probabilities (N, 2) of rows X; the parameters are as for `scores`.

@@ -16,6 +16,7 @@ from condmeta.tasks.ids import positions
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_halves
+from condmeta.tasks.weights import masses
 
 
 class Prepared(NamedTuple):
@@ -64,10 +65,10 @@ def prepare(
             given = *scales.for_maps(scaled[mask], y[mask]), first
             scaled, y, offsets = scaled[~mask], y[~mask], rest
             if weight is not None:
-                given, weight = (*given, weight[mask]), weight[~mask]
+                given, weight = (*given, masses(weight[mask])), weight[~mask]
         else:
             given = *scales.for_maps(scaled, y), offsets
-            given = given if weight is None else (*given, weight)
+            given = given if weight is None else (*given, masses(weight))
     Phi = features(tasks.ids, tasks.side, given)
     return Prepared(tasks.ids, scales.with_ones(scaled), y, offsets, Phi, weight)
 
@@ -146,7 +147,7 @@ def align_points(points: TaskSet, ids, scales: Scales, classes=None):
     if y is not None:
         y = scales.target(y if classes is None else encode_labels(y, classes))
     rows = scales.for_maps(scales.scaled(chosen.X), y)
-    weight = () if chosen.weight is None else (chosen.weight,)
+    weight = () if chosen.weight is None else (masses(chosen.weight),)
     return *rows, np.concatenate([[0], np.cumsum(sizes)]), *weight
 
 

@@ -33,6 +33,7 @@ from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
 from condmeta.tasks.numbers import power_of_two
 from condmeta.tasks.splits import FOLDS
+from condmeta.tasks.weights import masses
 
 LARGEST_LOG_ODDS = 7.0  # clip: forests output exactly 0 or 1
 
@@ -158,7 +159,7 @@ def _fitted(model, Z, tasks: TaskSet, rows):
             f"The base {type(model).__name__} takes no sample_weight: use base='boosting' or "
             "another model that does, or leave sample_weight out."
         )
-    return clone(model).fit(Z[rows], tasks.y[rows], sample_weight=tasks.weight[rows])
+    return clone(model).fit(Z[rows], tasks.y[rows], sample_weight=masses(tasks.weight)[rows])
 
 
 def _output(model, Z, classes: bool) -> np.ndarray:

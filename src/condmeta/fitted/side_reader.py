@@ -16,6 +16,7 @@ from condmeta.persistence.fields import instance, maybe, one_of
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.messages import explain_absent, name_task
+from condmeta.tasks.weights import masses
 
 
 @register_tuple(
@@ -81,7 +82,7 @@ class SideReader(NamedTuple):
         if self.reads_points:
             X, y = scales.for_maps(scales.scaled(X), scales.target(y))
         names = None if feature_names is None else scales.names(feature_names)
-        own = {"X": X, "y": y, "offsets": tasks.offsets, "weight": tasks.weight}
+        own = {"X": X, "y": y, "offsets": tasks.offsets, "weight": masses(tasks.weight)}
         self.map.fit(table, SimpleNamespace(**own, feature_names=names))
         if isinstance(self.map, GramReader):
             self.map.require_square(tasks)

@@ -17,6 +17,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import check_finite
 from condmeta.tasks.ids import factorize, positions
 from condmeta.tasks.messages import explain_absent
+from condmeta.tasks.weights import Weighted, repeats
 from condmeta.text import pluralize
 
 MANY_COLUMNS = 256  # of which statistics are not always kept
@@ -92,10 +93,17 @@ class TaskModel:
         given = {"sides": self._sides, "state": self._state}
         return self._predictor.probabilities(self._read(X), self._coef[None], **given)
 
-    def update(self, X, y, sample_weight=None) -> TaskModel:
-        """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`."""
+    def update(self, X, y, sample_weight=None, precision=None) -> TaskModel:
+        """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`.
+
+        `precision` (n,) is for `ConditionalRidge`.
+        """
         predictor = self._predictor
         require_resumable(predictor, self._state)
+        if precision is not None:
+            if not hasattr(predictor.inner, "spread"):
+                raise DataError("precision= is for ConditionalRidge: other learners have none.")
+            sample_weight = Weighted(sample_weight, precision)
         X, y, weight = read_points(predictor, read_rows(predictor, X), y, sample_weight)
         if predictor.shared is not None:
             X, y = predictor.shared.head_inputs(X, y, np.repeat(self._sides, len(X), axis=0))
@@ -107,7 +115,7 @@ class TaskModel:
             np.array([0, len(y)]), state=self._state, **weighted(weight),
         )  # fmt: skip
         self._coef, self._state = solved.coef[0], solved.state
-        self.n_ += len(y) if weight is None else float(weight.sum())
+        self.n_ += len(y) if weight is None else float(repeats(weight).sum())
         return self
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from condmeta.tasks.checks import check_finite
 from condmeta.tasks.containers import refuse_odd
 from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame, is_sparse
 from condmeta.tasks.numbers import refuse_masked, to_floats
-from condmeta.tasks.weights import read_weight
+from condmeta.tasks.weights import read_weight, repeats
 
 
 def numbers(X):
@@ -91,7 +91,7 @@ def read_points(predictor: LinearPredictor, X, y, weight):
     if not predictor.weighs:
         raise no_weights(predictor.owner)
     weight = read_weight(weight, len(X))
-    counts = weight > 0
+    counts = repeats(weight) > 0
     return X[counts], y[counts], weight[counts]
 
 

@@ -75,10 +75,11 @@ class InnerAlgorithm(Protocol):
         passed only if there are weights: an algorithm that cannot use them has no such argument.
         """
 
-    def spread(self, state, theta, rows, codes) -> np.ndarray:
+    def spread(self, state, theta, rows, codes, precisions=1.0) -> np.ndarray:
         """Return the standard deviation (N,) of a new label at rows (N, d). Optional.
 
-        `codes` (N,) are the positions of the rows' tasks. `predict(..., return_std=True)` needs it.
+        `codes` (N,) are the positions of the rows' tasks; `precisions` (N,) those of the labels,
+        passed only if there are some. `predict(..., return_std=True)` needs this method.
         """
 
     def variances(self, state, rows, codes) -> np.ndarray:

@@ -72,7 +72,7 @@ class LowRankGaussian:
         v, s2 = self.reduced.posterior(state, np.zeros_like(state.moment), n_jobs)
         return Posterior(theta + v @ self.factor.T, s2)
 
-    def spread(self, state: SquaredState, theta, rows, codes) -> np.ndarray:
+    def spread(self, state: SquaredState, theta, rows, codes, precisions=1.0) -> np.ndarray:
         """Return the standard deviation of a new label at rows (N, d) (see `Gaussian.spread`)."""
         zero = np.zeros_like(state.moment)
-        return self.reduced.spread(state, zero, rows @ self.factor, codes)
+        return self.reduced.spread(state, zero, rows @ self.factor, codes, precisions)

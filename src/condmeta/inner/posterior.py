@@ -148,11 +148,12 @@ class Gaussian:
         g, *_, s2 = posterior_of_statistics(state, theta, L, self.s2, n_jobs, False, rounds)
         return Posterior(theta + g @ L @ L.T, s2)
 
-    def spread(self, state: SquaredState, theta, rows, codes) -> np.ndarray:
-        """Return the standard deviation of a new label at rows (N, d): root of x^T P x + s2.
+    def spread(self, state: SquaredState, theta, rows, codes, precisions=1.0) -> np.ndarray:
+        """Return the standard deviation of a new label at rows (N, d): of x^T P x + s2 / precision.
 
         `codes` (N,) are positions of the rows' tasks among those of `state` and `theta`.
         """
+        precisions = np.broadcast_to(precisions, len(rows))
         std = np.empty(len(rows))
         order = np.argsort(codes, kind="stable")
         block = max(BLOCK // theta.shape[1] ** 2, 1)
@@ -165,5 +166,5 @@ class Gaussian:
                 task = codes[at] - lo
                 # x^T P x = ||C^-1 L^T x||^2 with A = C C^T
                 z = np.linalg.solve(lower[task], (rows[at] @ self.factor)[:, :, None])[:, :, 0]
-                std[at] = np.sqrt(np.einsum("ij,ij->i", z, z) + s2[task])
+                std[at] = np.sqrt(np.einsum("ij,ij->i", z, z) + s2[task] / precisions[at])
         return std

@@ -5,36 +5,50 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from condmeta.inner.squared import SquaredState
-from condmeta.persistence.fields import counts, floats
+from condmeta.persistence.fields import counts, floats, maybe, optional
 from condmeta.persistence.registry import register_tuple
-from condmeta.tasks.weights import task_sums
+from condmeta.tasks.weights import masses, repeats, task_sums
 
 BLOCK = 1 << 17  # numbers in a temporary
 
 
 @register_tuple(
-    fields={"count": counts("T"), "mean": floats("T d+1"), "scatter": floats("T d+1 d+1")}
-)
+    fields={
+        "count": counts("T"), "mean": floats("T d+1"), "scatter": floats("T d+1 d+1"),
+        "mass": optional(maybe(floats("T", low=0))), "log_precision": optional(maybe(floats("T"))),
+    }
+)  # fmt: skip
 class Scatter(NamedTuple):
     """Statistics of the points (x, y) of each of T tasks.
 
     count (T,); mean (T, d+1); scatter (T, d+1, d+1), the sum of (z - mean)(z - mean)^T, z = (x, y).
     A point with a weight counts that many times in all three. No digits are lost if x or y have
     large means, and a constant column has a scatter of exactly zero.
+
+    If labels have a precision, points enter mean and scatter with weight times precision. mass (T,)
+    is then the sum of these, and log_precision (T,) that of weight times log precision.
     """
 
     count: np.ndarray
     mean: np.ndarray
     scatter: np.ndarray
+    mass: np.ndarray | None = None
+    log_precision: np.ndarray | None = None
 
     @classmethod
     def of(cls, X, y, offsets, weight=None) -> Self:
         """Return the statistics of tasks with points X (N, d), y (N,), offsets (T+1,).
 
-        A point counts weight (N,) times, more than 0.
+        A point counts weight (N,) times, more than 0; weight (N, 2) holds precisions as well.
         """
         sizes, p = np.diff(offsets), X.shape[1] + 1
-        count = sizes if weight is None else task_sums(weight, offsets)
+        count = total = sizes if weight is None else task_sums(repeats(weight), offsets)
+        extra = ()
+        if weight is not None and weight.ndim == 2:
+            times, precision = weight.T
+            weight = masses(weight)
+            total = task_sums(weight, offsets)
+            extra = total, task_sums(times * np.log(precision), offsets)
         mean, scatter = np.zeros((len(sizes), p)), np.zeros((len(sizes), p, p))
         # Tasks of equal size form one stack: the loop runs over sizes, not over tasks.
         for n in np.unique(sizes[sizes > 0]):
@@ -44,7 +58,7 @@ class Scatter(NamedTuple):
                 points = np.empty((len(tasks), n, p))
                 points[:, :, :-1], points[:, :, -1] = X[rows], y[rows]
                 if weight is not None:
-                    average = (weight[rows] / count[tasks, None])[:, None, :]
+                    average = (weight[rows] / total[tasks, None])[:, None, :]
                 first = points[:, :1].copy()
                 points -= first  # a constant column is then exactly zero
                 middle = average @ points
@@ -53,11 +67,21 @@ class Scatter(NamedTuple):
                 if weight is not None:
                     points *= np.sqrt(weight[rows])[:, :, None]
                 scatter[tasks] = np.swapaxes(points, 1, 2) @ points
-        return cls(count, mean, scatter)
+        return cls(count, mean, scatter, *extra)
+
+    @property
+    def masses(self) -> np.ndarray:
+        """The weight of each task's points in its mean (T,)."""
+        return self.count if self.mass is None else self.mass
+
+    @property
+    def log_precisions(self) -> np.ndarray:
+        """The sum of the log precisions of each task's points (T,)."""
+        return np.zeros(len(self.count)) if self.log_precision is None else self.log_precision
 
     def take(self, at) -> Self:
         """Return the statistics of the tasks at positions `at`."""
-        return type(self)(*(array[at] for array in self))
+        return type(self)(*(None if array is None else array[at] for array in self))
 
     def times(self, factor: np.ndarray) -> Self:
         """Return the statistics of points z times a factor (d+1,)."""
@@ -66,24 +90,31 @@ class Scatter(NamedTuple):
 
     def transformed(self, A, centre) -> Self:
         """Return the statistics of A (z - centre), for A (p, d+1) and centre (d+1,)."""
-        return type(self)(self.count, (self.mean - centre) @ A.T, A @ self.scatter @ A.T)
+        return self._replace(mean=(self.mean - centre) @ A.T, scatter=A @ self.scatter @ A.T)
 
     def join(self, other: Self) -> Self:
         """Return the statistics of these tasks, then of further ones."""
-        return type(self)(*map(np.concatenate, zip(self, other, strict=True)))
+        parts = [*map(np.concatenate, zip(self[:3], other[:3], strict=True))]
+        if self.mass is not None or other.mass is not None:
+            parts.append(np.append(self.masses, other.masses))
+            parts.append(np.append(self.log_precisions, other.log_precisions))
+        return type(self)(*parts)
 
     def extend(self, other: Self) -> Self:
         """Return the statistics with further points of the same tasks added."""
-        count = self.count + other.count
-        share = other.count / np.where(count > 0, count, 1)
+        mass = self.masses + other.masses
+        share = other.masses / np.where(mass > 0, mass, 1)
         gap = other.mean - self.mean
-        spread = (self.count * share)[:, None, None] * gap[:, :, None] * gap[:, None, :]
-        scatter = self.scatter + other.scatter + spread
-        return type(self)(count, self.mean + share[:, None] * gap, scatter)
+        spread = (self.masses * share)[:, None, None] * gap[:, :, None] * gap[:, None, :]
+        scatter, mean = self.scatter + other.scatter + spread, self.mean + share[:, None] * gap
+        extra = ()
+        if self.mass is not None or other.mass is not None:
+            extra = mass, self.log_precisions + other.log_precisions
+        return type(self)(self.count + other.count, mean, scatter, *extra)
 
     def overall(self, at=slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation (d+1,) of all points of the tasks at `at`."""
-        count, means = self.count[at], self.mean[at]
+        count, means = self.masses[at], self.mean[at]
         n = count.sum() or 1
         first = means[0]  # around it the mean of a constant column is exact
         mean = first + count @ (means - first) / n
@@ -101,9 +132,10 @@ class Scatter(NamedTuple):
         last = p - 1  # the column of y, and then of the intercept
         by = 1 / np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
         gram, moment, square = np.empty((T, p, p)), np.empty((T, p)), np.empty(T)
+        total = self.masses
         for here in _blocks(np.arange(T), p * p):
             part, tasks = slice(here[0], here[-1] + 1), at[here]
-            n, center, whole = self.count[tasks][:, None], self.mean[tasks] - mean, gram[part]
+            n, center, whole = total[tasks][:, None], self.mean[tasks] - mean, gram[part]
             center[:, :-1] /= scale
             np.take(self.scatter, tasks, axis=0, out=whole, mode="clip")
             whole *= by

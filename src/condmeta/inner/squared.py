@@ -6,7 +6,7 @@ import numpy as np
 
 from condmeta.persistence.fields import counts, floats
 from condmeta.persistence.registry import register_tuple
-from condmeta.tasks.weights import task_sums
+from condmeta.tasks.weights import masses, repeats, task_sums
 
 
 @register_tuple(
@@ -19,7 +19,8 @@ class SquaredState(NamedTuple):
     """Statistics of each of T tasks.
 
     gram (T, d, d) = X^T X, moment (T, d) = X^T y, square (T,) = y^T y, count (T,) = n. If points
-    have weights, rows of X and y are multiplied by their square roots, and n is their sum.
+    have weights, rows of X and y are multiplied by their square roots, and n is their sum. If their
+    labels have a precision, rows are multiplied by its root too, and n stays as it is.
     """
 
     gram: np.ndarray
@@ -39,11 +40,11 @@ class SquaredState(NamedTuple):
         return cls.start(len(offsets) - 1, X.shape[1]).extend(X, y, offsets, weight)
 
     def extend(self, X, y, offsets, weight=None) -> Self:
-        """Return the statistics with further points added, each weight (N,) times."""
+        """Return the statistics with further points added, of weight (N,) or (N, 2)."""
         sizes = count = np.diff(offsets)
         if weight is not None:
-            root = np.sqrt(weight)
-            X, y, count = X * root[:, None], y * root, task_sums(weight, offsets)
+            root = np.sqrt(masses(weight))
+            X, y, count = X * root[:, None], y * root, task_sums(repeats(weight), offsets)
         gram, moment, square = self.gram.copy(), self.moment.copy(), self.square.copy()
         # Tasks of equal size form one stack: the loop runs over sizes, not over tasks.
         for n in np.unique(sizes[sizes > 0]):

@@ -192,6 +192,8 @@ class Auto(BaseEstimator):
         check_parameters(self)
         tasks = given.tasks
         learners = self._candidates(tasks.side is not None and self.feature_map is not None)
+        if self.base is not None:
+            progress("boosted trees" if self.base == "boosting" else "the base of all tasks")
         shared = self._share_base(learners, given)
         for name, learner in learners.items():
             progress(f"fitting: {name}")

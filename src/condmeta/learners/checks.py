@@ -10,6 +10,7 @@ from condmeta.errors import ConstantFeatureWarning, DataError
 from condmeta.fitted.fitted import Columns
 from condmeta.fitted.user_rows import no_weights
 from condmeta.tasks import TaskSet
+from condmeta.tasks.weights import repeats
 
 
 def check_features(learner, tasks: TaskSet, columns: Columns, what: str) -> None:
@@ -37,7 +38,7 @@ def drop_weightless(tasks: TaskSet) -> TaskSet:
     """Return the rows of positive weight, with all tasks, in the order of their first such row."""
     if tasks.weight is None or (tasks.weight > 0).all():
         return tasks
-    tasks = tasks.where(tasks.weight > 0)
+    tasks = tasks.where(repeats(tasks.weight) > 0)
     filled = np.flatnonzero(tasks.sizes)
     first = tasks.row_order[tasks.offsets[filled]]
     empty = np.flatnonzero(tasks.sizes == 0)

@@ -56,12 +56,14 @@ from condmeta.meta.selection import Selection
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WIDE, WideTasks
 from condmeta.persistence.fields import floats, maybe, number
+from condmeta.tasks import TaskSet
+from condmeta.tasks.weights import Weighted, read_weight
 
 
 @storable(
     inner=(Gaussian, LowRankGaussian),
     state=(TaskStatistics, WideTasks),
-    info={"H_": maybe(floats("w w")), "s2_": number(above=0)},
+    info={"H_": maybe(floats("w w")), "s2_": number(above=0, infinite=True)},
 )
 @dataclass(eq=False, repr=False)
 class ConditionalRidge(Regressor, Learner):
@@ -194,7 +196,10 @@ class ConditionalRidge(Regressor, Learner):
         factor = self.fitted_.inner.factor
         return self.fitted_.info.get("H_", factor @ factor.T)
 
-    def fit(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
+    def fit(
+        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None,
+        precision=None,
+    ):  # fmt: skip
         """Learn the prior from many tasks, then every task's model from it.
 
         Parameters
@@ -206,41 +211,54 @@ class ConditionalRidge(Regressor, Learner):
             `update` and `predict` as well: to leave it out there is an error.
         sample_weight : (N,) array, optional
             How often each row counts: 2 is the row twice, 0 is no row.
+        precision : (N,) array, optional
+            Precision of each label: its noise has variance s2 / precision. A row that is the mean
+            of m measurements has precision m; it is still one row. (lme4 calls it `weights`.)
 
         Returns
         -------
         self
         """
-        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        call = {"task": task, "side_info": side_info}
+        call["sample_weight"] = weighted(sample_weight, precision)
         with writing(self):
             super().fit(X, minus_offset(y, offset), **call)
             self._model = remember_offset(self._model, offset)
         return self
 
-    def adapt(self, X=None, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
-        """Solve new tasks (see `ConditionalSGDRegressor.adapt`); offset and weights as in `fit`.
+    def adapt(
+        self, X=None, y=None, *, task=None, side_info=None, offset=None, sample_weight=None,
+        precision=None,
+    ):  # fmt: skip
+        """Solve new tasks (see `ConditionalSGDRegressor.adapt`); the rest as in `fit`.
 
         The models that it returns predict without the offset: add it to their predictions.
         """
         if X is not None:
             require_offset(self._model, offset)
-        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        call = {"task": task, "side_info": side_info}
+        call["sample_weight"] = weighted(sample_weight, precision)
         return super().adapt(X, minus_offset(y, offset), **call)
 
-    def update(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
-        """Add points to known tasks, enrol new ones; tau stays. Offset and weights as in `fit`."""
+    def update(
+        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None,
+        precision=None,
+    ):  # fmt: skip
+        """Add points to known tasks, enrol new ones; tau stays. Arguments as in `fit`."""
         require_offset(self._model, offset)
-        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        call = {"task": task, "side_info": side_info}
+        call["sample_weight"] = weighted(sample_weight, precision)
         return super().update(X, minus_offset(y, offset), **call)
 
     def partial_fit(
-        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None
+        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None,
+        precision=None,
     ):  # fmt: skip
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
         Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
         of points read the scale of the first call. A task that is known already is an error that
-        names `update`. `offset` and `sample_weight` (N,) as in `fit`.
+        names `update`. `offset`, `sample_weight` and `precision` (N,) as in `fit`.
 
         Returns
         -------
@@ -249,11 +267,14 @@ class ConditionalRidge(Regressor, Learner):
         with writing(self):
             require_offset(self._model, offset)
             y = minus_offset(y, offset)
-            model = collect_more(self, X, y, task, side_info, sample_weight)
+            weight = weighted(sample_weight, precision)
+            model = collect_more(self, X, y, task, side_info, weight)
             self._model = remember_offset(model, offset)
         return self
 
-    def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
+    def predict(
+        self, X, *, task=None, side_info=None, offset=None, return_std=False, precision=None
+    ):  # fmt: skip
         """Predict rows, each by the model of its task (see `ConditionalSGDRegressor.predict`).
 
         Parameters
@@ -265,13 +286,20 @@ class ConditionalRidge(Regressor, Learner):
             Whether to return also the standard deviation (N,) of a new label: the noise, and the
             uncertainty about the task's weights given its points. It is valid as far as the model
             is; `conditioning="shared"` with maps of points makes it too small.
+        precision : (N,) array, optional
+            Precision of the new labels, for `return_std`: by default 1 (see `fit`).
         """
         fitted, rows = self._read_rows(X, task, side_info)
         require_offset(fitted, offset)
         predicted = fitted.predict(rows, jobs_of(self))
         if not is_zero(offset):
             predicted = predicted + read_offset(offset, len(predicted))
-        return (predicted, fitted.std(rows)) if return_std else predicted
+        if not return_std:
+            return predicted
+        if precision is not None:
+            precision = read_weight(Weighted(None, precision), len(predicted))[:, 1]
+            precision = precision[X.row_order] if isinstance(X, TaskSet) else precision
+        return predicted, fitted.std(rows, precision)
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals, variances between tasks, and noise.
@@ -332,6 +360,7 @@ class ConditionalRidge(Regressor, Learner):
         metric, noise, kappa = choice.chosen
         H = change.covariance(prior.H)
         n, y_scale = state.whole.count.sum(), data.scales.y_scale
+        log_precision = state.whole.log_precisions.sum()
         info = {
             "metric_": metric,
             "noise_": noise,
@@ -339,7 +368,7 @@ class ConditionalRidge(Regressor, Learner):
             "choice_": choice.rows(),
             "H_": H,
             "n_iter_": learned.passes,
-            **in_units_of_y(prior.s2, learned.objective, n, y_scale),
+            **in_units_of_y(prior.s2, learned.objective + log_precision / 2, n, y_scale),
             "constant": overall.constant,
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))
@@ -373,6 +402,11 @@ class ConditionalRidge(Regressor, Learner):
         stopping = Stopping(self.tol, self.max_iter)
         learned = learn_prior(whole, Z, metric, kappa, start, stopping=stopping, n_jobs=jobs)
         return choice, learned
+
+
+def weighted(sample_weight, precision):
+    """Return the weights of rows, with their precision if there is one."""
+    return sample_weight if precision is None else Weighted(sample_weight, precision)
 
 
 def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fitted:

@@ -88,7 +88,8 @@ def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Lea
     change = ChangeOfScale.between(overall, data.scales)
     H = change.covariance(H)
     n, y_scale = state.whole.count.sum(), data.scales.y_scale
-    info = info | in_units_of_y(prior.s2, learned.objective, n, y_scale)
+    objective = learned.objective + state.whole.log_precisions.sum() / 2
+    info = info | in_units_of_y(prior.s2, objective, n, y_scale)
     info |= {"H_": H, "n_iter_": learned.passes, "constant": overall.constant}
     tau = LinearTau(change.map(rotation.undo(W)), Phi[order].mean(axis=0))
     return Learned(tau, Gaussian(lower_root(H), prior.s2, info["noise_"] == "per_task"), info)

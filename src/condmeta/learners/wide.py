@@ -20,6 +20,7 @@ from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide import learn_wide
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import fold_numbers
+from condmeta.tasks.weights import masses
 
 
 def learn_wide_tasks(learner: Any, data: Training) -> Learned:
@@ -33,7 +34,7 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     points, y_scale = user_points(points, data.scales), data.scales.y_scale
     overall = Scales.learn(
         points.X, points.y, "none" if learner.scale == "rows" else learner.scale,
-        learner.fit_intercept, np.mean, weight=points.weight,
+        learner.fit_intercept, np.mean, weight=masses(points.weight),
     )  # fmt: skip
     overall = replace(overall, y_scale=y_scale)
     rotation = Rotation.learn(Phi)

@@ -33,8 +33,8 @@ def _offsets_rise(state: dict, sizes: dict[str, int]) -> None:
     fields={
         "ids": ids("T"), "X": either(floats("N d"), instance("SparseRows", N="N", d="d")),
         "y": floats("N"), "offsets": integers("T+1", low=0),
-        "weight": maybe(floats("N", low=0)), "table": maybe(instance("TaskTable")),
-        "Phi": maybe(floats("T k")),
+        "weight": maybe(either(floats("N", low=0), floats("N 2", low=0))),
+        "table": maybe(instance("TaskTable")), "Phi": maybe(floats("T k")),
     },
     rule=_offsets_rise,
 )  # fmt: skip

@@ -5,7 +5,8 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 
 from condmeta import persistence
 from condmeta.errors import DataError
@@ -42,7 +43,7 @@ FITTED = "learner_", "schema_", "n_rows_", "added_"
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_"  # attributes of learners
 
 
-class TableModel:
+class TableModel(BaseEstimator):
     """A learner that reads tables: task, target, features and side columns are given by name.
 
     It is a model of all tasks. A `TaskTable` holds data, one row of side information a task; a
@@ -239,6 +240,29 @@ class TableModel:
         tasks, _ = self._read_new(frame, side_info)
         predicted = self._decode(self.learner_.predict(tasks))
         return predicted if coverage is None else (predicted, *self._ends(tasks, coverage))
+
+    def score(self, frame: Any, side_info: Any = None) -> float:
+        """Return R^2 of the predictions of labelled rows, or for classes the share that is right.
+
+        scikit-learn's searches call it: `GridSearchCV(model, {"learner__kappa": [0.1, 1.0]},
+        cv=cm.TaskSplit(5)).fit(table, groups=table["store"], side_info=stores)`. The key of a
+        parameter of the learner begins with `learner__`, so a learner must be given. The side table
+        goes to `fit`, which keeps the rows of all tasks.
+
+        Examples
+        --------
+        >>> import pandas as pd, condmeta as cm
+        >>> table = pd.DataFrame({"t": list("abcdefghijkl") * 2, "x": [0.0] * 12 + [1.0] * 12})
+        >>> table["y"] = table["x"] * (1 + table.index % 12)
+        >>> model = cm.TableModel(cm.IndependentRegressor(lam=0.01), task="t", target="y")
+        >>> model.fit(table).score(table) > 0.9
+        True
+        """
+        tasks, _ = self._read_new(frame, side_info)
+        labelled = self._read(frame, side_info, labelled=True)
+        y, predicted = labelled.restore_order(labelled.y), self.learner_.predict(tasks)
+        judge = r2_score if self.schema_.classes is None else accuracy_score
+        return float(judge(y, predicted))
 
     def predict_frame(
         self, frame: Any, side_info: Any = None, *, coverage: float | None = None

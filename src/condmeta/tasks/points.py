@@ -8,13 +8,14 @@ import numpy as np
 
 from condmeta.tasks.frames import stack_rows
 from condmeta.tasks.splits import task_rows
-from condmeta.tasks.weights import task_sums
+from condmeta.tasks.weights import join_weights, repeats, task_sums
 
 
 class Points(NamedTuple):
     """Points of T tasks: X (N, d), y (N,), offsets (T+1,), and optionally weight (N,) > 0.
 
-    A weight is how often a point counts. Without weights every point counts once.
+    A weight is how often a point counts; without weights every point counts once. Weights (N, 2)
+    hold the precision of labels as well (see `condmeta.tasks.weights`).
     """
 
     X: np.ndarray
@@ -30,7 +31,9 @@ class Points(NamedTuple):
     @property
     def count(self) -> np.ndarray:
         """Sum of the weights of each task's points (T,); without weights, their number."""
-        return self.sizes if self.weight is None else task_sums(self.weight, self.offsets)
+        if self.weight is None:
+            return self.sizes
+        return task_sums(repeats(self.weight), self.offsets)
 
     def take(self, at: np.ndarray) -> Points:
         """Return the points of the tasks at positions `at`."""
@@ -51,9 +54,6 @@ class Points(NamedTuple):
 
     def join(self, other: Points) -> Points:
         """Return the points of these tasks, then of others."""
-        weight = None
-        if self.weight is not None or other.weight is not None:
-            ones = (np.ones(len(p.y)) if p.weight is None else p.weight for p in (self, other))
-            weight = np.concatenate(list(ones))
+        weight = join_weights(self.weight, len(self.y), other.weight, len(other.y))
         offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
         return Points(stack_rows([self.X, other.X]), np.append(self.y, other.y), offsets, weight)

@@ -12,7 +12,7 @@ from condmeta.tasks.messages import bad_parameter, explain_absent, explain_misma
 from condmeta.tasks.numbers import to_floats
 from condmeta.tasks.side_table import as_names, read_side_table, side_from_rows
 from condmeta.tasks.task_table import TaskTable
-from condmeta.tasks.weights import require_length
+from condmeta.tasks.weights import as_weights
 
 
 def require_rows(X: np.ndarray) -> None:
@@ -144,11 +144,12 @@ def _grouped(X, y, codes, ids, table, missing_side, weight) -> dict[str, Any]:
         ids, table = join_side(ids, table, missing_side)
     order, offsets = group_rows(codes, ids.size)
     if weight is not None:
-        weight = frames.as_vector(weight, "sample_weight")
-        require_length(weight, X.shape[0])
+        weight = as_weights(weight, X.shape[0])
     if (order[1:] < order[:-1]).any():
         X = X.take(order, axis=0)
-        y, weight = (None if values is None else values.take(order) for values in (y, weight))
+        y, weight = (
+            None if values is None else values.take(order, axis=0) for values in (y, weight)
+        )
     return {
         "X": X, "y": y, "offsets": offsets, "ids": ids, "side": table, "row_order": order,
         "weight": weight,

@@ -1,12 +1,61 @@
-"""Weights of rows: a row of weight 2 counts as two rows, a row of weight 0 as none."""
+"""Weights of rows: a row of weight 2 counts as two rows, a row of weight 0 as none.
 
-from typing import Any
+Inside the package an array of weights has shape (N,), or (N, 2) if rows have a precision as well:
+the noise of a row's label then has variance s2 / precision. Such a row enters sums with weight
+times precision, and counts weight times.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks.frames import as_vector
 from condmeta.tasks.messages import name_task
+
+
+class Weighted(NamedTuple):
+    """How often rows count (N,), or None, and the precision of their labels (N,)."""
+
+    repeat: Any
+    precision: Any
+
+
+def as_weights(weight: Any, n_rows: int) -> np.ndarray:
+    """Return weights (N,), or those of a `Weighted` (N, 2), as numbers."""
+    if not isinstance(weight, Weighted):
+        return _vector(weight, "sample_weight", n_rows)
+    repeat = np.ones(n_rows)
+    if weight.repeat is not None:
+        repeat = _vector(weight.repeat, "sample_weight", n_rows)
+    return np.column_stack([repeat, _vector(weight.precision, "precision", n_rows)])
+
+
+def _vector(values: Any, label: str, n_rows: int) -> np.ndarray:
+    values = as_vector(values, label)
+    if len(values) != n_rows:
+        raise DataError(f"X has {n_rows} rows and {label} has {len(values)}.")
+    return values
+
+
+def repeats(weight: np.ndarray) -> np.ndarray:
+    """Return how often each row counts (N,)."""
+    return weight if weight.ndim == 1 else weight[:, 0]
+
+
+def masses(weight: np.ndarray | None) -> np.ndarray | None:
+    """Return the weights of rows in sums (N,): how often they count times their precision."""
+    return weight if weight is None or weight.ndim == 1 else weight[:, 0] * weight[:, 1]
+
+
+def join_weights(a, n_a: int, b, n_b: int) -> np.ndarray | None:
+    """Return the weights of n_a rows, then of n_b rows; None is once each."""
+    if a is None and b is None:
+        return None
+    a, b = (np.ones(n) if w is None else w for w, n in ((a, n_a), (b, n_b)))
+    if a.ndim != b.ndim:
+        a, b = (w if w.ndim == 2 else np.column_stack([w, np.ones(len(w))]) for w in (a, b))
+    return np.concatenate([a, b])
 
 
 def read_weight(weight: Any, n_rows: int, task_of_row=None, row_of=None) -> np.ndarray:
@@ -25,25 +74,27 @@ def read_weight(weight: Any, n_rows: int, task_of_row=None, row_of=None) -> np.n
     condmeta.errors.DataError: Row 1 has weight -2: a weight says how often a row counts, and must \
 be a finite number of at least 0.
     """
-    values = as_vector(weight, "sample_weight")
-    require_length(values, n_rows)
-    good = (values >= 0) & (values < np.inf)
-    if not good.all():
-        at = int(np.argmin(good))
+    array = isinstance(weight, np.ndarray) and weight.ndim == 2  # `as_weights` of a `Weighted`
+    values = weight if array else as_weights(weight, n_rows)
+    good = (repeats(values) >= 0) & (repeats(values) < np.inf)
+    precise = np.ones(n_rows, bool)
+    if values.ndim == 2:
+        precise = (values[:, 1] > 0) & (values[:, 1] < np.inf)
+    if not (good & precise).all():
+        at = int(np.argmin(good & precise))
         row = at if row_of is None else row_of[at]
         known = task_of_row is not None
         where = f"{name_task(task_of_row(at))}, row {row}," if known else f"Row {row}"
+        if good[at]:
+            raise DataError(
+                f"{where} has precision {values[at, 1]:g}: the variance of a label is s2 / "
+                "precision, which must be a finite number above 0."
+            )
         raise DataError(
-            f"{where} has weight {values[at]:g}: a weight says how often a row counts, and must "
-            "be a finite number of at least 0."
+            f"{where} has weight {repeats(values)[at]:g}: a weight says how often a row counts, "
+            "and must be a finite number of at least 0."
         )
     return values
-
-
-def require_length(weight: np.ndarray, n_rows: int) -> None:
-    """Raise a DataError unless there is one weight for each row."""
-    if len(weight) != n_rows:
-        raise DataError(f"X has {n_rows} rows and sample_weight has {len(weight)}.")
 
 
 def task_sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -284,6 +284,39 @@ def test_help_loads_nothing_heavy():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_a_mistyped_name_loads_nothing_heavy(folder):
+    for words in (
+        ["fit", "sale.csv", "--task", "store", "--target", "sold", "-o", "x.condmeta"],
+        ["compare", "sale.csv", "--task", "store", "--target", "sold"],
+        ["predict", "m.condmeta", "mew.csv"],
+        ["inspect", "n.comdneta"],
+    ):
+        code = (
+            f"import sys\nsys.argv = ['condmeta', *{words!r}]\nfrom condmeta.cli import main\n"
+            "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 1\n"
+            "heavy = {'sklearn', 'scipy', 'pyarrow', 'pandas', 'rich'} & set(sys.modules)\n"
+            "assert not heavy, heavy\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True)
+        assert done.returncode == 0, done.stderr
+        assert b"There is no file" in done.stderr
+
+
+def test_spreadsheets_run_no_cell(folder):
+    """Text that would be a formula is kept by default, and gets an apostrophe when asked."""
+    risky = ["=1+1", "+1", "-x", "@f", "\tx", "plain"]
+    rows = SALES[:6].assign(**{"=note": risky})
+    rows.to_csv(folder / "risky.csv", index=False)
+    plain = run(folder, "predict", "m.condmeta", "risky.csv")
+    assert read(plain.stdout)["=note"].tolist() == risky
+    safe = read(run(folder, "predict", "m.condmeta", "risky.csv", "--spreadsheet-safe").stdout)
+    assert safe["'=note"].tolist() == [f"'{text}" for text in risky[:5]] + ["plain"]
+    assert safe["price"].tolist() == rows["price"].tolist()  # numbers stay numbers
+    words = ["m.condmeta", "risky.csv", "--spreadsheet-safe", "-o", "risky.parquet"]
+    assert run(folder, "predict", *words).exit_code == 0
+    assert pd.read_parquet(folder / "risky.parquet")["=note"].tolist() == risky
+
+
 def test_learners_exist():
     for numbers, classes in LEARNERS.values():
         assert all(hasattr(cm, name) for name in (numbers, classes) if name)

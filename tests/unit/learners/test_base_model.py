@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from helpers import draw_square
@@ -146,3 +148,18 @@ def test_trees_as_arrays_know_gaps():
     y = np.nan_to_num(X) @ [1.0, -2.0, 0.5] + rng.normal(size=400)
     model = HistGradientBoostingRegressor(max_iter=20, random_state=0).fit(X, y)
     assert np.array_equal(BoostedTrees.of(model).predict(X), model.predict(X))
+
+
+def test_small_shared_models_grow_in_one_thread(monkeypatch):
+    """Threads that wait for each other cost far more than they gain on few rows."""
+    used = []
+    monkeypatch.setattr(
+        "condmeta.learners.learn.threadpool_limits",
+        lambda jobs: used.append(jobs) or contextlib.nullcontext(),
+    )
+    rng = np.random.default_rng(0)
+    X, y, task = rng.normal(size=(240, 1)), rng.normal(size=240), np.repeat(np.arange(24), 10)
+    cm.ConditionalRidge(base="boosting", n_jobs=2).fit(X, y, task=task)
+    monkeypatch.setattr("condmeta.learners.learn.ROWS_FOR_THREADS", 100)
+    cm.ConditionalRidge(base="boosting", n_jobs=2).fit(X, y, task=task)
+    assert used == [1, 2]

@@ -108,6 +108,15 @@ def test_what_ridge_reports_is_in_the_units_of_y():
     np.testing.assert_allclose(far / HUGE, coef, atol=1e-3)
 
 
+def test_a_file_keeps_the_units(tmp_path):
+    model = cm.ConditionalRidge().fit(X * HUGE, Y * 2.0**990, task=TASK)
+    model.save(tmp_path / "model.condmeta")
+    again = cm.load(tmp_path / "model.condmeta")
+    np.testing.assert_array_equal(
+        again.predict(X * HUGE, task=TASK), model.predict(X * HUGE, task=TASK)
+    )
+
+
 def test_merged_learners_may_have_other_units():
     half = TASK < 20
     parts = [

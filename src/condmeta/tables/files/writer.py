@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator
 from itertools import chain
@@ -16,6 +17,7 @@ FORMATS = {
     ".csv": "csv", ".txt": "csv", ".tsv": "tsv",
     ".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather",
 }  # fmt: skip
+_FORMULA = r"^[=+\-@\t\r]"
 
 
 def check_output(path: str | os.PathLike) -> str:
@@ -43,10 +45,12 @@ def check_place(path: str) -> None:
         raise DataError(f"'{path}' cannot be written: no permission.")
 
 
-def write_table(table: Any, path: str | os.PathLike) -> None:
+def write_table(table: Any, path: str | os.PathLike, *, safe: bool = False) -> None:
     """Write a PyArrow table in the format of the path's ending; "-" is CSV on standard output.
 
-    After a crash there is either the old file or the new one, never a part of it.
+    After a crash there is either the old file or the new one, never a part of it. With `safe`, text
+    in CSV that a spreadsheet would run as a formula (it begins with = + - @, a tab or a carriage
+    return) gets an apostrophe before it.
 
     Examples
     --------
@@ -56,17 +60,32 @@ def write_table(table: Any, path: str | os.PathLike) -> None:
     "007",1
     "a, b",
     """
-    write_parts(iter([table]), path)
+    write_parts(iter([table]), path, safe=safe)
 
 
-def write_parts(tables: Iterator[Any], path: str | os.PathLike) -> None:
+def write_parts(tables: Iterator[Any], path: str | os.PathLike, *, safe: bool = False) -> None:
     """Write PyArrow tables of the same columns one after the other, as `write_table` does."""
     kind = check_output(path)
     write = _write_csv if kind in ("csv", "tsv") else _write_typed
+    tables = map(_without_formulas, tables) if safe and write is _write_csv else tables
     if os.fspath(path) == "-":
         write(tables, _standard_output(), kind)
     else:
         write_atomically(path, lambda file: write(tables, file, kind))
+
+
+def _without_formulas(table: Any) -> Any:
+    """Return a table in which no text, and no column name, begins as a formula."""
+    compute = arrow.compute
+    table = _plain(table)
+    for j, field in enumerate(table.schema):
+        if arrow.is_text(field.type):
+            column = table.column(j)
+            risky = compute.match_substring_regex(column, _FORMULA)
+            quoted = compute.binary_join_element_wise("'", column, "")
+            table = table.set_column(j, field.name, compute.if_else(risky, quoted, column))
+    names = [f"'{name}" if re.match(_FORMULA, name) else name for name in table.column_names]
+    return table.rename_columns(names)
 
 
 def _standard_output() -> Any:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.tasks.ids import factorize
 from condmeta.tasks.messages import bad_parameter
-from condmeta.tasks.splits.tasks import make_generator
+from condmeta.tasks.splits.points import point_mask
+from condmeta.tasks.splits.tasks import make_generator, task_rows
 
 if TYPE_CHECKING:
     from condmeta.tasks.taskset import TaskSet
@@ -65,8 +67,33 @@ class TaskSplit:
         self.order = order
         self.random_state = random_state
 
-    def split(self, tasks: TaskSet) -> Iterator[Fold]:
-        """Yield the folds of the tasks that have points."""
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]:
+        """Yield the folds of a `TaskSet`, or rows to train and to test on, as scikit-learn does.
+
+        A `TaskSet` gives train, support and query for each fold of the tasks that have points. Any
+        other X is a table of rows, and `groups` names the task of each: `GridSearchCV(..., cv=
+        TaskSplit(5)).fit(table, groups=table["store"])`. The training rows are then those of the
+        other tasks and the support of the held-out ones; with support=0 these are new tasks.
+        """
+        return self._task_folds(X) if hasattr(X, "offsets") else self._row_folds(X, groups)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_splits
+
+    def _row_folds(self, X: Any, groups: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        if groups is None:
+            raise DataError("TaskSplit needs the task of each row: pass groups=, such as ids.")
+        codes, ids = factorize(groups)
+        order = np.argsort(codes, kind="stable")
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(ids)))])
+        rng = make_generator(self.random_state)
+        for held in self._held(len(ids), rng):
+            rows, parts = task_rows(offsets, held)
+            query = order[rows][~point_mask(parts, self.support, self.order, rng)]
+            yield np.setdiff1d(order, query), np.sort(query)
+
+    def _task_folds(self, tasks: TaskSet) -> Iterator[Fold]:
         tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
         rng = make_generator(self.random_state)
         for held in self._held(len(tasks), rng):
