@@ -1,7 +1,6 @@
 """Resume, threads, processes and long runs: the same bits, no error, flat memory."""
 
 import copy
-import multiprocessing
 import pickle
 import subprocess
 import sys
@@ -105,16 +104,7 @@ def test_the_number_of_threads_does_not_change_a_bit(name, n_jobs):
     assert answers[0] == answers[1]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_fork_after_a_fit_answers_as_its_parent(model):
-    expected = endurance.fit_bytes(n_jobs=2)  # threads have run before the fork
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        found = pool.apply_async(endurance.fit_bytes, (2,)).get(timeout=120)
-    assert found == expected
-
-
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", ["threading"])
 def test_joblib_workers_answer_as_one(model, backend):
     expected = [endurance.use(model, number) for number in range(3)]
     jobs = (joblib.delayed(endurance.use)(model, number) for number in range(3))
