@@ -30,6 +30,7 @@ SMALLEST = 1e-300  # the least variance: its logarithm stays finite
 MAX_GROWTH = 100.0  # of a standard deviation in one frame
 FEW_COLUMNS = 24  # up to which every metric is a candidate
 WELL_KNOWN = 4  # observed coefficients for each free entry of H, from which on it can be learned
+COLLAPSED = 1e-6  # of a variance that matters: the fit of a simpler metric found none
 REFRESH = 60  # evaluations after which a new frame is laid around the prior reached
 
 
@@ -160,11 +161,17 @@ class PriorModel(ABC):
         """Return the least and the largest s2."""
         return SMALLEST, np.inf
 
+    def natural_variance(self, s2: float) -> float:
+        """Return a variance of weights that matters, beside the noise; 0 if it is not known."""
+        return 0.0
+
     def adopt(self, prior: Prior, metric: str) -> Prior:
         """Return a start from the fit of another kappa or of a simpler metric."""
         H = METRICS[metric](prior.H)
-        # At L = 0 the gradient vanishes: no step would ever leave it.
-        floor = 1e-4 * max(np.trace(H) / len(H), SMALLEST)
+        # At L = 0 the gradient vanishes: no step would ever leave it, though the variance of one
+        # coefficient may be large where that of all together is zero.
+        natural, size = self.natural_variance(prior.s2), float(np.trace(H)) / len(H)
+        floor = 1e-2 * natural if size < COLLAPSED * natural else 1e-4 * max(size, SMALLEST)
         W = prior.W if len(prior.W) == self.Phi1.shape[1] else prior.W[-1:]
         return Prior(W, np.linalg.cholesky(H + floor * np.eye(len(H))), prior.s2)
 

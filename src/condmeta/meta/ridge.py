@@ -104,6 +104,11 @@ class RidgeModel(PriorModel):
             return self.noise, self.noise
         return max(1e-10 * float(self.stats.square.sum()) / self.n_points, SMALLEST), np.inf
 
+    def natural_variance(self, s2: float) -> float:
+        """Return s2 over the mean of ||x||^2."""
+        per_point = np.einsum("tii->", self.stats.gram) / self.n_points
+        return s2 / max(float(per_point), SMALLEST)
+
     def start(self) -> Prior:
         """Return a pooled ridge of all tasks as b, M = 0, half its noise as s2, and a small L."""
         S, moment, _, _ = self.stats

@@ -8,7 +8,9 @@ B is a ridge on all columns (`meta.wide_solve`), in the span of the rows. P hold
 which tasks may differ (`meta.wide_directions`). A and K are the prior of `meta.ridge` for r columns
 X P, and its choice of metric, noise and ridge is that of `meta.ridge_choice`. The two parts are
 fitted in turn: B by generalised least squares, with the covariance that K and the noise give the
-labels of a task; A and K to the residuals of labels from fits of B without the task's fold.
+labels of a task; A and K to the residuals of labels from fits of B without the task's fold. At the
+end a pooled ridge takes the place of B if it predicts held-out tasks better: so it does if the
+levels of tasks go with their inputs.
 """
 
 from __future__ import annotations
@@ -21,18 +23,23 @@ import numpy as np
 
 from condmeta.inner.scores import task_scores
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.prior import Prior
+from condmeta.meta.prior import SMALLEST, Prior
 from condmeta.meta.ridge import learn_prior
 from condmeta.meta.ridge_choice import ROUGH
 from condmeta.meta.wide_directions import Directions, differing
+from condmeta.meta.wide_judge import held_out_score
 from condmeta.meta.wide_noise import TaskNoise
-from condmeta.meta.wide_ridge import choose_ridge
+from condmeta.meta.wide_ridge import Ridge, choose_ridge
 from condmeta.meta.wide_rows import WideRows, times
-from condmeta.meta.wide_solve import fit_folds
+from condmeta.meta.wide_solve import WideFit, fit_folds
 from condmeta.tasks.points import Points
 from condmeta.tasks.weights import masses
 
 log = logging.getLogger(__name__)  # steps: the command line shows them
+WORTH = 1e-3  # relative gain of a pooled ridge, to be taken in place of the weighted one
+LEAST_EXPLAINED = (
+    0.01  # share of the squares by which the mean must predict tasks, to be a direction
+)
 ROUNDS = 2  # in which both parts are fitted in turn
 
 
@@ -86,14 +93,31 @@ def learn_wide(
                 noise = TaskNoise(root[:, None] * (Z @ prior.L), prior.s2, offsets)
                 left = y - held_out - task_scores(Z, prior.theta(Phi), offsets)
                 directions = directions.with_columns(X, differing(data.X, root * left, noise))
+                directions = directions.useful(rough_fit(y - held_out)[0], len(Phi))
                 prior, Z = rough_fit(y - held_out)
         noise = TaskNoise(root[:, None] * (Z @ prior.L), prior.s2, offsets)
         target = root * (y - task_scores(Z, prior.theta(Phi), offsets))
         ridge = choose_ridge(data, target, noise, ridge)
         fit = fit_folds(data, target, noise, ridge, fold)
         held_out = fit.held_out / root
-    if columns is None and not ridge.c:
+    pooled = _pooled_fit(data, target, ridge, fold)
+    scores = []
+    for one in (fit, pooled):
+        left = y - one.held_out / root
+        prior, Z = rough_fit(left)
+        scores.append(held_out_score(Points(Z, left, offsets, weight), prior, Phi))
+    fit = pooled if scores[1] < (1 - WORTH) * scores[0] else fit
+    held_out = fit.held_out / root
+    explains = np.sum((target - fit.held_out) ** 2) < (1 - LEAST_EXPLAINED) * np.sum(target**2)
+    if columns is None and not ridge.c and explains:
         directions = directions.with_mean(fit.B[-1], held_out)
     log.info("prior of %d directions in which tasks differ", directions.P.shape[1])
     heads = learn_heads(Points(directions.Z, y - held_out, offsets, weight))
     return WidePrior(fit.B, directions.P, heads)
+
+
+def _pooled_fit(data: WideRows, target, ridge: Ridge, fold) -> WideFit:
+    """Return a fit by ordinary least squares, with a ridge of its own."""
+    s2 = max(float(np.mean(target**2)), SMALLEST)
+    noise = TaskNoise(np.zeros((len(target), 1)), s2, data.offsets)
+    return fit_folds(data, target, noise, choose_ridge(data, target, noise, ridge), fold)

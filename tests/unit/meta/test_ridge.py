@@ -274,3 +274,19 @@ def test_evidence_is_the_density_with_the_map_integrated_out():
         cov += same * (flat_X @ H @ flat_X.T)
         theirs.append(multivariate_normal.logpdf(y.ravel(), cov=cov))
     assert np.diff(ours) == pytest.approx(np.diff(theirs), abs=1e-3)
+
+
+def test_a_metric_leaves_the_collapsed_fit_of_a_simpler_one():
+    rng = np.random.default_rng(0)
+    T, n = 80, 20
+    offsets = np.arange(T + 1) * n
+    # One coefficient differs; many large columns, in which tasks do not, make an identity zero.
+    X = np.hstack([3 * rng.normal(size=(T * n, 15)), np.ones((T * n, 1))])
+    y = np.repeat(1.3 * rng.normal(size=T), n) + 1.5 * rng.normal(size=T * n)
+    stats, Phi = SquaredState.of(X, y, offsets), np.empty((T, 0))
+    simple = learn_prior(stats, Phi, "identity", np.inf).prior
+    collapsed = simple._replace(L=1e-7 * np.eye(16), s2=float(y.var()))
+    found = learn_prior(stats, Phi, "diagonal", np.inf, collapsed)
+    best = learn_prior(stats, Phi, "diagonal", np.inf)
+    np.testing.assert_allclose(found.objective, best.objective, atol=0.05)
+    assert found.prior.H[-1, -1] > 1

@@ -1,15 +1,20 @@
 """The ridge on many columns and the directions in which tasks differ, against dense formulas."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from condmeta.meta import wide_solve
+from condmeta.meta.prior import Prior
 from condmeta.meta.wide_directions import Directions, differing
+from condmeta.meta.wide_judge import held_out_score
 from condmeta.meta.wide_noise import TaskNoise
 from condmeta.meta.wide_ridge import Ridge, choose_ridge, left_out_residuals
 from condmeta.meta.wide_rows import WideRows
 from condmeta.meta.wide_solve import fit_folds
+from condmeta.tasks.points import Points
 
 rng = np.random.default_rng(0)
 SIZES = np.array([4, 7, 1, 9, 5, 6])
@@ -105,3 +110,18 @@ def test_directions_keep_rows_and_weights_together():
     found = Directions.first(X, [2, 5]).with_mean(np.arange(1.0, D + 1), X @ np.arange(1.0, D + 1))
     np.testing.assert_allclose(found.Z, X @ found.P)
     np.testing.assert_allclose(np.linalg.norm(found.P, axis=0), 1.0)
+
+
+def test_score_is_that_of_explicit_errors():
+    draw = np.random.default_rng(5)
+    Z, left = draw.normal(size=(N, 2)), draw.normal(size=N)
+    prior = Prior(draw.normal(size=(1, 2)), np.diag([0.7, 0.3]), 0.5)
+    alone, adapted, count = left - Z @ prior.W[0], 0.0, 0
+    for lo, hi in pairwise(OFFSETS):
+        shown, asked = np.arange(lo + 1, hi, 2), np.arange(lo, hi, 2)
+        V = Z[shown] @ prior.H @ Z[shown].T + 0.5 * np.eye(len(shown))
+        w = prior.W[0] + prior.H @ Z[shown].T @ np.linalg.solve(V, alone[shown])
+        adapted, count = adapted + np.sum((left[asked] - Z[asked] @ w) ** 2), count + len(asked)
+    expected = np.sqrt(np.sqrt(np.mean(alone**2) * adapted / count))
+    points = Points(Z, left, OFFSETS, None)
+    np.testing.assert_allclose(held_out_score(points, prior, np.empty((6, 0))), expected)
