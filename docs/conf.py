@@ -56,6 +56,7 @@ html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "condmeta"
 html_static_path = ["_static"]
+html_extra_path = ["llms.txt"]
 html_css_files = ["condmeta.css"]
 html_copy_source = False
 html_show_sourcelink = False

@@ -22,7 +22,9 @@ def ids(*names):
 def assert_alike(one: TaskStatistics, other: TaskStatistics) -> None:
     for name in ("whole", "support", "query"):
         for a, b in zip(getattr(one, name), getattr(other, name), strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-12)
+            assert (a is None) == (b is None)
+            if a is not None:
+                np.testing.assert_allclose(a, b, atol=1e-12)
     assert one.sizes.tolist() == other.sizes.tolist()
     assert one.sample.tolist() == other.sample.tolist()
 
