@@ -92,7 +92,7 @@ class Comparison:
         return {m: self.names[c] for m, c in zip(self.shots, at, strict=True)}
 
     @property
-    def frame(self):
+    def frame(self) -> Any:
         """A row for each number of points and learner.
 
         Columns: learner; shot, the number of points; error, and se, its standard error over tasks;
@@ -121,7 +121,7 @@ class Comparison:
         ]  # fmt: skip
 
     @property
-    def model(self):
+    def model(self) -> Any:
         """The advised learner, fitted to all tasks."""
         return self.models[self.advised]
 
@@ -174,7 +174,7 @@ class Comparison:
     def to_html(
         self, path: Any = None, *, title: str | None = None, command: str | None = None,
         following: str | None = None,
-    ):  # fmt: skip
+    ) -> Any:  # fmt: skip
         """Return the report as one HTML page that opens offline, or write it to a file.
 
         Parameters
