@@ -36,5 +36,9 @@ class ConstantFeatureWarning(UserWarning):
     """A feature has one value in all training rows: the models of tasks leave it out."""
 
 
+class MemoryUseWarning(UserWarning):
+    """The statistics of the tasks will take more than a gigabyte."""
+
+
 class EngineWarning(UserWarning):
     """A large fit runs on the NumPy engine because the compiled one is not installed."""

@@ -65,7 +65,7 @@ class Decay:
     rate: float
     power: float = 0.5
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_numbers(self, {"rate": ("(", np.inf), "power": ("[", np.inf)})
 
     def start(self, W: np.ndarray) -> None:
@@ -98,7 +98,7 @@ class Momentum:
     rate: float
     momentum: float = 0.9
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_numbers(self, {"rate": ("(", np.inf), "momentum": ("[", 1.0)})
 
     def start(self, W: np.ndarray) -> np.ndarray:
@@ -149,7 +149,7 @@ class Adam:
     beta2: float = 0.999
     eps: float = 1e-8
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         positive, share = ("(", np.inf), ("[", 1.0)
         ranges = {"rate": positive, "beta1": share, "beta2": share, "eps": positive}
         _check_numbers(self, ranges)

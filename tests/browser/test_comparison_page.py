@@ -100,7 +100,7 @@ def test_figures_are_drawn_and_described(looked, width):
 
 def test_advice_and_side_information_are_shown(looked):
     text = looked[0]["1280"]["text"]
-    assert "Use ConditionalRidge(): the best on held-out tasks" in text
+    assert "ConditionalRidge(): its error for a new task is the lowest, or within noise" in text
     assert "Side information explains" in text
     assert "condmeta compare a.csv" in text
     assert "size & <weight>" in text
@@ -108,13 +108,13 @@ def test_advice_and_side_information_are_shown(looked):
 
 def test_a_task_can_be_picked_and_its_points_change(looked):
     found = looked[0]["1280"]
-    assert found["first"] == "Task store 0 </script><b>"
+    assert found["first"] == f"task {found['worst']}"  # the worst first
     assert found["drawn"] == 4  # 9 points, 5 shown
     assert found["drawnAtFirst"] == 9
-    assert "with 0 points shown" in found["captionAtFirst"]
-    assert found["picked"] == f"Task {found['worst']}"
+    assert found["captionAtFirst"].startswith("Predictions with no rows known.")
+    assert found["picked"] == f"task {found['worst']}"
     assert found["pressed"] == [found["worst"]]
-    assert "0 points shown" in found["picture"]
+    assert "0 rows known" in found["picture"]
 
 
 def test_tasks_can_be_sorted_filtered_and_saved(looked):

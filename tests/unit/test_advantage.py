@@ -155,8 +155,8 @@ def test_sentences():
     loss = Gain(5, 50, 1.0, 1.3, -0.3, 0.1)
     assert repr(made(0.4, [clear, none, loss])) == (
         "Side information explains 50 % [40, 70] of the variance of task coefficients; on new "
-        "tasks it cuts the error by 50 % +- 10 at 0 points, and raises the error by 30 % +- 10 at "
-        "5 points, and makes no clear difference (5 % +- 10 at 1 point)."
+        "tasks it cuts the error by 50 % ± 10 at 0 points, and raises the error by 30 % ± 10 at "
+        "5 points, and makes no clear difference (5 % ± 10 at 1 point)."
     )
     assert made(0.4).sentence.endswith("of the variance of task coefficients.")
     assert made(-0.1, [none]).sentence.startswith("Side information does not pay: it explains 50 %")

@@ -26,7 +26,7 @@ ONLY_HERE = "shots", "criterion", "no_boosting", "output", "as_json", "quiet", *
 
 
 class Shots(click.ParamType):
-    """Numbers of points separated by commas."""
+    """Numbers of rows separated by commas."""
 
     name = "numbers"
 
@@ -47,7 +47,7 @@ class Shots(click.ParamType):
               "earliest rows and is judged by the later ones. Not a feature, unless named in "
               "--features.")  # fmt: skip
 @click.option("--shots", type=Shots(), default="0,1,2,5,10", show_default=True,
-              help="Numbers of points that a held-out task shows.")  # fmt: skip
+              help="Numbers of rows that are known of a task left out.")  # fmt: skip
 @click.option("--criterion", type=click.Choice(["absolute", "squared"]), default="absolute",
               show_default=True,
               help="Error to compare by; for two classes always the log loss.")  # fmt: skip
@@ -63,8 +63,8 @@ def compare_command(
 ):
     """Compare learners on held-out tasks of TABLE (CSV, Parquet, Feather; - is standard input).
 
-    Each task is held out once: it shows a few of its points, and the learners predict the rest.
-    The learners are: a model of the task's own points alone, one model for all tasks, learned
+    Each task is held out once: a few of its rows are known, and the learners predict the rest.
+    The learners are: a model of the task's own rows alone, one model for all tasks, learned
     priors without and with side information, and boosted trees. The command recommends a learner,
     estimates how much side information explains, and writes a report.
 
@@ -92,6 +92,8 @@ def compare_command(
             who = pluralize(lacking, "task has", "tasks have")
             note(f"Note: {who} no row of side information; their models start from the mean.")
             extra["missing_side"] = "mean"
+        from condmeta.evaluation.report_words import rows_known, words_of
+
         with spinner("Comparing", quiet) as step:
             found = condmeta.compare(
                 tasks, shots=shots, criterion=criterion, base=None if no_boosting else "boosting",
@@ -102,6 +104,7 @@ def compare_command(
         if classes is not None:
             found, what = replace(found, positive=str(classes[1])), f"{what} = {classes[1]}"
         title = f"{what} by {' and '.join(columns.task)}"
+        words = words_of(found)
         found.to_html(page, title=title, command=command_line(ctx), following=following)
         write_table(found.frame, str(numbers))
         if as_json:
@@ -113,10 +116,24 @@ def compare_command(
             }  # fmt: skip
             click.echo(json.dumps(outcome, indent=2))
         elif not quiet:
-            click.echo(repr(found))
+            click.echo(comparison_text(found, words))
         for shot in sorted(set(shots) - set(found.shots)):
-            note(f"Left out: {pluralize(shot, 'point')} shown; fewer than 10 tasks have more.")
+            note(f"Left out: {rows_known(shot)}; fewer than 10 tasks have more rows.")
         note(f"Report: {page}\nNumbers: {numbers}\nNext: {following}")
+
+
+def comparison_text(found, words) -> str:
+    """Return the errors as a table, and the advice, in an analyst's words."""
+    names = [words.labels[name] for name in found.names]
+    width = max(map(len, names))
+    lines = [f"Mean {found.criterion.title} for a new {words.noun}, by number of its rows known:"]
+    lines.append(" " * width + "".join(f"{shot:>10}" for shot in found.shots))
+    for name, errors in zip(names, found.errors.T, strict=True):
+        lines.append(name.ljust(width) + "".join(f"{error:>10.4g}" for error in errors))
+    counts = [len(trial.ids) for trial in found.trials]
+    if len(set(counts)) > 1:
+        lines.append("(tasks)".ljust(width) + "".join(f"{count:>10,}" for count in counts))
+    return "\n".join([*lines, words.advice, words.side]).rstrip()
 
 
 def _read(path, columns, params, shots, note) -> tuple[Any, list | None]:
@@ -128,8 +145,8 @@ def _read(path, columns, params, shots, note) -> tuple[Any, list | None]:
     n_tasks = table.group_by(columns.task).aggregate([]).num_rows
     note(
         f"{path}: {pluralize(table.num_rows, 'row')} of {pluralize(n_tasks, 'task')}, "
-        f"{pluralize(len(table.column_names), 'column')}. Tasks are held out in 5 folds and "
-        f"judged with {', '.join(map(str, shots))} of their points shown."
+        f"{pluralize(len(table.column_names), 'column')}. Each task is left out once, and judged "
+        f"with {', '.join(map(str, shots))} of its rows known."
     )
     schema, X, side = learn_schema(table, side, columns, params["missing"], classifier=None)
     return schema.tasks(table, side, labelled=True, X=X), schema.classes

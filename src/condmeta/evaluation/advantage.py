@@ -99,13 +99,13 @@ class Advantage:
         }
 
     @property
-    def frame(self):
+    def frame(self) -> Any:
         """A row for each number of points: errors without and with side information, the gain."""
         columns = {name: [getattr(one, name) for one in self.gains] for name in Gain._fields}
         return self._table(columns)
 
     @property
-    def columns_frame(self):
+    def columns_frame(self) -> Any:
         """A row for each side column: the gap that it gives alone, and the gap lost without it."""
         columns = {"column": list(self.columns)}
         for i, name in enumerate(("alone", "unique")):
@@ -115,7 +115,7 @@ class Advantage:
         return self._table(columns)
 
     @property
-    def coefficients_frame(self):
+    def coefficients_frame(self) -> Any:
         """A row for each coefficient: explained and remaining variance, and the explained share."""
         explained, left = np.reshape(list(self.coefficients.values()), (-1, 2)).T
         columns = {"coefficient": list(self.coefficients), "explained": explained, "left": left}

@@ -9,6 +9,7 @@ import numpy as np
 
 from condmeta.evaluation.advantage import Advantage
 from condmeta.evaluation.gains import Gain, gains_in_words
+from condmeta.evaluation.report_words import words_of
 from condmeta.learners.held_out import HeldOutAnswers, on_base
 from condmeta.meta.stacking import Criterion
 from condmeta.notebook import Strong, html_block, html_table, paragraph
@@ -92,7 +93,7 @@ class Comparison:
         return {m: self.names[c] for m, c in zip(self.shots, at, strict=True)}
 
     @property
-    def frame(self):
+    def frame(self) -> Any:
         """A row for each number of points and learner.
 
         Columns: learner; shot, the number of points; error, and se, its standard error over tasks;
@@ -121,7 +122,7 @@ class Comparison:
         ]  # fmt: skip
 
     @property
-    def model(self):
+    def model(self) -> Any:
         """The advised learner, fitted to all tasks."""
         return self.models[self.advised]
 
@@ -149,13 +150,18 @@ class Comparison:
         return [row for row in self.rows if row["learner"] == name]
 
     @property
+    def worst_row(self) -> dict[str, Any] | None:
+        """Where the advised learner is furthest behind the best one; None if nowhere clearly."""
+        worst = max(self._rows_of(self.advised), key=lambda row: row["behind"])
+        return worst if _is_clearly_behind(worst) else None
+
+    @property
     def advice(self) -> str:
         """Which learner to use, and why."""
-        name = self.advised
-        worst = max(self._rows_of(name), key=lambda row: row["behind"])
+        name, worst = self.advised, self.worst_row
         title = self.call if name in SETTINGS else f"{self.call} ({name})"
         why = "the best on held-out tasks, or within noise of it, at every number of points"
-        if _is_clearly_behind(worst):
+        if worst is not None:
             points = pluralize(worst["shot"], "point")
             why = f"at most {100 * worst['behind']:.1f} % behind the best, at {points}"
         return f"Use {title}: {why} ({', '.join(map(str, self.shots))})."
@@ -174,7 +180,7 @@ class Comparison:
     def to_html(
         self, path: Any = None, *, title: str | None = None, command: str | None = None,
         following: str | None = None,
-    ):  # fmt: skip
+    ) -> Any:  # fmt: skip
         """Return the report as one HTML page that opens offline, or write it to a file.
 
         Parameters
@@ -188,7 +194,8 @@ class Comparison:
         """
         from condmeta.display.pages.comparison import render_comparison  # needs jinja2, matplotlib
 
-        text = render_comparison(self, title=title, command=command, following=following)
+        told = {"title": title, "command": command, "following": following}
+        text = render_comparison(self, words_of(self), **told)
         if path is None:
             return text
         write_atomically(path, lambda file: file.write(text.encode("utf-8")))

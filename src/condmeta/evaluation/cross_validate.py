@@ -19,7 +19,7 @@ def cross_validate_tasks(
     learner: Any, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
     side_key: Any = None, split: Any = None, error: str | Callable = "absolute",
     n_jobs: int | None = None,
-):  # fmt: skip
+) -> Any:  # fmt: skip
     """Judge a learner on held-out tasks, after it has adapted to some points of each.
 
     Parameters

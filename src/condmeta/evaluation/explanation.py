@@ -75,7 +75,7 @@ class Explanation:
         return np.isin(np.arange(len(self.ids)), [one.row for one in self.unusual])
 
     @property
-    def frame(self):
+    def frame(self) -> Any:
         """A row for each task, coefficient and side column: its value and its contribution."""
         if self.contributions is None:
             raise DataError(
@@ -90,7 +90,7 @@ class Explanation:
         return make_frame(columns, self.backend)
 
     @property
-    def nearest(self):
+    def nearest(self) -> Any:
         """A row for each task and each of its nearest known tasks: rank, distance, points.
 
         Distances are Euclidean in Phi; features are in standard deviations over the known tasks.
@@ -109,7 +109,7 @@ class Explanation:
         return make_frame(columns | {"distance": distance.ravel(), "n": n.ravel()}, self.backend)
 
     @property
-    def outside(self):
+    def outside(self) -> Any:
         """A row for each unusual value of the side information: task, column, value, reason."""
         columns = self._ids(np.array([one.row for one in self.unusual], dtype=int))
         columns["column"] = as_id_array([one.column for one in self.unusual])

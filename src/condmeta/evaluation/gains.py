@@ -1,5 +1,6 @@
 """How much side information lowers the error on held-out tasks, by number of points."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,26 +53,29 @@ class Gain(NamedTuple):
         return self.is_clear and not self.is_tiny
 
 
-def gains_in_words(gains: list[Gain]) -> str:
-    """Return how much the error falls at each number of points; "" without gains."""
+def gains_in_words(
+    gains: list[Gain], where: str = "on new tasks", at: Callable[[Gain], str] | None = None
+) -> str:
+    """Return how much the error falls at each number of points, said by `at`; "" without gains."""
+    at = at or _at
     clear = [one for one in gains if (one.is_clear or one.is_loss) and not one.is_tiny]
     tiny = [one for one in gains if (one.is_clear or one.is_loss) and one.is_tiny]
     unclear = [one for one in gains if not (one.is_clear or one.is_loss)]
     groups = {
-        "cuts the error by {}": map(_at_points, (one for one in clear if one.is_clear)),
+        "cuts the error by {}": (_by(one, at) for one in clear if one.is_clear),
         "raises the error by {}": (
-            _at_points(one._replace(gain=-one.gain)) for one in clear if one.is_loss
+            _by(one._replace(gain=-one.gain), at) for one in clear if one.is_loss
         ),
-        "changes the error by less than 1 % {}": map(_at, tiny),
-        "makes no clear difference ({})": map(_at_points, unclear),
+        "changes the error by less than 1 % {}": map(at, tiny),
+        "makes no clear difference ({})": (_by(one, at) for one in unclear),
     }
     listed = {text: ", ".join(few) for text, few in groups.items()}
     parts = [text.format(few) for text, few in listed.items() if few]
-    return f"on new tasks it {', and '.join(parts)}" if parts else ""
+    return f"{where} it {', and '.join(parts)}" if parts else ""
 
 
-def _at_points(one: Gain) -> str:
-    return f"{round(100 * one.gain)} % +- {100 * one.gain_error:.0f} {_at(one)}"
+def _by(one: Gain, at: Callable[[Gain], str]) -> str:
+    return f"{round(100 * one.gain)} % ± {100 * one.gain_error:.0f} {at(one)}"
 
 
 def _at(one: Gain) -> str:

@@ -38,7 +38,7 @@ class MeanInput(PointMap):
            [0.]])
     """
 
-    def transform_tasks(self, X, y, offsets, weight=None) -> np.ndarray:
+    def transform_tasks(self, X: Any, y: Any, offsets: Any, weight: Any = None) -> np.ndarray:
         """Return (T, d)."""
         return _task_means(lambda rows: X[rows], offsets, X.shape[1], weight)
 
@@ -59,7 +59,7 @@ class MeanInputOutput(PointMap):
 
     needs_y = True
 
-    def transform_tasks(self, X, y, offsets, weight=None) -> np.ndarray:
+    def transform_tasks(self, X: Any, y: Any, offsets: Any, weight: Any = None) -> np.ndarray:
         """Return (T, 2 d)."""
         if y is None:
             raise DataError("MeanInputOutput reads y: give the points of each task their targets.")
@@ -98,7 +98,7 @@ class MeanFourier(Fourier, PointMap):
         self._draw(X.shape[1])
         return self
 
-    def transform_tasks(self, X, y, offsets, weight=None) -> np.ndarray:
+    def transform_tasks(self, X: Any, y: Any, offsets: Any, weight: Any = None) -> np.ndarray:
         """Return (T, k)."""
         return _task_means(lambda rows: self._phi(X[rows]), offsets, self.v_.size, weight)
 

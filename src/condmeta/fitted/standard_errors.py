@@ -39,7 +39,7 @@ class MapErrors(NamedTuple):
         robust = len(trained) >= MANY if robust is None else bool(robust)
         covariance = map_covariance(
             stats.take(trained), rotation.apply(Phi[trained]), theta[trained],
-            fitted.inner.factor, noise[trained], kappa, robust,
+            fitted.inner.factor, noise[trained], kappa, robust, fitted.info.get("shared"),
         )  # fmt: skip
         used = 0 if np.isinf(kappa) else Phi.shape[1]
         return cls(covariance, rotation, robust, max(len(trained) - used - 1, 1))

@@ -49,7 +49,14 @@ class TaskModel:
     """
 
     def __init__(
-        self, predictor: LinearPredictor, theta, coef, n, state=None, gap=None, sides=None
+        self,
+        predictor: LinearPredictor,
+        theta: Any,
+        coef: Any,
+        n: Any,
+        state: Any = None,
+        gap: Any = None,
+        sides: Any = None,
     ):
         self._predictor, self._theta, self._coef, self._state = predictor, theta, coef, state
         self._sides = sides
@@ -68,7 +75,7 @@ class TaskModel:
     def theta_(self) -> np.ndarray:
         return self._predictor.scales.user_vector(self._theta)
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of rows X (N, d); their sign is the class."""
         return self._predictor.scores(self._read(X), self._coef[None], sides=self._sides)
 
@@ -77,7 +84,7 @@ class TaskModel:
         check_finite(X, None, feature_names=self._predictor.feature_names)
         return X
 
-    def predict(self, X, return_std=False):
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the predictions for rows X (N, d), and their standard deviations if asked for.
 
         Standard deviations are those of `ConditionalRidge`; other learners have none.
@@ -88,12 +95,12 @@ class TaskModel:
         rows = read_rows(self._predictor, X)
         return predicted, self._predictor.std(rows, self._theta[None], self._state)
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""
         given = {"sides": self._sides, "state": self._state}
         return self._predictor.probabilities(self._read(X), self._coef[None], **given)
 
-    def update(self, X, y, sample_weight=None, precision=None) -> TaskModel:
+    def update(self, X: Any, y: Any, sample_weight: Any = None, precision: Any = None) -> TaskModel:
         """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`.
 
         `precision` (n,) is for `ConditionalRidge`.
@@ -143,7 +150,16 @@ class TaskModels(Mapping):
     (['a', 'b'], array([2.]))
     """
 
-    def __init__(self, predictor: LinearPredictor, ids, theta, solved, rows, n, sides=None):
+    def __init__(
+        self,
+        predictor: LinearPredictor,
+        ids: Any,
+        theta: Any,
+        solved: Any,
+        rows: Any,
+        n: Any,
+        sides: Any = None,
+    ):
         self._predictor, self._theta, self._coef, self._rows = predictor, theta, solved.coef, rows
         self._solved_state, self._sides = solved.state, sides
         self.ids = ids
@@ -190,7 +206,7 @@ class TaskModels(Mapping):
         inner = self._predictor.inner
         return inner.solve_tasks(self._theta[at], X, y, offsets, **weighted(weight)).state
 
-    def decision_function(self, X, *, task=None) -> np.ndarray:
+    def decision_function(self, X: Any, *, task: Any = None) -> np.ndarray:
         """Return the scores of rows X (N, d), each by the model of its task.
 
         `task` holds an id for each row; a `TaskSet` in place of X carries its own.
@@ -198,7 +214,7 @@ class TaskModels(Mapping):
         score = self._predictor.scores
         return self._by_row(lambda X, codes: score(X, self._coef, codes, 1, self._sides), X, task)
 
-    def predict(self, X, *, task=None, return_std=False):
+    def predict(self, X: Any, *, task: Any = None, return_std: bool = False) -> Any:
         """Return the predictions for rows X (N, d), each by the model of its task.
 
         `return_std` as for `TaskModel.predict`.
@@ -211,7 +227,7 @@ class TaskModels(Mapping):
             lambda X, codes: std(X, self._theta, self._state, codes), X, task
         )
 
-    def predict_proba(self, X, *, task=None) -> np.ndarray:
+    def predict_proba(self, X: Any, *, task: Any = None) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""
         given: dict[str, Any] = {"sides": self._sides}
         if hasattr(self._predictor.inner, "variances"):

@@ -18,6 +18,7 @@ ascent, which needs nothing but the slope (the user's own losses).
 """
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,9 @@ from condmeta.tasks.weights import task_sums
 MAX_ITER = 1000
 
 
-def batch(theta, X, y, lam: float, loss="absolute", tol: float = 1e-6) -> Solution:
+def batch(
+    theta: Any, X: Any, y: Any, lam: float, loss: Any = "absolute", tol: float = 1e-6
+) -> Solution:
     """Solve one task exactly by biased regularisation.
 
     Parameters

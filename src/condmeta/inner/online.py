@@ -16,7 +16,7 @@ rounding would decide a sign that is zero in exact arithmetic.
 """
 
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class OnlineState(NamedTuple):
         return theta - self.path_sum / (lam * np.maximum(self.count, 1)[:, None])
 
 
-def online(theta, X, y, lam: float, loss="absolute") -> Solution:
+def online(theta: Any, X: Any, y: Any, lam: float, loss: Any = "absolute") -> Solution:
     """Run the online inner algorithm on one task.
 
     Parameters

@@ -1,7 +1,7 @@
 """The user's own kernels: a function of two rows, or precomputed values."""
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class GramRows:
     def __len__(self) -> int:
         return len(self.own)
 
-    def __getitem__(self, at) -> Self:
+    def __getitem__(self, at: Any) -> Self:
         return type(self)(self.values[at], self.own[at])
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -154,12 +154,30 @@ class Auto(BaseEstimator):
         count = int((given.tasks.sizes > 0).sum())
         return f"{count} tasks are too few to hold any out" if count < FEWEST_TASKS else ""
 
-    def fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Choose on held-out tasks, then fit what was chosen to all.
 
         Parameters
         ----------
-        X, y, task, side_info : as for `ConditionalSGDRegressor.fit`
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
         sample_weight : (N,) array, optional
             How often each row counts, also where it judges: 2 is the row twice, 0 is no row.
 
@@ -183,7 +201,7 @@ class Auto(BaseEstimator):
         fitted._model = chosen
         return fitted
 
-    def compare(self, given: Inputs, also=None, progress=no_progress) -> Comparable:
+    def compare(self, given: Inputs, also: Any = None, progress: Any = no_progress) -> Comparable:
         """Fit all candidates and choose among them; the learner itself is not changed.
 
         Learners of `also` are held out beside the candidates on a base, and not chosen. `progress`
@@ -234,15 +252,50 @@ class Auto(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return self._model is not None
 
-    candidates_ = property(lambda self: self.chosen_.candidates)
-    shots_ = property(lambda self: self.chosen_.shots)
-    errors_ = property(lambda self: self.chosen_.errors)
-    weights_ = property(lambda self: self.chosen_.weights)
-    task_errors_ = property(lambda self: self.chosen_.task_errors)
-    report_ = property(lambda self: self.chosen_.report)
-    learners_ = property(lambda self: self.chosen_.learners)
-    n_tasks_ = property(lambda self: self.chosen_.n_tasks)
-    n_features_in_ = property(lambda self: self.chosen_.columns.n_features)
+    @property
+    def candidates_(self) -> list[str]:
+        """The names of the candidates."""
+        return self.chosen_.candidates
+
+    @property
+    def shots_(self) -> np.ndarray:
+        """The numbers of points that candidates were compared at."""
+        return self.chosen_.shots
+
+    @property
+    def errors_(self) -> np.ndarray:
+        """The error of each candidate at each number of points (shots, candidates)."""
+        return self.chosen_.errors
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """The weight of each candidate at each number of points (shots, candidates)."""
+        return self.chosen_.weights
+
+    @property
+    def task_errors_(self) -> np.ndarray | None:
+        """The errors of held-out tasks, or None if none were held out."""
+        return self.chosen_.task_errors
+
+    @property
+    def report_(self) -> str:
+        """What was chosen, in words."""
+        return self.chosen_.report
+
+    @property
+    def learners_(self) -> dict[str, Any]:
+        """The learners that have a weight, by name."""
+        return self.chosen_.learners
+
+    @property
+    def n_tasks_(self) -> int:
+        """Tasks with points that were learned from."""
+        return self.chosen_.n_tasks
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of X."""
+        return self.chosen_.columns.n_features
 
     @property
     def constant_features_(self) -> list[str]:
@@ -263,13 +316,47 @@ class Auto(BaseEstimator):
         answers = answers_of(chosen.learners.values(), chosen.classes, X, **whose)
         return blend(answers, chosen.used, chosen.shots, points)
 
-    def n_points(self, X, *, task=None, side_info=None) -> np.ndarray:
-        """Return how many points of its task the model knows, for each row (N,)."""
+    def n_points(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+        """Return how many points of its task the model knows, for each row (N,).
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        """
         first = next(iter(self.learners_.values()))
         return first.n_points(X, task=task, side_info=side_info)
 
-    def adapt(self, X=None, y=None, *, task=None, side_info=None, sample_weight=None):
+    def adapt(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
         """Solve new tasks by what was chosen for their number of points; weights as in `fit`.
+
+        Parameters
+        ----------
+        X : (n, d) array, DataFrame or TaskSet, optional
+            The points; without any, the model is tau of the side information (zero-shot).
+        y : (n,) array, optional
+            Their targets.
+        task : (n,) ids, optional
+            Several tasks at once; None means that all points belong to one.
+        side_info : row or table, optional
+            For one task its row (a dict of columns, a Series, a sequence); with `task` a table
+            keyed by task id, as in `fit`.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
 
         Returns
         -------
@@ -283,8 +370,30 @@ class Auto(BaseEstimator):
         kind = BlendedModels if hasattr(parts[0], "ids") else BlendedModel
         return kind(parts, chosen.used, chosen.shots, chosen.classes)
 
-    def update(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+    def update(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Add points to known tasks and enrol new ones; what was chosen stays. Weights as in `fit`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            Further points of known tasks, and points of new ones.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each new task, as in `fit`.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
 
         Returns
         -------
@@ -300,12 +409,12 @@ class Auto(BaseEstimator):
 
     # Keep it.
 
-    def save(self, path, *, tasks: bool = True, resume: bool = True) -> None:
+    def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
         """Write the model to a file, as `ConditionalRidge.save` does."""
         slim = self.slim(tasks, resume)
         persistence.write_model(path, slim, card=slim.card())
 
-    def slim(self, tasks: bool = True, resume: bool = True):
+    def slim(self, tasks: bool = True, resume: bool = True) -> Self:
         """Return a copy that holds what `save` would write."""
         slim, parts = copy.copy(self), self.learners_.items()
         learners = {name: learner.slim(tasks, resume) for name, learner in parts}

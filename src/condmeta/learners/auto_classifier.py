@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import logit
 
@@ -36,6 +38,7 @@ class AutoClassifier(Classifier, Auto):
     order : "random" or "first"
         Which points of a held-out task the candidates get: a random sample, or the first rows.
     random_state : int, Generator, RandomState or None
+        For the folds of tasks, and the points that they show.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
@@ -81,7 +84,10 @@ class AutoClassifier(Classifier, Auto):
     array([ True, False])
     """
 
-    classes_ = property(lambda self: self.chosen_.classes)
+    @property
+    def classes_(self) -> np.ndarray:
+        """The two classes (2,)."""
+        return self.chosen_.classes
 
     _own, _pooled = IndependentClassifier, PooledClassifier
     _conditional = ConditionalLogistic
@@ -101,14 +107,50 @@ class AutoClassifier(Classifier, Auto):
                 return f"the class {show_id(name)} is in {count} tasks, too few to hold any out"
         return ""
 
-    def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
-        """Predict classes (N,), each task by what was chosen for its number of points."""
+    def predict(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+        """Predict classes (N,), each task by what was chosen for its number of points.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        """
         return decided(self._blended(X, task=task, side_info=side_info), self.classes_)
 
-    def predict_proba(self, X, *, task=None, side_info=None) -> np.ndarray:
-        """Return the probabilities of the two classes (N, 2), in the order of `classes_`."""
+    def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+        """Return the probabilities of the two classes (N, 2), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        """
         return probabilities(self._blended(X, task=task, side_info=side_info), self.classes_)
 
-    def decision_function(self, X, *, task=None, side_info=None) -> np.ndarray:
-        """Return the log odds of the second class (N,)."""
+    def decision_function(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+        """Return the log odds of the second class (N,).
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        """
         return logit(self._blended(X, task=task, side_info=side_info))

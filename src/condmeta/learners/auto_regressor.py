@@ -40,6 +40,7 @@ class AutoRegressor(Regressor, Auto):
     order : "random" or "first"
         Which points of a held-out task the candidates get: a random sample, or the first rows.
     random_state : int, Generator, RandomState or None
+        For the folds of tasks, and the points that they show.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
@@ -94,6 +95,18 @@ class AutoRegressor(Regressor, Auto):
     def _criterion(self) -> Criterion:
         return CRITERIA[self.criterion]
 
-    def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
-        """Predict rows, each task by what was chosen for its number of points."""
+    def predict(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+        """Predict rows, each task by what was chosen for its number of points.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        """
         return self._blended(X, task=task, side_info=side_info)

@@ -162,6 +162,7 @@ class FixedBiasClassifier(Classifier, FixedBias):
     n_jobs : int, optional
         Threads over tasks, where tasks are independent; -1 uses all cores.
     loss : "hinge", "logistic", or a loss object for labels -1 and +1
+        What a task's model minimises; `predict_proba` needs "logistic".
 
     Examples
     --------
@@ -263,6 +264,7 @@ class IndependentClassifier(Classifier, FixedBias):
     n_jobs : int, optional
         Threads over tasks, where tasks are independent; -1 uses all cores.
     loss : "logistic", "hinge", or a loss object for labels -1 and +1
+        What a task's model minimises; `predict_proba` needs "logistic".
 
     Examples
     --------
@@ -365,6 +367,7 @@ class PooledClassifier(Classifier, Pooled):
     n_jobs : int, optional
         Threads over tasks, where tasks are independent; -1 uses all cores.
     loss : "logistic", "hinge", or a loss object for labels -1 and +1
+        What a task's model minimises; `predict_proba` needs "logistic".
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class BlendedModel:
     1
     """
 
-    def __init__(self, parts, weights, shots, classes=None):
+    def __init__(self, parts: Any, weights: Any, shots: Any, classes: Any = None):
         self._parts, self._weights, self._shots = parts, weights, shots
         self._classes = classes
 
@@ -64,11 +65,11 @@ class BlendedModel:
     def n_(self) -> int:
         return self._parts[0].n_
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Return the predictions for rows X (N, d)."""
         return decided(self._blended(X), self._classes)
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities (N, 2); of `AutoClassifier` only."""
         return probabilities(self._blended(X), self._classes)
 
@@ -76,7 +77,7 @@ class BlendedModel:
         answers = answers_of(self._parts, self._classes, X)
         return blend(answers, self._weights, self._shots, np.full(len(answers), self.n_))
 
-    def update(self, X, y, sample_weight=None) -> BlendedModel:
+    def update(self, X: Any, y: Any, sample_weight: Any = None) -> BlendedModel:
         """Add points; their number may change which learner counts."""
         for part in self._parts:
             part.update(X, y, sample_weight)
@@ -102,7 +103,7 @@ class BlendedModels(Mapping):
     ['a', 'b']
     """
 
-    def __init__(self, parts, weights, shots, classes=None):
+    def __init__(self, parts: Any, weights: Any, shots: Any, classes: Any = None):
         self._parts, self._weights, self._shots = parts, weights, shots
         self._classes = classes
         self.ids, self.n_ = parts[0].ids, parts[0].n_
@@ -117,11 +118,11 @@ class BlendedModels(Mapping):
         parts = [part[task] for part in self._parts]
         return BlendedModel(parts, self._weights, self._shots, self._classes)
 
-    def predict(self, X, *, task=None) -> np.ndarray:
+    def predict(self, X: Any, *, task: Any = None) -> np.ndarray:
         """Return the predictions for rows X (N, d), each by the model of its task."""
         return decided(self._blended(X, task), self._classes)
 
-    def predict_proba(self, X, *, task=None) -> np.ndarray:
+    def predict_proba(self, X: Any, *, task: Any = None) -> np.ndarray:
         """Return class probabilities (N, 2); of `AutoClassifier` only."""
         return probabilities(self._blended(X, task), self._classes)
 

@@ -6,11 +6,13 @@ import warnings
 
 import numpy as np
 
-from condmeta.errors import ConstantFeatureWarning, DataError
+from condmeta.errors import ConstantFeatureWarning, DataError, MemoryUseWarning
 from condmeta.fitted.fitted import Columns
 from condmeta.fitted.user_rows import no_weights
 from condmeta.tasks import TaskSet
 from condmeta.tasks.weights import repeats
+
+MUCH_MEMORY = 1e9  # bytes
 
 
 def check_features(learner, tasks: TaskSet, columns: Columns, what: str) -> None:
@@ -53,3 +55,20 @@ def warn_constant(names: list[str], n_rows: int) -> None:
         if len(names) > 1:
             text = f"{len(names)} features have one value in all rows: {some}. They are left out."
         warnings.warn(text, ConstantFeatureWarning, stacklevel=3)
+
+
+def warn_memory(n_tasks: int, width: int) -> None:
+    """Say how much memory statistics of tasks will take, if it is much; each is kept three times.
+
+    They are those that `update` and `partial_fit` add to, the scaled ones that are learned from,
+    and those of the models of tasks.
+    """
+    size = 3 * 8 * n_tasks * width**2
+    if size > MUCH_MEMORY:
+        warnings.warn(
+            f"The statistics of {n_tasks} tasks with {width - 1} features will take about "
+            f"{size / 1e9:.1f} GB: the square of the number of features for each task. Leave out "
+            "features, or fit a sample of the tasks and adapt the others.",
+            MemoryUseWarning,
+            stacklevel=5,
+        )

@@ -94,9 +94,17 @@ class ConditionalERMRegressor(Regressor, Learner):
         A certified bound on F - min F.
     n_iter_ : int
         Evaluations of F.
-    M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_, y_offset_,
-    gap_
-        As for `ConditionalSGDRegressor`.
+    M_, b_ : (width, k) and (width,) arrays
+        The map tau = M Phi + b, in the learner's units.
+    theta_mean_ : array
+        Tau at the mean training Phi, in the user's units, the intercept last.
+    n_tasks_, n_features_in_ : int
+        Tasks with points that the map was learned from, and features of X.
+    feature_names_in_, side_features_ : names of the features of X (if it was a table), and of Phi
+    y_offset_ : float
+        What is subtracted from y.
+    gap_ : (T,) array
+        Duality gaps of the kept tasks.
 
     Notes
     -----

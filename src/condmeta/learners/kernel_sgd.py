@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -87,6 +87,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
     n_jobs : int, optional
         Threads over tasks, where tasks are independent; -1 uses all cores.
     averaging : "uniform" (mean of tau_1..tau_T), "linear" (weights t) or "last" (tau_{T+1})
+        Which function is learned: an average of the iterates, or the last one.
     missing_side : "error" or "mean"
         What to do for a task without a side row: say so, or start it at `theta_mean_`; the map is
         then learned from the other tasks. The same holds, always, for a task without points where
@@ -165,12 +166,12 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         return Learned(KernelTau(kernel, sides, c[:, None] * gradients, gradients), inner)
 
     @property
-    def M_(self):  # noqa: N802
+    def M_(self) -> Any:  # noqa: N802
         """A kernel learner has no M: its features are never written out."""
         raise AttributeError(_no_matrix("M_"))
 
     @property
-    def M_frame(self):  # noqa: N802
+    def M_frame(self) -> Any:  # noqa: N802
         """A kernel learner has no M: its features are never written out."""
         raise AttributeError(_no_matrix("M_frame"))
 
@@ -179,7 +180,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         """||(M, b)||_F of the map in the learner's units, by kernel evaluations."""
         return self.fitted_.tau.norm(jobs_of(self))
 
-    def learning_curve(self, side_info=None) -> Iterator[np.ndarray]:
+    def learning_curve(self, side_info: Any = None) -> Iterator[np.ndarray]:
         """Iterate over tau(s) as it was learned from the first 1, 2, ..., T training tasks.
 
         The whole curve costs one kernel evaluation for each pair of a training task and a task of
@@ -213,7 +214,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         return (theta[0] for theta in curve) if is_row else curve
 
     def save(
-        self, path, *, tasks: bool = True, resume: bool = True, include_points: bool = False
+        self, path: Any, *, tasks: bool = True, resume: bool = True, include_points: bool = False
     ) -> None:
         """Write the model to a file: arrays and JSON only, nothing in it can run.
 
@@ -236,7 +237,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         slim = self.slim(tasks, resume, include_points)
         persistence.write_model(path, slim, card=slim.card())
 
-    def slim(self, tasks: bool = True, resume: bool = True, include_points: bool = False):
+    def slim(self, tasks: bool = True, resume: bool = True, include_points: bool = False) -> Self:
         """Return a copy that holds what `save` would write."""
         kernel = self.fitted_.tau.kernel
         if getattr(kernel, "reads_points", False) and not include_points:

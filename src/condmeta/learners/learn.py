@@ -23,6 +23,7 @@ from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
 from condmeta.fitted.task_store import TaskStore
 from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.learners.checks import warn_memory
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import side_reader
@@ -106,7 +107,10 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
     filled, empty = np.flatnonzero(tasks.sizes > 0), np.flatnonzero(tasks.sizes == 0)
     if learner._by_statistics:
         ordered = tasks.subset(np.append(filled, empty)) if len(empty) else tasks
-        statistics = start.collect(ordered, given.points, learner._kind_of_statistics(start.scales))
+        kind = learner._kind_of_statistics(start.scales)
+        if kind is TaskStatistics:
+            warn_memory(len(ordered), len(start.scales.x_mean) + 1)
+        statistics = start.collect(ordered, given.points, kind)
         return conclude(learner, start._replace(state=statistics), tasks.side)
     trained = tasks.subset(filled) if len(empty) else tasks
     data = training(start, trained, given.points)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -98,7 +98,15 @@ class Learner(BaseEstimator):
 
     # Fit.
 
-    def fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Learn the map from many tasks, then every task's model from the final map.
 
         Parameters
@@ -212,7 +220,15 @@ class Learner(BaseEstimator):
 
     # Ask it.
 
-    def adapt(self, X=None, y=None, *, task=None, side_info=None, sample_weight=None):
+    def adapt(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
         """Solve new tasks from a few points, or from none; the learner is not changed.
 
         Parameters
@@ -233,15 +249,37 @@ class Learner(BaseEstimator):
         TaskModel, or TaskModels if `task` is given or X is a TaskSet
         """
         fitted, one = self.fitted_, task is None and (X is None or is_nameless(self, X, task))
-        given = read_new_tasks(self, fitted, X, y, task, side_info, sample_weight)
-        models = fitted.adapt(*given, 1 if one else jobs_of(self), keep_state=one)
+        tasks, points = read_new_tasks(self, fitted, X, y, task, side_info, sample_weight)
+        models = fitted.adapt(tasks, points, 1 if one else jobs_of(self), keep_state=one)
         return models.at(0) if one else models
 
-    def update(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+    def update(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Add points to known tasks and enrol new ones; the map tau stays as it is.
 
         Exact (equal to adapting on all points at once) with inner='online' or loss='squared', an
-        error elsewhere. `sample_weight` (n,) as for `adapt`.
+        error elsewhere.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            Further points of known tasks, and points of new ones.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each new task, as in `fit`.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
 
         Returns
         -------
@@ -257,13 +295,24 @@ class Learner(BaseEstimator):
             self._model = fitted.update(*given, jobs_of(self))
         return self
 
-    def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
+    def predict(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
         """Predict rows, each by the model of its task.
 
         A known task has its own model. A new one, or a known one without points, has tau of its
         side information, given here or to `fit`; without any it is an error, or with
         missing_side='mean' tau at the mean training Phi. `task=None` with a row of side information
         is one new task; without, it is the one task of the fit. The rows of X never condition.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
 
         Returns
         -------
@@ -277,25 +326,41 @@ class Learner(BaseEstimator):
         fitted = self.fitted_
         return fitted, read_rows(self, fitted, X, task, side_info)
 
-    def n_points(self, X, *, task=None, side_info=None) -> np.ndarray:
+    def n_points(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
         """Return how many points of its task the model knows, for each row (N,); 0 is tau alone.
 
         Points with weights count as often as these say. The arguments are those of `predict`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
         """
         fitted, rows = self._read_rows(X, task, side_info)
         return fitted.n_points(rows)
 
-    def theta_for(self, side_info=None) -> np.ndarray:
+    def theta_for(self, side_info: Any = None) -> np.ndarray:
         """Return tau(s) in the user's units, the intercept last where there is one.
 
         A row gives (d,); a table, or a `TaskSet` of conditioning points, gives (T, d) in its order.
+
+        Parameters
+        ----------
+        side_info : row or table, optional
+            The row of one task, a table keyed by task id, or a `TaskSet` of conditioning points.
         """
         fitted = self.fitted_
         *sides, is_row = read_sides(self, fitted, side_info)
         theta = fitted.theta(*sides, jobs_of(self))
         return fitted.scales.user_vector(theta[0] if is_row else theta)
 
-    def coef_frame(self, wide: bool = False, std: bool = False):
+    def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
         """Return the coefficients of the kept tasks as a table, in the user's units.
 
         Long: one row for each task and feature, with `prior` (tau), `own`, `adapted`, `shift`
@@ -310,7 +375,7 @@ class Learner(BaseEstimator):
         """
         return tables.coef_table(self.fitted_, wide, std)
 
-    def M_frame(self, wide: bool = False, std: bool = False, robust: bool | None = None):  # noqa: N802
+    def M_frame(self, wide: bool = False, std: bool = False, robust: bool | None = None) -> Any:  # noqa: N802
         """Return the map as a table, in the user's units: effect of each side feature.
 
         The last side feature, "(base)", is b: tau at Phi = 0. `std=True` (`ConditionalRidge`): adds
@@ -348,7 +413,7 @@ class Learner(BaseEstimator):
 
     # Keep it.
 
-    def save(self, path, *, tasks: bool = True, resume: bool = True) -> None:
+    def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
         """Write the model to a file: arrays and JSON only, nothing in it can run.
 
         Parameters
@@ -374,7 +439,7 @@ class Learner(BaseEstimator):
         slim = self.slim(tasks, resume)
         persistence.write_model(path, slim, card=slim.card())
 
-    def slim(self, tasks: bool = True, resume: bool = True):
+    def slim(self, tasks: bool = True, resume: bool = True) -> Self:
         """Return a copy that holds what `save` would write."""
         slim = copy.copy(self)
         slim._model = self.fitted_.slim(tasks, resume)

@@ -96,8 +96,15 @@ class ConditionalLogistic(Classifier, Learner):
     n_iter_ : int
     objective_ : float
         The bound of the log likelihood, less the penalty on the map.
-    classes_, M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_
-        As for `ConditionalSGDClassifier`.
+    classes_ : (2,) array
+        The two classes.
+    M_, b_ : (width, k) and (width,) arrays
+        The map tau = M Phi + b, in the learner's units.
+    theta_mean_ : array
+        Tau at the mean training Phi, in the user's units, the intercept last.
+    n_tasks_, n_features_in_ : int
+        Tasks with points that the map was learned from, and features of X.
+    feature_names_in_, side_features_ : names of the features of X (if it was a table), and of Phi
 
     Examples
     --------
@@ -178,11 +185,22 @@ class ConditionalLogistic(Classifier, Learner):
             jobs,
         )  # fmt: skip
 
-    def predict_proba(self, X, *, task=None, side_info=None) -> np.ndarray:
+    def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
         """Return the probabilities of the two classes (N, 2), in the order of `classes_`.
 
         They average over the posterior of the task's weights; for a task without points, over
         N(tau, H). The more probable class is the one that `predict` returns. They are valid as far
         as the model is; `conditioning="shared"` with maps of points makes them overconfident.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
         """
         return super().predict_proba(X, task=task, side_info=side_info)

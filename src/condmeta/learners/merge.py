@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from condmeta.errors import DataError
 from condmeta.learners.ridge import ConditionalRidge
 
 
-def merge(*learners):
+def merge(*learners: Any) -> Any:
     """Return one learner as if it had seen the tasks of all, which must differ.
 
     For learners that keep statistics of their tasks (`ConditionalRidge`), with the same parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -149,8 +149,15 @@ class ConditionalRidge(Regressor, Learner):
         the penalty (kappa/2) tr(M^T H^-1 M) on the map. With `kappa=0` it is the `logLik` of lme4
         with REML = FALSE. If noise is per task, it is that of the shared s2. With more than 64
         columns it is that of the labels less the held-out predictions of the ridge on all columns.
-    M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_, y_offset_
-        As for `ConditionalSGDRegressor`.
+    M_, b_ : (width, k) and (width,) arrays
+        The map tau = M Phi + b, in the learner's units.
+    theta_mean_ : array
+        Tau at the mean training Phi, in the user's units, the intercept last.
+    n_tasks_, n_features_in_ : int
+        Tasks with points that the map was learned from, and features of X.
+    feature_names_in_, side_features_ : names of the features of X (if it was a table), and of Phi
+    y_offset_ : float
+        What is subtracted from y.
 
     Examples
     --------
@@ -197,14 +204,24 @@ class ConditionalRidge(Regressor, Learner):
         return self.fitted_.info.get("H_", factor @ factor.T)
 
     def fit(
-        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None,
-        precision=None,
-    ):  # fmt: skip
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+    ) -> Self:  # fmt: skip
         """Learn the prior from many tasks, then every task's model from it.
 
         Parameters
         ----------
-        X, y, task, side_info : as for `ConditionalSGDRegressor.fit`
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
         offset : (N,) array, optional
             Predictions of a model of the user's own for the rows: the prior is learned from y -
             offset. That model must not have seen the row's task. Give the offset to `adapt`,
@@ -227,12 +244,30 @@ class ConditionalRidge(Regressor, Learner):
         return self
 
     def adapt(
-        self, X=None, y=None, *, task=None, side_info=None, offset=None, sample_weight=None,
-        precision=None,
-    ):  # fmt: skip
-        """Solve new tasks (see `ConditionalSGDRegressor.adapt`); the rest as in `fit`.
+        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+    ) -> Any:  # fmt: skip
+        """Solve new tasks from a few points, or from none; the learner is not changed.
 
         The models that it returns predict without the offset: add it to their predictions.
+
+        Parameters
+        ----------
+        X : (n, d) array, DataFrame or TaskSet, optional
+            The points; without any, the model is tau of the side information (zero-shot).
+        y : (n,) array, optional
+            Their targets.
+        task : (n,) ids, optional
+            Several tasks at once; None means that all points belong to one.
+        side_info : row or table, optional
+            For one task its row (a dict of columns, a Series, a sequence); with `task` a table
+            keyed by task id, as in `fit`.
+        offset : (N,) array, optional
+            As in `fit`: predictions of a model of the user's own for these rows.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+        precision : (N,) array, optional
+            The precision of each row, as in `fit`: its noise has the variance s2 / precision.
         """
         if X is not None:
             require_offset(self._model, offset)
@@ -241,24 +276,63 @@ class ConditionalRidge(Regressor, Learner):
         return super().adapt(X, minus_offset(y, offset), **call)
 
     def update(
-        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None,
-        precision=None,
-    ):  # fmt: skip
-        """Add points to known tasks, enrol new ones; tau stays. Arguments as in `fit`."""
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+    ) -> Self:  # fmt: skip
+        """Add points to known tasks, enrol new ones; tau stays. Arguments as in `fit`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            Further points of known tasks, and points of new ones.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each new task, as in `fit`.
+        offset : (N,) array, optional
+            As in `fit`: predictions of a model of the user's own for these rows.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+        precision : (N,) array, optional
+            The precision of each row, as in `fit`: its noise has the variance s2 / precision.
+        """
         require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info}
         call["sample_weight"] = weighted(sample_weight, precision)
         return super().update(X, minus_offset(y, offset), **call)
 
     def partial_fit(
-        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None,
-        precision=None,
-    ):  # fmt: skip
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+    ) -> Self:  # fmt: skip
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
         Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
         of points read the scale of the first call. A task that is known already is an error that
         names `update`. `offset`, `sample_weight` and `precision` (N,) as in `fit`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
+        offset : (N,) array, optional
+            As in `fit`: predictions of a model of the user's own for these rows.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+        precision : (N,) array, optional
+            The precision of each row, as in `fit`: its noise has the variance s2 / precision.
 
         Returns
         -------
@@ -273,12 +347,25 @@ class ConditionalRidge(Regressor, Learner):
         return self
 
     def predict(
-        self, X, *, task=None, side_info=None, offset=None, return_std=False, precision=None
-    ):  # fmt: skip
-        """Predict rows, each by the model of its task (see `ConditionalSGDRegressor.predict`).
+        self, X: Any, *, task: Any = None, side_info: Any = None, offset: Any = None,
+        return_std: bool = False, precision: Any = None,
+    ) -> Any:  # fmt: skip
+        """Predict rows, each by the model of its task.
+
+        A known task has its own model. A new one, or a known one without points, has tau of its
+        side information, given here or to `fit`; without any it is an error, or with
+        missing_side='mean' tau at the mean training Phi. The rows of X never condition.
 
         Parameters
         ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
         offset : (N,) array, optional
             Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
             `offset=0` leaves it out.

@@ -148,6 +148,8 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     feature_map : "auto", None, a map, a transformer, or a list of them
         Phi. "auto" encodes a raw side table; None is unconditional meta-learning.
     loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
+        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
+        and `slope`.
     inner : "online", "batch" or an object with `solve(theta, X, y)`
         A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
         biased regularised minimiser.
@@ -158,6 +160,7 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
         `start(W)` and `step(W, G, t, state)` may do anything (see `condmeta.outer_steps`, which has
         `Decay`, `Momentum` and `Adam`).
     averaging : "uniform" (mean of M_1..M_T), "linear" (weights t) or "last" (M_{T+1})
+        Which map is learned: an average of the iterates, or the last one.
     gradient_at : "current" or "average"
         Where theta_t is taken; "average" is the mean of M_2..M_t, with "uniform" only.
     conditioning : "shared" or "split"
@@ -168,7 +171,7 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        The intercept is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
     missing_side : "error" or "mean"
         What to do for a task without a side row: say so, or take the mean training Phi.
     task_column : str or list of str, optional
@@ -178,11 +181,11 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks.
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
     tol : float
         Batch inner: gap <= tol times the mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent.
+        Threads over tasks, where tasks are independent; -1 uses all cores.
 
     Attributes
     ----------
@@ -263,12 +266,18 @@ class ConditionalSGDClassifier(Classifier, ConditionalSGD):
     n_jobs : int, optional
         Threads over tasks, where tasks are independent; -1 uses all cores.
     loss : "hinge", "logistic", or a loss object for labels -1 and +1
+        What a task's model minimises; `predict_proba` needs "logistic".
 
     Attributes
     ----------
     classes_ : (2,) array
-    M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_
-        As for `ConditionalSGDRegressor`.
+    M_, b_ : (width, k) and (width,) arrays
+        The map tau = M Phi + b, in the learner's units.
+    theta_mean_ : array
+        Tau at the mean training Phi, in the user's units, the intercept last.
+    n_tasks_, n_features_in_ : int
+        Tasks with points that the map was learned from, and features of X.
+    feature_names_in_, side_features_ : names of the features of X (if it was a table), and of Phi
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -118,13 +118,24 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     lam_, meta_step_, cv_results_, learning_curve_ = found(), found(), found(), found()
     best_index_, best_error_ = found(), found()
 
-    def fit(self, X, y=None, *, task=None, side_info=None, **unknown):
+    def fit(
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, **unknown: Any
+    ) -> Self:
         """Choose the pair on held-out tasks, then fit all tasks with it.
 
         Parameters
         ----------
-        X, y, task, side_info
-            As for `ConditionalSGDRegressor.fit`; side information is a table, not points.
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
 
         Returns
         -------

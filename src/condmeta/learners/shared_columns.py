@@ -91,6 +91,7 @@ def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Lea
     objective = learned.objective + state.whole.log_precisions.sum() / 2
     info = info | in_units_of_y(prior.s2, objective, n, y_scale)
     info |= {"H_": H, "n_iter_": learned.passes, "constant": overall.constant}
+    info["shared"] = ~np.isin(np.arange(width), own)
     tau = LinearTau(change.map(rotation.undo(W)), Phi[order].mean(axis=0))
     return Learned(tau, Gaussian(lower_root(H), prior.s2, info["noise_"] == "per_task"), info)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -129,7 +129,13 @@ class Shrinkage(Learner):
     metric_, kappa_, choice_, H_, objective_ = found(), found(), found(), found(), found()
 
     def fit(
-        self, estimates, covariances=None, *, std_errors=None, task=None, side_info=None
+        self,
+        estimates: Any,
+        covariances: Any = None,
+        *,
+        std_errors: Any = None,
+        task: Any = None,
+        side_info: Any = None,
     ) -> Shrinkage:
         """Learn the prior; see `condmeta.shrink`."""
         given = _read(estimates, covariances, std_errors, task, side_info)
@@ -138,8 +144,14 @@ class Shrinkage(Learner):
         return fit_inputs(self, inputs._replace(columns=columns))
 
     def adapt(
-        self, estimates=None, covariances=None, *, std_errors=None, task=None, side_info=None
-    ):
+        self,
+        estimates: Any = None,
+        covariances: Any = None,
+        *,
+        std_errors: Any = None,
+        task: Any = None,
+        side_info: Any = None,
+    ) -> Any:
         """Shrink the estimates of new tasks.
 
         `estimates` (d,) with `covariances` (d, d) or `std_errors` (d,) and a row of side
@@ -161,7 +173,15 @@ class Shrinkage(Learner):
         side_info = None if side_info is None else {NEW: side_info}
         return super().adapt(_read(row, covariances, std_errors, None, side_info).tasks).at(0)
 
-    def update(self, estimates, covariances=None, *, std_errors=None, task=None, side_info=None):
+    def update(
+        self,
+        estimates: Any,
+        covariances: Any = None,
+        *,
+        std_errors: Any = None,
+        task: Any = None,
+        side_info: Any = None,
+    ) -> Self:
         """Add independent estimates of known tasks, and new tasks; tau stays as it is."""
         names = self._columns.names
         return super().update(

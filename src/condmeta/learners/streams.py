@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import is_classifier
 
@@ -27,7 +29,9 @@ class StreamLearner(Learner):
     _weighs = False
     _streams = True
 
-    def fit(self, X, y=None, *, task=None, side_info=None, **unknown):
+    def fit(
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, **unknown: Any
+    ) -> Self:
         """Learn the map from many tasks, then every task's model from the final map.
 
         Parameters
@@ -50,7 +54,16 @@ class StreamLearner(Learner):
         return super().fit(X, y, task=task, side_info=side_info)
 
 
-def partial_fit(self, X, y=None, *, task=None, side_info=None, classes=None, **unknown):
+def partial_fit(
+    self,
+    X: Any,
+    y: Any = None,
+    *,
+    task: Any = None,
+    side_info: Any = None,
+    classes: Any = None,
+    **unknown: Any,
+) -> Any:
     """Go on learning the map with further tasks, each seen once and whole.
 
     The first call freezes scales and encodings. Only the map is learned: models of tasks that
@@ -61,7 +74,17 @@ def partial_fit(self, X, y=None, *, task=None, side_info=None, classes=None, **u
 
     Parameters
     ----------
-    X, y, task, side_info : as in `fit`
+    X : (N, d) array, DataFrame or TaskSet
+        The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and the
+        task ids.
+    y : (N,) array
+        The target of each row.
+    task : (N,) ids, optional
+        The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+        means one task.
+    side_info : table keyed by task id, optional
+        One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+        without rows in X are kept as tasks without points.
     classes : (2,) array, optional
         For classifiers, both classes, if the first call may not hold them.
 

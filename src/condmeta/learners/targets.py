@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
@@ -14,8 +16,32 @@ from condmeta.losses import get_loss
 class Regressor(RegressorMixin):
     """A learner that predicts numbers; `score` is R^2."""
 
-    def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
-        """Return R^2 of the predictions."""
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        sample_weight: Any = None,
+    ) -> float:
+        """Return R^2 of the predictions.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        y : (N,) array, optional
+            The true targets; a TaskSet carries its own.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        sample_weight : (N,) array, optional
+            Weights of the rows in the mean.
+        """
         from sklearn.metrics import r2_score  # slow to import, and fit does not need it
 
         predicted = self.predict(X, task=task, side_info=side_info)
@@ -33,19 +59,67 @@ class Classifier(ClassifierMixin):
         """The two classes (2,)."""
         return self.fitted_.predictor.classes
 
-    def decision_function(self, X, *, task=None, side_info=None) -> np.ndarray:
-        """Return the scores of rows X (N,); a positive one is the second class."""
+    def decision_function(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+        """Return the scores of rows X (N,); a positive one is the second class.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        """
         fitted, rows = self._read_rows(X, task, side_info)
         return fitted.scores(rows, jobs_of(self))
 
     @available_if(lambda learner: getattr(get_loss(learner.loss), "name", "") == "logistic")
-    def predict_proba(self, X, *, task=None, side_info=None) -> np.ndarray:
-        """Return the probabilities of the two classes (N, 2), in the order of `classes_`."""
+    def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+        """Return the probabilities of the two classes (N, 2), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        """
         fitted, rows = self._read_rows(X, task, side_info)
         return fitted.predict_proba(rows, jobs_of(self))
 
-    def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
-        """Return the accuracy of the predictions."""
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        task: Any = None,
+        side_info: Any = None,
+        sample_weight: Any = None,
+    ) -> float:
+        """Return the accuracy of the predictions.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        y : (N,) array, optional
+            The true targets; a TaskSet carries its own.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        sample_weight : (N,) array, optional
+            Weights of the rows in the mean.
+        """
         from sklearn.metrics import accuracy_score  # slow to import, and fit does not need it
 
         predicted = self.predict(X, task=task, side_info=side_info)

@@ -53,7 +53,7 @@ class MapCovariance(NamedTuple):
 
 
 def map_covariance(
-    stats: SquaredState, Phi, theta, factor, s2, kappa: float, robust: bool
+    stats: SquaredState, Phi, theta, factor, s2, kappa: float, robust: bool, shared=None
 ) -> MapCovariance:
     """Return the covariance of the map of T tasks with points.
 
@@ -67,10 +67,20 @@ def map_covariance(
     factor : (d, d) array, L
     s2 : (T,) array
         The noise of each task.
+    shared : (d,) bool array, optional
+        Weights that side information does not change: only b has entries for them.
     """
     T, d = theta.shape
     phi, penalty = _design(Phi, kappa), _penalty(Phi, factor, kappa)
-    inverse, null = _inverse(_information(stats, phi, factor, s2) + penalty)
+    free = np.ones((phi.shape[1], d), bool)
+    if shared is not None:
+        free[:-1, shared] = False
+    at = np.flatnonzero(free)
+    information = _information(stats, phi, factor, s2) + penalty
+    inverse, null = np.zeros_like(information), np.zeros((len(information), len(at)))
+    inverse[np.ix_(at, at)], loose = _inverse(information[np.ix_(at, at)])
+    null = null[:, : loose.shape[1]]
+    null[at] = loose
     if robust:
         scores = _scores(stats, phi, theta, factor, s2)
         half = inverse @ scores.T

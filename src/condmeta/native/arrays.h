@@ -57,9 +57,9 @@ inline Tasks check_tasks(const In2& X, const In1& y, const InOffsets& offsets, d
     const int64_t count = int64_t(offsets.shape(0)) - 1;
     int64_t n_max = 0;
     bool valid = at[0] >= 0 && at[count] <= int64_t(X.shape(0));
-    for (int64_t t = 0; t < count; ++t) {
-        valid = valid && at[t] <= at[t + 1];
-        n_max = std::max(n_max, at[t + 1] - at[t]);
+    for (int64_t t = 0; valid && t < count; ++t) {
+        valid = at[t] <= at[t + 1];
+        if (valid) n_max = std::max(n_max, at[t + 1] - at[t]);  // both are 0 or more: no overflow
     }
     if (!valid) throw std::invalid_argument("'offsets' must rise from 0 or more to at most the rows of 'X'.");
     const auto [curvature, dead_zone, low, high, is_signed] = row;

@@ -44,8 +44,9 @@ def register(cls: Class, **options: Any) -> Class: ...
 @overload
 def register(cls: None = None, **options: Any) -> Callable[[Class], Class]: ...
 def register(
-    cls=None, *, name=None, export=vars, restore=None, fields=None, rule=None, upgrade=None
-):
+    cls=None, *, name: Any = None, export: Any = vars, restore: Any = None, fields: Any = None,
+    rule: Any = None, upgrade: Any = None,
+) -> Any:  # fmt: skip
     """Let model files hold objects of a class.
 
     Subclasses are not included: register each of them.

@@ -113,7 +113,16 @@ class TaskSet:
         self._index: dict | None = None
 
     @classmethod
-    def trusted(cls, X, y, offsets, ids, side=None, weight=None, **named: Any) -> TaskSet:
+    def trusted(
+        cls,
+        X: Any,
+        y: Any,
+        offsets: Any,
+        ids: Any,
+        side: Any = None,
+        weight: Any = None,
+        **named: Any,
+    ) -> TaskSet:
         """Return tasks made of arrays that fit together; nothing is checked or copied.
 
         Parameters as for the class: X, y and weight float64, offsets int64, ids an object array of

@@ -15,7 +15,10 @@ put <- function(model, name, value) cat(sprintf('"%s",%s,%.9g\n', model, name, v
 for (model in models) {
   m <- lmer(as.formula(model), data = w, REML = FALSE, control = control)
   put(model, "logLik", as.numeric(logLik(m)))
-  for (name in names(fixef(m))) put(model, name, fixef(m)[[name]])
+  for (name in names(fixef(m))) {
+    put(model, name, fixef(m)[[name]])
+    put(model, paste("error", name), coef(summary(m))[name, "Std. Error"])
+  }
   for (i in seq_len(nrow(v <- as.data.frame(VarCorr(m))))) {
     which <- if (v$grp[i] == "Residual") "Residual" else paste0("var ", v$var1[i])
     if (is.na(v$var2[i])) put(model, which, v$vcov[i])

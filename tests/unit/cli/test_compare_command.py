@@ -52,12 +52,14 @@ def test_a_page_numbers_an_advice_and_the_next_command(folder):
         folder, "--target", "sold", "--exclude", "gone", "--sort-by", "day", "--shots", "0,3",
         "--side-table", folder / "stores.csv", "-o", page, "--no-boosting",
     )  # fmt: skip
-    assert result.stdout.startswith("Mean absolute error on new tasks")
-    assert "Use ConditionalRidge()" in result.stdout
+    assert result.stdout.startswith("Mean absolute error for a new store, by number of its rows")
+    assert "ConditionalRidge(): its error for a new store is the lowest" in result.stdout
+    for jargon in ("point", "conditional", "task coefficients", "+-"):
+        assert jargon not in result.stdout.lower().replace("conditionalridge", "")
     assert "Side information explains" in result.stdout
     told = result.stderr.splitlines()
-    assert "320 rows of 40 tasks, 6 columns. Tasks are held out in 5 folds" in told[0]
-    assert "with 0, 3 of their points shown" in told[0]
+    assert "320 rows of 40 tasks, 6 columns. Each task is left out once" in told[0]
+    assert "with 0, 3 of its rows known" in told[0]
     text = page.read_text(encoding="utf-8")
     assert "<h1>sold by store</h1>" in text
     assert "--sort-by day" in text
@@ -124,7 +126,7 @@ def test_two_values_are_classes(folder):
         folder, "--target", "gone", "--features", "price,kind", "--side-table",
         folder / "stores.csv", "--shots", "0,3", "-o", folder / "classes.html",
     )  # fmt: skip
-    assert result.stdout.startswith("Mean log loss on new tasks")
+    assert result.stdout.startswith("Mean log loss for a new store")
     assert "--learner logistic" in result.stderr or "--learner auto" in result.stderr
     page = (folder / "classes.html").read_text(encoding="utf-8")
     assert "<h1>gone = yes by store</h1>" in page
@@ -180,7 +182,7 @@ def test_columns_of_the_side_table_can_be_left_out_and_names_are_noted(folder):
     result = run(folder, *words, "--exclude", "opened")
     assert "--exclude opened" in result.stderr.partition("Next: ")[2]
     assert "Side column 'name' holds 40 different texts in 40 rows ('shop 0', ...)" in result.stderr
-    assert "Left out: 90 points shown; fewer than 10 tasks have more." in result.stderr
+    assert "Left out: 90 rows known; fewer than 10 tasks have more rows." in result.stderr
     assert "condmeta fit" in (folder / "named.html").read_text(encoding="utf-8")
     chosen = run(folder, *words, "--side", "size,town")
     assert "different texts" not in chosen.stderr

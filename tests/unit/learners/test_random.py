@@ -55,6 +55,25 @@ def test_fits_are_those_of_lme4(wages, lme4, formula):
     np.testing.assert_allclose(model.s2_, expected["Residual"], rtol=1e-4)
 
 
+def test_standard_errors_are_those_of_lme4(wages, lme4):
+    side = wages.groupby("nr")[["educ"]].first()
+    model = cm.ConditionalRidge(random="intercept", **ML)
+    model.fit(wages[["exper", "union"]], wages["lwage"], task=wages["nr"], side_info=side)
+    effects = model.summary(robust=False).effects
+    found = effects.set_index(["coefficient", "side"])["std_error"]
+    errors = lme4["lwage ~ exper + union + educ + (1 | nr)"]
+    expected = {
+        ("exper", "(base)"): errors["error exper"],
+        ("union", "(base)"): errors["error union"],
+        ("(intercept)", "(base)"): errors["error (Intercept)"],
+        ("(intercept)", "educ"): errors["error educ"],
+        ("exper", "educ"): 0.0,
+        ("union", "educ"): 0.0,
+    }
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-3, atol=1e-9)
+
+
 @pytest.fixture(scope="module")
 def tasks():
     rng = np.random.default_rng(0)

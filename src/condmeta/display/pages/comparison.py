@@ -18,30 +18,32 @@ from condmeta.engine import active_engine
 
 if TYPE_CHECKING:
     from condmeta.evaluation.comparison import Comparison
+    from condmeta.evaluation.report_words import Words
 
 SIZE = 5.2, 3.6  # inches
 MEANING = {
-    "own data": "the task's own points alone",
-    "pooled": "one linear model for all tasks",
-    "unconditional": "a learned prior, no side information",
-    "conditional": "a learned prior that depends on the side information",
-    "unconditional on base": "boosted trees, then a learned prior on top of them",
-    "conditional on base": "boosted trees, then a prior that depends on the side information",
-    "task mean on base": "boosted trees plus the shrunken mean of the task's residuals",
-    "auto": "the best of these for each number of points, chosen on other tasks",
+    "own data": "a model of its own rows",
+    "pooled": "one linear model for all rows",
+    "unconditional": "each starts from what all have in common",
+    "conditional": "each starts from what its side information suggests",
+    "unconditional on base": "boosted trees for all rows, corrected by own rows",
+    "conditional on base": "boosted trees for all rows, corrected by side information and own rows",
+    "task mean on base": "boosted trees for all rows, plus the mean of the own residuals",
+    "auto": "the best of these for each number of known rows",
 }
 SHOWN = {
-    "random": "drawn at random from the points of the task",
-    "first": "the first points of the task; the error is that on the later ones",
+    "random": "drawn at random",
+    "first": "the first ones; the error is that on the later ones",
 }
 
 
 def render_comparison(
-    found: Comparison, *, title: str | None = None, command: str | None = None,
+    found: Comparison, words: Words, *, title: str | None = None, command: str | None = None,
     following: str | None = None,
 ) -> str:  # fmt: skip
     """Return the page as text."""
-    tasks, cards = found.tasks, task_cards(found)
+    tasks, cards = found.tasks, task_cards(found) | {"noun": words.noun}
+    cards["learner"] = words.labels[found.advised]
     curves = ShotCurveDisplay.from_frame(found.frame, error_name=f"mean {found.criterion.title}")
     curves.plot(new_figure(*SIZE).subplots(), legend=False)
     curves.figure_.legend(
@@ -50,9 +52,9 @@ def render_comparison(
     )  # fmt: skip
     return render(
         "comparison.html", ("sort.js", "cards.js"), title=title or "Which learner?",
-        command=command, found=found, facts=_facts(found),
+        command=command, found=found, words=words, facts=_facts(found),
         curves=inline_svg(curves.figure_, "curves", curves.describe()),
-        rows=[_row(found, name) for name in found.names], columns=_columns(found),
+        rows=[_row(found, name, words) for name in found.names], columns=_columns(found),
         pictures={} if found.advantage is None else {"advantage": _advantage_picture(found)},
         snippet=following or _snippet(found), download=_csv_link(found.rows), cards=cards,
         shown=min(len(cards["tasks"]), MOST_TASKS), of_all=int((tasks.sizes > 0).sum()),
@@ -68,12 +70,12 @@ def _facts(found: Comparison) -> dict[str, str]:
     side = [] if tasks.side is None else list(tasks.side.columns)
     names = tasks.feature_names or [f"x{j}" for j in range(tasks.n_features)]
     return {
-        "tasks": f"{len(sizes)}, with {points} points",
+        "tasks": f"{len(sizes)}, with {points} rows",
         "rows": f"{len(tasks.y)}",
         "features": f"{tasks.n_features}: {_listed(names)}",
         "side information": f"{len(side)} columns: {_listed(side)}" if side else "none",
         "error": f"mean {found.criterion.title} on tasks held out in 5 folds",
-        "points shown": SHOWN[found.order],
+        "rows known": SHOWN[found.order],
     }
 
 
@@ -83,11 +85,11 @@ def _listed(names, most: int = 12) -> str:
     return ", ".join(names[:most]) + rest
 
 
-def _row(found: Comparison, name: str) -> dict[str, Any]:
+def _row(found: Comparison, name: str, words: Words) -> dict[str, Any]:
     """Return the errors of one learner; the best of a column is marked."""
     mine = (row for row in found.rows if row["learner"] == name)
     cells = [row | {"is_best": row["behind"] == 0} for row in mine]
-    return {"name": name, "meaning": MEANING.get(name, ""), "cells": cells}
+    return {"name": words.labels[name], "meaning": MEANING.get(name, ""), "cells": cells}
 
 
 def _columns(found: Comparison) -> list[dict[str, Any]]:
@@ -109,8 +111,8 @@ def _snippet(found: Comparison) -> str:
     side, row = (", side_info=side_table", ", side_info=row") if has_side else ("", "")
     return (
         f"model = cm.{found.call}.fit(X, y, task=ids{side})\n"
-        "model.predict(X_new, task=ids_new)  # known tasks, and new tasks without points\n"
-        f"model.adapt(X_few, y_few{row})  # a new task, from a few points"
+        "model.predict(X_new, task=ids_new)  # known tasks, and new tasks without rows\n"
+        f"model.adapt(X_few, y_few{row})  # a new task, from a few rows"
     )
 
 

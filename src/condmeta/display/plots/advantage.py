@@ -37,7 +37,7 @@ class AdvantageDisplay(Display):
     ['all columns', 's']
     """
 
-    def __init__(self, share, columns, gains=(), coverage: float = 0.9):
+    def __init__(self, share: Any, columns: Any, gains: Any = (), coverage: float = 0.9):
         self.share, self.columns, self.gains, self.coverage = share, columns, gains, coverage
 
     @classmethod
@@ -49,7 +49,7 @@ class AdvantageDisplay(Display):
     def plot(
         self, ax: Any = None, *, of: str = "columns", most: int = 12, title: str | None = None,
         legend: bool = True,
-    ):  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Draw on `ax`, or on a new figure; return self.
 
         Parameters

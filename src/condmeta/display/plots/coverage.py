@@ -37,7 +37,7 @@ class CoverageDisplay(Display):
     (40, True)
     """
 
-    def __init__(self, nominal, observed, error, n_tasks: int):
+    def __init__(self, nominal: Any, observed: Any, error: Any, n_tasks: int):
         self.nominal, self.observed, self.error, self.n_tasks = nominal, observed, error, n_tasks
 
     @classmethod
@@ -80,7 +80,7 @@ class CoverageDisplay(Display):
         error = shares.std(axis=1, ddof=1) / np.sqrt(T) if T > 1 else np.full(len(levels), np.nan)
         return cls(np.array(levels), shares.mean(axis=1), error, T)
 
-    def plot(self, ax: Any = None, *, title: str | None = None):
+    def plot(self, ax: Any = None, *, title: str | None = None) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         ax = axes_to_draw(ax, 4.4, 4.2)
         ax.plot([0, 1], [0, 1], color="#333333", linewidth=1, linestyle=(0, (5, 2)))

@@ -41,7 +41,7 @@ class FinalErrorsDisplay(Display):
         theirs = {name: (one.mean, one.std) for name, one in published.items()}
         return cls(ours, theirs, results.metric)
 
-    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
+    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         ax = axes_to_draw(ax, 5.0, 0.8 + 0.45 * len(self.ours))
         ax.grid(False, axis="y")

@@ -46,7 +46,7 @@ class LearningCurveDisplay(Display):
         curves = {name: results.curve(name) for name in methods or results.methods}
         return cls(curves, results.metric)
 
-    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
+    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         ax = axes_to_draw(ax, 5.0, 3.6)
         styles, self.lines_ = styles_of(self.curves), {}

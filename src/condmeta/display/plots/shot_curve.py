@@ -99,7 +99,7 @@ class ShotCurveDisplay(Display):
         curves = {name: ShotCurve(shots, part, unknown) for name, part in parts}
         return cls(curves, f"mean {estimator.criterion_.title}")
 
-    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
+    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         ax = axes_to_draw(ax, 5.4, 3.6)
         styles, low, high = styles_of(self.curves), *self._height()

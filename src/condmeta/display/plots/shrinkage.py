@@ -46,7 +46,9 @@ class ShrinkageDisplay(Display):
     'coefficient of x1'
     """
 
-    def __init__(self, tasks, prior, own, adapted, n, feature: str = "coefficient"):
+    def __init__(
+        self, tasks: Any, prior: Any, own: Any, adapted: Any, n: Any, feature: str = "coefficient"
+    ):
         self.tasks, self.n, self.feature = tasks, n, feature
         self.prior, self.own, self.adapted = prior, own, adapted
 
@@ -66,7 +68,7 @@ class ShrinkageDisplay(Display):
         ids = np.array([str(task) for task in store.ids[at].tolist()], dtype=object)
         return cls(ids, *(part[:, j] for part in parts), store.sizes[at], names[j])
 
-    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
+    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         few = len(self.tasks) <= NAMED
         ax = axes_to_draw(ax, 5.4, max(1.2 + 0.24 * len(self.tasks), 2.0) if few else 4.4)

@@ -56,7 +56,7 @@ class MapDisplay(Display):
             raise DataError(f"The map has no side features: {reason}.")
         return cls(learner.M_.T, learner.side_features_, coefficient_names(learner.fitted_))
 
-    def plot(self, ax: Any = None, *, title: str | None = None, most: int = MOST):
+    def plot(self, ax: Any = None, *, title: str | None = None, most: int = MOST) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         weight = np.abs(self.effects).max(axis=1)
         at = np.sort(np.argsort(-weight, kind="stable")[:most])

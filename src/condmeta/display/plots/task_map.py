@@ -38,7 +38,7 @@ class TaskMapDisplay(Display):
     ((30, 2), 's')
     """
 
-    def __init__(self, positions, labels, values=None, column: str | None = None):
+    def __init__(self, positions: Any, labels: Any, values: Any = None, column: str | None = None):
         self.positions, self.labels = positions, labels
         self.values, self.column = values, column
 
@@ -79,7 +79,7 @@ class TaskMapDisplay(Display):
         values = None if column is None else side_values(learner, column)[at]
         return cls(positions, labels, values, column)
 
-    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True):
+    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         ax = axes_to_draw(ax, 5.4, 4.4)
         size = 34 if len(self.positions) < 300 else 14 if len(self.positions) < 3000 else 5

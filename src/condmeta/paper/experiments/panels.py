@@ -67,7 +67,7 @@ class Panel(NamedTuple):
     is_real: bool = False
     scale: str = "none"
 
-    def methods(self, source, **options) -> dict[str, Any]:
+    def methods(self, source: Any, **options: Any) -> dict[str, Any]:
         """Return the methods by name; all get the `options` they have (inner, gradient_at, ...)."""
         shared = {"scale": self.scale, **options}
         plain = {key: value for key, value in shared.items() if key in ("scale", "inner", "loss")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -120,14 +120,14 @@ class Results:
         """The table as a DataFrame: pandas, else polars, else PyArrow, else a NumPy array."""
         return make_frame(self.columns)
 
-    def to_csv(self, path) -> None:
+    def to_csv(self, path: Any) -> None:
         """Write the table as CSV."""
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(COLUMNS)
             writer.writerows(zip(*(self.columns[n].tolist() for n in COLUMNS), strict=True))
 
-    def to_parquet(self, path) -> None:
+    def to_parquet(self, path: Any) -> None:
         """Write the table and its provenance as Parquet (needs pyarrow)."""
         try:
             import pyarrow as pa
@@ -141,7 +141,7 @@ class Results:
         pq.write_table(table.replace_schema_metadata(metadata), path)
 
     @classmethod
-    def read_csv(cls, path) -> Results:
+    def read_csv(cls, path: Any) -> Results:
         """Read a table that `to_csv` wrote."""
         with Path(path).open(newline="", encoding="utf-8") as file:
             names, *rows = csv.reader(file)
@@ -162,7 +162,7 @@ class Results:
         joined = {n: np.concatenate([self.columns[n], other.columns[n]]) for n in COLUMNS}
         return Results(joined, self.provenance | other.provenance)
 
-    def plot(self, ax=None, **options):
+    def plot(self, ax: Any = None, **options: Any) -> Self:
         """Draw the learning curves; see `condmeta.display.plots.LearningCurveDisplay`."""
         from condmeta.display.plots import LearningCurveDisplay
 

@@ -59,7 +59,13 @@ class TaskSplit:
     """
 
     def __init__(
-        self, n_splits=5, *, held_out=None, support=0.5, order="random", random_state=None
+        self,
+        n_splits: Any = 5,
+        *,
+        held_out: Any = None,
+        support: Any = 0.5,
+        order: Any = "random",
+        random_state: Any = None,
     ):
         self.n_splits = n_splits
         self.held_out = held_out

@@ -3,7 +3,7 @@ const shot = document.getElementById("shot");
 const find = document.getElementById("find");
 const body = document.querySelector("#cards tbody");
 const card = document.getElementById("card");
-let picked = data.tasks[0];
+let picked = null;
 
 function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -27,6 +27,8 @@ function matches(task) {
 
 function list() {
   const rows = data.tasks.filter((task) => task.shots[shot.value] && matches(task));
+  rows.sort((one, other) => other.shots[shot.value].error - one.shots[shot.value].error);
+  picked ??= rows[0] ?? data.tasks[0];
   body.replaceChildren(...rows.map((task) => {
     const pick = make("button", { type: "button", className: "pick" }, task.id);
     pick.setAttribute("aria-pressed", String(task === picked));
@@ -39,7 +41,7 @@ function list() {
       card.scrollIntoView({ block: "nearest" });
     });
     const error = task.shots[shot.value].error;
-    return make("tr", {}, cell("task", task.id, pick), cell("points", task.n, String(task.n)),
+    return make("tr", {}, cell("task", task.id, pick), cell("rows", task.n, String(task.n)),
       cell(`mean ${data.criterion}`, error, error.toPrecision(4)));
   }));
   for (const head of document.querySelectorAll("#cards th")) head.removeAttribute("aria-sort");
@@ -79,8 +81,8 @@ function picture(task) {
   const x = (v) => left + (v - low) / (high - low) * (W - left - right);
   const y = (v) => H - bottom - (v - low) / (high - low) * (H - top - bottom);
   const what = data.classes ? `probability of ${data.positive}` : "prediction";
-  const words = `Task ${task.id}, ${shot.value} points shown: ${what} against the true value of `
-    + `${points.length} other points; mean ${data.criterion} ${now.error.toPrecision(4)}.`;
+  const words = `${data.noun} ${task.id}, ${shot.value} rows known: ${what} against the true value of `
+    + `${points.length} other rows; mean ${data.criterion} ${now.error.toPrecision(4)}.`;
   const svg = draw("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": words });
   svg.append(draw("line", { x1: left, y1: H - bottom, x2: W - right, y2: H - bottom, class: "axis" }),
     draw("line", { x1: left, y1: top, x2: left, y2: H - bottom, class: "axis" }));
@@ -107,9 +109,9 @@ function picture(task) {
 
 function show() {
   const now = picked.shots[shot.value];
-  card.replaceChildren(make("h3", {}, `Task ${picked.id}`));
+  card.replaceChildren(make("h3", {}, `${data.noun} ${picked.id}`));
   const facts = make("dl");
-  const entries = [...Object.entries(picked.side), ["points", String(picked.n)]];
+  const entries = [...Object.entries(picked.side), ["rows", String(picked.n)]];
   for (const [name, value] of entries) facts.append(make("dt", {}, name), make("dd", {}, value));
   const left = make("div", {}, facts);
   if (picked.coef.length) {
@@ -120,17 +122,19 @@ function show() {
     const heads = ["coefficient", "prior", "adapted"].map((name, i) =>
       make("th", { scope: "col", className: i ? "number" : "" }, name));
     left.append(make("table", { className: "compact" },
-      make("caption", {}, "Coefficients before (prior) and after (adapted) the task's points are used"),
+      make("caption", {}, "Coefficients before (prior) and after (adapted) its rows are known"),
       make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
   }
   const right = make("figure");
   if (now) {
     const kind = now.width === null || now.width === undefined ? ""
-      : " Bars contain 9 of 10 points of a new task.";
+      : " Bars contain 9 of 10 rows of a new one.";
+    const known = (count) => (Number(count) ? `${count} rows known` : "no rows known");
+    const hollow = Number(shot.value) === data.shots[0] ? "" : ` (filled) and with ${known(data.shots[0])} (hollow)`;
     right.append(picture(picked), make("figcaption", {},
-      `Predictions with ${shot.value} points shown (filled) and with ${data.shots[0]} (hollow).${kind}`));
+      `Predictions with ${known(shot.value)}${hollow}.${kind}`));
   } else {
-    right.append(make("figcaption", {}, `The task has at most ${shot.value} points.`));
+    right.append(make("figcaption", {}, `It has at most ${shot.value} rows.`));
   }
   card.append(make("div", { className: "pictures" }, left, right));
 }

@@ -1,0 +1,41 @@
+"""Memory that grows with the square of the features is announced before it is taken."""
+
+import numpy as np
+import pytest
+
+import condmeta as cm
+from condmeta import engine
+from condmeta.errors import MemoryUseWarning
+from condmeta.learners import checks
+from condmeta.meta.task_statistics import TaskStatistics
+
+RNG = np.random.default_rng(0)
+TASK = np.repeat(np.arange(30), 4)
+X, Y = RNG.normal(size=(120, 2)), RNG.normal(size=120)
+
+
+def test_large_statistics_are_announced_before_they_are_made(monkeypatch):
+    monkeypatch.setattr(checks, "MUCH_MEMORY", 24 * 30 * 9 - 1)
+
+    def refuse(*_):
+        raise AssertionError("the statistics were made first")
+
+    monkeypatch.setattr(TaskStatistics, "of", refuse)
+    match = r"^The statistics of 30 tasks with 2 features will take about 0\.0 GB: the square of"
+    with pytest.warns(MemoryUseWarning, match=match), pytest.raises(AssertionError):
+        cm.ConditionalRidge().fit(X, Y, task=TASK)
+
+
+def test_small_statistics_are_not(monkeypatch):
+    monkeypatch.setattr(checks, "MUCH_MEMORY", 24 * 30 * 9)
+    cm.ConditionalRidge().fit(X, Y, task=TASK)  # a warning would be an error
+
+
+@pytest.mark.skipif(engine.compiled_core() is None, reason="needs the compiled engine")
+def test_compiled_functions_refuse_offsets_of_any_size():
+    lowest = np.iinfo(np.int64).min
+    for offsets in ([0, lowest, 120], [lowest, 0, 120], [0, 120, lowest], [5, lowest]):
+        with pytest.raises(ValueError, match="'offsets' must rise"):
+            cm.inner.algorithms.Batch(1.0, "absolute").solve_tasks(
+                np.zeros((len(offsets) - 1, 2)), X, Y, np.array(offsets)
+            )
