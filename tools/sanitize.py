@@ -73,6 +73,7 @@ def build(name: str, flags: str) -> Path:
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", str(ROOT)]
     command += ["--wheel-dir", str(folder / "wheel"), f"-Cbuild-dir={folder / 'objects'}"]
     command += [f"-Ccmake.define.CMAKE_CXX_FLAGS={flags}", "-Cinstall.strip=false"]
+    command += ["-Ccmake.define.CONDMETA_OPTIMIZE=-O1", "-Ccmake.define.CONDMETA_LEVELS=v3"]
     if all(map(importlib.util.find_spec, ("scikit_build_core", "nanobind"))):
         command.append("--no-build-isolation")
     subprocess.run(command, check=True, cwd=ROOT)

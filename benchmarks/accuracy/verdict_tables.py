@@ -62,7 +62,7 @@ def judge(found: Iterable[Cell], learner: str, among: Iterable[str] | None = Non
     out = []
     for cell in found:
         rivals = [name for name in cell.errors if among is None or name in among]
-        if learner in cell.errors and rivals:
+        if learner in cell.errors and any(name != learner for name in rivals):
             out.append(Judged(cell, gap(cell.errors, learner, rivals)))
     return out
 

@@ -1,6 +1,22 @@
-"""Numbers with nouns, for messages."""
+"""Numbers with nouns, and texts of others, for messages."""
 
 from __future__ import annotations
+
+from unicodedata import category
+
+
+def visible(text: str) -> str:
+    """Return a text with control characters and marks of direction as escapes; line breaks too.
+
+    Examples
+    --------
+    >>> print(visible("caf\xe9 \x1b[31m"))
+    café \\x1b[31m
+    """
+    return "".join(
+        c if c.isprintable() or category(c) == "Zs" else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def pluralize(number: int, one: str, many: str | None = None) -> str:

@@ -171,6 +171,21 @@ def test_n_jobs_of_a_learner_is_bounded(path):
         cm.load(path)
 
 
+def test_inspect_shows_control_characters_as_escapes(path):
+    from click.testing import CliRunner
+
+    from condmeta.cli.app import app
+
+    stored_models.stored("sgd online").save(path)
+    card, model, arrays = container.read_container(path)
+    card["settings"] = {"lam\x1b]0;title\x07": "\x1b[31mred\nline \u202e", "rows": [{}]}
+    container.write_container(path, card, model, arrays)
+    done = CliRunner().invoke(app, ["inspect", str(path)])
+    assert done.exit_code == 0, done.output
+    assert not {"\x1b", "\x07", "\u202e"} & set(done.output)
+    assert r"\x1b[31mred\nline \u202e" in done.output
+
+
 def test_a_field_cannot_hide_a_method(path):
     write_model(path, StandardScaler().fit(np.eye(3)), card={})
     change(path, state("transform"), "x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gzip
 import os
@@ -136,8 +137,8 @@ OPTIONS = {
 def folder() -> Path:
     """Return a folder with the tables, and with good, damaged and shared models."""
     holder = tempfile.TemporaryDirectory()
+    atexit.register(holder.cleanup)
     path = Path(holder.name)
-    _KEEP.append(holder)
     for name, (_, content) in TABLES.items():
         (path / name).write_bytes(content)
     for name, (_, content) in SIDES.items():
@@ -167,9 +168,6 @@ def folder() -> Path:
     learner = cm.FixedBiasRegressor().fit(np.ones((2, 1)), np.ones(2))
     learner.save(path / "arrays.condmeta")
     return path
-
-
-_KEEP: list[tempfile.TemporaryDirectory] = []
 
 
 def _run(path: Path, words: str):

@@ -50,21 +50,21 @@ class Answer(NamedTuple):
 
 def ask(case: Case) -> Answer:
     """Make the call of a case and judge the answer."""
-    before, start, error = case.watched(), time.monotonic(), None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        before, start, error = case.watched(), time.monotonic(), None
         try:
             case.run()
         except Exception as caught:
             error = caught
-    took = time.monotonic() - start
+        took, after = time.monotonic() - start, case.watched()
     sentence = PLACES.sub(lambda found: SHOWN[found[0][0]], str(error))
     faults = [
         (error is None, "the call was accepted"),
         (not isinstance(error, OWN) and not _allowed(error), f"{type(error).__name__} is foreign"),
         (len(sentence) < 15, "there is no sentence"),
         (took > SECONDS, f"it took {took:.0f} s"),
-        (not _same(before, case.watched()), "the call changed something"),
+        (not _same(before, after), "the call changed something"),
     ]
     return Answer(" ".join(sentence.split()), "; ".join(text for bad, text in faults if bad))
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
-from scipy import sparse
 
 N, D = 24, 2
 rng = np.random.default_rng(0)
@@ -60,7 +59,6 @@ BAD_X = with_one(X, (3, 1)) | {
     "rows of different lengths": [[1.0, 2.0], [3.0]] * (N // 2),
     "no rows": X[:0],
     "no columns": X[:, :0],
-    "a sparse matrix": sparse.csr_matrix(X),
     "a frame with text": FRAME.assign(rain="wet"),
     "a frame with NaN": FRAME.assign(rain=put(X[:, 1], 3, np.nan, float)),
     "a frame with dates": FRAME.assign(rain=pd.Timestamp("2024-01-31")),

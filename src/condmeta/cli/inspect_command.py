@@ -6,6 +6,7 @@ import os
 import click
 
 from condmeta.cli.failures import report_failures
+from condmeta.text import visible
 
 
 @click.command("inspect", short_help="Show a model, or how two models differ.")
@@ -42,7 +43,8 @@ def inspect_command(model, other, as_json):
     if as_json:
         click.echo(json.dumps(found, indent=2, default=str))
     else:
-        click.echo("\n".join(_lines(found)))
+        # A file may hold any text: a terminal must not obey it.
+        click.echo("\n".join(map(visible, _lines(found))))
 
 
 def _lines(found: dict, indent: int = 0):
@@ -66,7 +68,7 @@ def _is_nested(value) -> bool:
 
 def _row(item: dict) -> dict:
     """Return a row as one line, named by its first value."""
-    (_, name), *rest = item.items()
+    (_, name), *rest = item.items() or [("", "-")]
     return {str(name): "  ".join(f"{key} {_short(value)}" for key, value in rest)}
 
 

@@ -153,7 +153,7 @@ def read_new_tasks(learner, fitted: Fitted, X, y, task, side_info, weight=None):
         return TaskSet.trusted(X, y, offsets, ids, table), points
     if X is not None:
         refuse_odd(X, "X")
-    if X is None or n_rows(X) == 0:
+    if X is None or (hasattr(X, "__len__") and n_rows(X) == 0):
         X, y, _ = no_points(1, fitted.columns.n_features)
         weight = None
     else:

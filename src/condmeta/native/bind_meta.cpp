@@ -30,7 +30,7 @@ int64_t kernel_pass(In2 sides, Out2 gradients, int64_t start, In2 X, In1 y, InOf
                     double lam, Row loss, double meta_step, bool batch, double tol) {
     const Tasks tasks = check_tasks(X, y, offsets, lam, loss);
     const size_t total = sides.shape(0), p = sides.shape(1);
-    if (start < 0 || int64_t(total) != start + tasks.count)
+    if (start < 0 || int64_t(total) - tasks.count != start)
         throw std::invalid_argument("'sides' must have a row for each task, those before 'start' included.");
     need(gradients, "gradients", total, size_t(tasks.d));
     for (int64_t t = 0; t < tasks.count; ++t)

@@ -1,0 +1,158 @@
+"""The scores by which settings and candidates are chosen, against their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.linalg import block_diag
+from scipy.special import expit
+from scipy.stats import norm
+
+import condmeta as cm
+from condmeta.feature_maps import MeanInput
+from condmeta.inner.bernoulli import Bernoulli
+from condmeta.inner.squared import SquaredState
+from condmeta.learners import ridge
+from condmeta.meta import logistic_choice
+from condmeta.meta.ascent import Stopping
+from condmeta.meta.prior import Prior
+from condmeta.meta.ridge import learn_prior
+from condmeta.meta.stacking import CRITERIA, LOG_LOSS, best_weights
+from condmeta.tasks.points import Points
+
+T, N, D = 7, 5, 2
+
+
+def dense_evidence(X, y, Phi, metric, kappa, prior):
+    """Return the log density of y with M ~ N(0, H / kappa) and a flat b, less the BIC term of H."""
+    rows = np.split(X, T)
+    V = block_diag(*(x @ prior.H @ x.T + prior.s2 * np.eye(N) for x in rows))
+    if np.isfinite(kappa):
+        for column in Phi.T:
+            Z = np.vstack([phi * x for phi, x in zip(column, rows, strict=True)])
+            V += Z @ prior.H @ Z.T / kappa
+    inverse = np.linalg.inv(V)
+    of_b = X.T @ inverse @ X
+    b = np.linalg.solve(of_b, X.T @ inverse @ y)
+    distance = (y - X @ b) @ inverse @ (y - X @ b)
+    logdets = np.linalg.slogdet(V)[1] + np.linalg.slogdet(of_b)[1]
+    free = {"identity": 1, "diagonal": D, "full": D * (D + 1) / 2}[metric]
+    return -(logdets + distance) / 2 - free / 2 * np.log(T)
+
+
+def test_evidence_is_the_density_of_the_labels_with_the_map_integrated_out():
+    """Up to a constant that all settings share."""
+    rng = np.random.default_rng(0)
+    X, Phi = rng.normal(size=(T * N, D)), rng.normal(size=(T, 2))
+    w = Phi @ rng.normal(size=(2, D)) + rng.normal(size=(T, D))
+    y = np.einsum("ij,ij->i", X, np.repeat(w, N, axis=0)) + 0.5 * rng.normal(size=T * N)
+    stats = SquaredState.of(X, y, N * np.arange(T + 1))
+    differences = []
+    for metric in ("identity", "diagonal", "full"):
+        for kappa in (np.inf, 10.0, 0.5):
+            learned = learn_prior(stats, Phi, metric, kappa, stopping=Stopping(1e-7, 3000))
+            found = logistic_choice.evidence(stats, Phi, metric, kappa, learned)
+            expected = dense_evidence(X, y, Phi, metric, kappa, learned.prior)
+            differences.append(found - expected)
+    np.testing.assert_allclose(differences, differences[0], atol=1e-4)
+
+
+def test_log_loss_averages_over_the_posterior_of_the_weights():
+    rng = np.random.default_rng(1)
+    prior = Prior(np.array([[0.5], [0.3]]), np.array([[1.7]]), 1.0)
+    Phi = rng.normal(size=(3, 1))
+    halves = [
+        Points(rng.normal(size=(n, 1)), np.sign(rng.normal(size=n)), cuts, weight)
+        for n, cuts, weight in (
+            (5, np.array([0, 0, 2, 5]), None),
+            (6, np.array([0, 2, 3, 6]), np.array([1.0, 2.0, 0.5, 1.0, 3.0, 1.0])),
+        )
+    ]
+    support, query = halves
+    found = logistic_choice.log_loss(prior, Phi, support, query)
+    solved = Bernoulli(prior.L).solve_tasks(prior.theta(Phi), *support[:3])
+    expected = 0.0
+    for t in range(3):
+        mean, variance = solved.coef[t, 0], solved.state.covariance[t, 0, 0]
+        for i in range(*query.offsets[t : t + 2]):
+            m, s = query.X[i, 0] * mean, abs(query.X[i, 0]) * np.sqrt(variance)
+            chance = quad(lambda f, y=query.y[i], m=m, s=s: expit(y * f) * norm.pdf(f, m, s),
+                          m - 12 * s, m + 12 * s)[0]  # fmt: skip
+            expected -= query.weight[i] * np.log(chance)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["squared", "absolute"])
+def test_a_combination_must_win_on_tasks_that_it_was_not_fitted_to(name):
+    """Candidates of pure noise fit the rows that they are fitted to, and no others."""
+    alone = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y, noise = rng.normal(size=24), rng.normal(size=(24, 6))
+        answers = np.column_stack([np.zeros(24), noise])
+        weights = best_weights(answers, y, np.arange(24), CRITERIA[name])
+        assert weights.sum() == pytest.approx(1)
+        alone += weights.max() == 1
+    assert alone >= 12
+
+
+def test_complementary_candidates_are_combined():
+    rng = np.random.default_rng(3)
+    parts = rng.normal(size=(2, 200))
+    answers = 2 * parts.T
+    weights = best_weights(answers, parts.sum(axis=0), np.arange(200), CRITERIA["squared"])
+    np.testing.assert_allclose(weights, 0.5, atol=0.02)
+
+
+@pytest.mark.parametrize("criterion", [*CRITERIA.values(), LOG_LOSS], ids=lambda c: c.title)
+def test_weights_repeat_rows(criterion):
+    rng = np.random.default_rng(4)
+    y = np.sign(rng.normal(size=40))
+    answers = expit(rng.normal(size=(40, 3)) + y[:, None])
+    task, times = np.arange(40) // 2, np.arange(40) % 3 + 1
+    weighted = best_weights(answers, y, task, criterion, times.astype(float))
+    parts = (np.repeat(part, times, axis=0) for part in (answers, y, task))
+    np.testing.assert_allclose(weighted, best_weights(*parts, criterion), atol=1e-3)
+
+
+def test_weighted_mixtures_are_those_of_repeated_rows():
+    rng = np.random.default_rng(2)
+    y, times = np.sign(rng.normal(size=40)), np.arange(40) % 4 + 1
+    answers = expit(1.5 * rng.normal(size=(40, 2)) + y[:, None])
+    found = LOG_LOSS.weights(answers, y, times.astype(float))
+    expected = LOG_LOSS.weights(np.repeat(answers, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert 0.1 < found[0] < 0.9
+    assert abs(found[0] - LOG_LOSS.weights(answers, y)[0]) > 0.01
+
+
+def test_mixture_weights_minimise_the_log_loss():
+    rng = np.random.default_rng(5)
+    y = np.sign(rng.normal(size=60))
+    answers = expit(0.7 * rng.normal(size=(60, 2)) + y[:, None])
+    found = LOG_LOSS.weights(answers, y)
+    grid = np.linspace(0, 1, 2001)
+    losses = [LOG_LOSS.losses(answers @ [[a], [1 - a]], y).mean() for a in grid]
+    assert found[0] == pytest.approx(grid[int(np.argmin(losses))], abs=2e-3)
+
+
+def test_a_task_without_points_is_judged_at_the_mean_features(monkeypatch):
+    """Maps of points: half of the points give other features, and none give the mean ones."""
+    seen = {}
+
+    def choose(halves, Phi, shown, *rest):
+        seen.update(Phi=Phi, shown=shown)
+        return real(halves, Phi, shown, *rest)
+
+    real = ridge.choose
+    monkeypatch.setattr(ridge, "choose", choose)
+    tasks = cm.environments.Circle(d=2, n=6).sample(30, random_state=0)
+    learner = cm.ConditionalRidge(MeanInput(), scale="none", fit_intercept=False).fit(tasks)
+    assert np.abs(seen["shown"].without).max() == 0
+    Phi = np.array([part.mean(axis=0) for part in np.split(tasks.X, 30)])
+    half = np.array([part[1::2].mean(axis=0) for part in np.split(tasks.X, 30)])
+    scaled = (half - Phi.mean(axis=0)) / Phi.std(axis=0)
+    order = [tasks.ids.tolist().index(i) for i in learner.fitted_.state.ids.tolist()]
+    expected = scaled[order][learner.fitted_.state.sample]
+    np.testing.assert_allclose(seen["shown"].with_support, expected, atol=1e-9)
