@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import condmeta as cm
-from condmeta.display.plots.style import OTHERS, PAPER, styles_of
+from condmeta.display.plots.style import FIXED, LEARNERS, OTHERS, PAPER, styles_of
 from condmeta.errors import DataError
 from condmeta.evaluation.advantage import Advantage
 from condmeta.evaluation.gains import Gain
 from condmeta.evaluation.linear_gap import Interval
+from condmeta.evaluation.report_words import LABELS
 from condmeta.experiments import PANELS, Published, Results
 from condmeta.plots import (
     AdvantageDisplay,
@@ -92,14 +93,28 @@ def test_styles_are_fixed_by_name_and_distinct():
     assert len(styles_of([*names, "one more"])) == len(OTHERS) + 1
 
 
-def contrast_with_white(colour: str) -> float:
+def test_a_learner_of_the_library_looks_the_same_in_every_picture():
+    assert set(LABELS) <= set(FIXED)
+    together = styles_of(LABELS)
+    assert all(styles_of([name])[name] == together[name] for name in LABELS)
+    for part in zip(*together.values(), strict=True):
+        assert len(set(map(str, part))) == len(LABELS)
+    assert not {style.colour for style in LEARNERS.values()} & {style.colour for style in OTHERS}
+
+
+def luminance(colour: str) -> float:
     channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return 1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05)
+    return linear @ [0.2126, 0.7152, 0.0722]
 
 
 def test_lines_of_the_paper_stand_out_from_the_page():
-    assert min(contrast_with_white(style.colour) for style in PAPER.values()) >= 3  # WCAG, graphics
+    assert max(luminance(style.colour) for style in FIXED.values()) <= 1.05 / 3 - 0.05  # WCAG
+
+
+def test_coloured_lines_stand_out_from_a_dark_page_too():
+    colours = {style.colour for style in FIXED.values()} - {"#000000", "#595959"}  # see render.py
+    assert min(map(luminance, colours)) >= 3 * (luminance("#14171a") + 0.05) - 0.05
 
 
 def test_final_errors_beside_the_published():
@@ -197,6 +212,38 @@ def test_one_bad_learner_does_not_flatten_the_shot_curves():
     assert [line.get_xydata().tolist() for line in edge] == [[[0.0, top]]]
 
 
+def test_arrows_at_the_edge_are_explained():
+    table = {**SHOTS, "error": [2.0, 4000.0, 3.0, 1.5, 1.25, 1.0]}
+    display = ShotCurveDisplay.from_frame(table).plot()
+    (name,) = {name for name, curve in display.curves.items() if curve.error.max() == 4000}
+    assert display.ax_.get_xlabel().endswith(f"\n▲ above the chart: {name} 4e+03 at 0.")
+
+
+def test_at_most_five_learners_are_drawn_and_the_others_are_named():
+    names = [f"method {i}" for i in range(8)]
+    errors = [8.0, 1.0, 2.0, 7.0, 3.0, 4.0, np.nan, 5.0]
+    table = {
+        "learner": np.repeat(names, 2), "shot": [0, 5] * 8, "error": np.repeat(errors, 2),
+    }  # fmt: skip
+    display = ShotCurveDisplay.from_frame(table).plot()
+    assert list(display.lines_) == [names[i] for i in (1, 2, 4, 5, 7)]
+    note = " ".join(display.ax_.get_xlabel().splitlines())
+    assert "Not drawn: method 0, method 3, method 6. plot(most=None) draws all." in note
+    everything = display.plot(most=None)
+    assert list(everything.lines_) == names
+    assert everything.ax_.get_xlabel() == "number of points of the task"
+
+
+def test_at_most_five_methods_are_drawn_and_the_others_are_named():
+    names = tuple(f"method {i}" for i in range(6))
+    results = fake_results(methods=names)
+    worst = max(names, key=lambda name: results.curve(name).mean[-1])
+    display = LearningCurveDisplay.from_results(results).plot()
+    assert list(display.lines_) == [name for name in names if name != worst]
+    assert f"Not drawn: {worst}." in display.ax_.get_xlabel()
+    assert list(display.plot(most=None).lines_) == list(names)
+
+
 def test_many_numbers_of_points_are_labelled_as_far_as_there_is_room():
     shots = list(range(51))
     table = {"learner": ["a"] * 51, "shot": shots, "error": [1.0] * 51}
@@ -234,6 +281,18 @@ def test_advantage_shows_shares_of_columns_with_intervals():
         "Side information explains 80 % [60, 100] of the variance of task coefficients. "
         "Alone: s0 40 %, s1 30 %."
     )
+
+
+def test_shares_stay_within_100_percent():
+    wide = {"a": ((1.3, 0.2, 2.5), (0.1, -0.1, 1.4)), "b": ((0.5, 0.2, 0.9), (0.1, 0.0, 0.2))}
+    display = AdvantageDisplay((1.2, 0.9, 1.5), wide).plot()
+    assert display.ax_.get_xlim()[1] <= 1.05
+    assert max(tick for tick in display.ax_.get_xticks() if tick <= 1.05) <= 1.0
+    for bar in display.ax_.containers:
+        assert bar.lines[0].get_xdata()[0] <= 1.0
+        assert bar.lines[2][0].get_segments()[0][:, 0].max() <= 1.0
+    assert "explains 100 % [90, 100]" in display.describe()
+    assert "Alone: a 100 %, b 50 %." in display.describe()
 
 
 def test_advantage_of_many_columns_names_what_is_left_out():
@@ -336,12 +395,37 @@ def test_shrinkage_where_some_tasks_have_an_own_estimate(T):
 
 def test_the_map_is_drawn_in_the_units_of_the_learner(small):
     display = MapDisplay.from_estimator(small).plot(title="map")
-    np.testing.assert_array_equal(display.image_.get_array(), small.M_.T)
+    np.testing.assert_array_equal(display.image_.get_array(), small.M_.T[:, :-1])
+    np.testing.assert_array_equal(display.intercept_image_.get_array(), small.M_.T[:, -1:])
     rows = [tick.get_text() for tick in display.ax_.get_yticklabels()]
     assert rows == ["region=north", "region=south", "size", "size=(missing)", "open"]
     assert len(display.ax_.texts) == small.M_.size
     assert "on 3 coefficients: x0 most by region=" in display.describe()
     assert len(MapDisplay.from_estimator(small).plot(most=2).ax_.get_yticks()) == 2
+
+
+def test_a_large_intercept_does_not_pale_the_other_effects():
+    effects = np.array([[1.0, -2.0, 900.0], [0.5, 0.0, 10.0]])
+    display = MapDisplay(effects, ["a", "b"], ["x0", "x1", "(intercept)"]).plot()
+    assert display.image_.get_clim() == (-2.0, 2.0)
+    assert display.intercept_image_.get_clim() == (-900.0, 900.0)
+    bars = {ax.get_ylabel() for ax in display.figure_.axes[1:]}
+    assert bars == {"effect on the coefficient", "effect on the intercept"}
+    assert MapDisplay(effects, ["a", "b"], ["x0", "x1", "x2"]).plot().intercept_image_ is None
+    alone = MapDisplay(effects[:, :1], ["a", "b"], ["(intercept)"]).plot()
+    assert alone.image_ is None
+    assert alone.intercept_image_.get_clim() == (-1.0, 1.0)
+
+
+def test_tasks_far_from_the_others_are_named():
+    positions = np.random.default_rng(0).uniform(-1, 1, size=(40, 2))
+    positions[7], positions[30] = (30.0, 0.0), (0.0, -60.0)
+    ids = np.array([f"store {t}" for t in range(40)])
+    display = TaskMapDisplay(positions, ("a", "b"), ids=ids).plot()
+    assert [text.get_text() for text in display.ax_.texts] == ["store 30", "store 7"]
+    assert display.describe() == "40 tasks by a and b. Far from the others: store 30, store 7."
+    assert not TaskMapDisplay(positions[8:30], ("a", "b"), ids=ids).plot().ax_.texts
+    assert not TaskMapDisplay(np.zeros((3, 2)), ("a", "b"), ids=ids).plot().ax_.texts
 
 
 def test_tasks_by_their_coefficients(large):
@@ -365,7 +449,7 @@ def test_tasks_by_side_information_and_a_number(small):
     assert display.figure_.axes[1].get_ylabel() == "size"
     opened = TaskMapDisplay.from_estimator(small, colour_by="open")
     assert opened.values.tolist() == [str(v) for v in stores().side.data["open"].tolist()]
-    assert opened.describe().endswith(", coloured by open.")
+    assert ", coloured by open." in opened.describe()
 
 
 def test_many_levels_are_pooled_in_the_picture():

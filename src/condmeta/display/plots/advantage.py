@@ -10,11 +10,14 @@ from condmeta.errors import DataError
 ALL, ALONE, UNIQUE, GAIN = "#000000", "#d55e00", "#0072b2", "#d55e00"
 OFFSET = 0.15  # distance of the two marks of a column from its line
 NARROWEST = -0.05, 0.2  # least range of the axis: a share near 0 must not look large
-WIDEST = -0.5, 1.25  # largest range of the axis: very wide intervals are cut off
+WIDEST = -0.5, 1.0  # largest range of the axis: very wide intervals are cut off
+EDGE = 0.02  # room for a mark at 100 %
 
 
 class AdvantageDisplay(Display):
     """Draw the share of the variance of task coefficients that side information explains.
+
+    An estimate may exceed 100 % by chance; it is drawn at 100 %.
 
     Parameters
     ----------
@@ -91,7 +94,7 @@ class AdvantageDisplay(Display):
         low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
         room = 0.04 * (high - low) or 0.05
         low, high = min(low - room, NARROWEST[0]), max(high + room, NARROWEST[1])
-        ax.set_xlim(max(low, WIDEST[0]), min(high, WIDEST[1]))
+        ax.set_xlim(max(low, WIDEST[0]), min(high, WIDEST[1] + EDGE))
         ax.xaxis.set_major_formatter(_percent)
         hidden = len(self.columns) - len(names)
         more = f"\n({hidden} more columns explain less)" if hidden else ""
@@ -108,11 +111,11 @@ class AdvantageDisplay(Display):
 
     def describe(self) -> str:
         """Return a description of the figure."""
-        share, low, high = (f"{100 * value:.0f}" for value in self.share)
+        share, low, high = (f"{100 * min(value, 1.0):.0f}" for value in self.share)
         explained = f"{share} % [{low}, {high}] of the variance of task coefficients"
         text = f"Side information explains {explained}."
         if len(self.columns) > 1:
-            alone = ((name, self.columns[name][0][0]) for name in self._leading(3))
+            alone = ((name, min(self.columns[name][0][0], 1.0)) for name in self._leading(3))
             text += f" Alone: {', '.join(f'{name} {100 * part:.0f} %' for name, part in alone)}."
         if self.gains:
             gains = ", ".join(f"{100 * gain:.0f} % at {shot}" for shot, gain, _ in self.gains)
@@ -121,7 +124,7 @@ class AdvantageDisplay(Display):
 
 
 def _bar(ax, interval, at, marker, colour, label, options) -> None:
-    value, low, high = interval
+    value, low, high = np.minimum(interval, WIDEST[1])
     reach = [[max(value - low, 0.0)], [max(high - value, 0.0)]]
     ax.errorbar(value, at, xerr=reach, marker=marker, color=colour, label=label, **options)
 

@@ -1,8 +1,9 @@
 """Make figures, axes and legends, without pyplot, and write figures to files."""
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ GRID_COLOUR = "#d9d9d9"
 FORMATS = ("png", "svg", "pdf")
 UNDATED = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 SETTINGS = {"svg.hashsalt": "condmeta", "svg.fonttype": "none", "pdf.fonttype": 42}
+MOST_LINES = 5  # on a chart
+NOTE_WIDTH = 68  # characters of a line of a note
 NARROWEST = 0.045  # least distance of two labels of `points_axis`, as a share of the width
 
 
@@ -72,6 +75,25 @@ def draw_curve(ax: Any, x, mean, spread, style, name: str, **options: Any) -> An
     )  # fmt: skip
     ax.fill_between(x, mean - spread, mean + spread, color=style.colour, alpha=0.13, linewidth=0)
     return line
+
+
+def lowest(errors: Mapping[str, float], most: int | None) -> list[str]:
+    """Return the names of the `most` lowest errors (None: of all), in the order given."""
+    ranked = sorted(errors, key=lambda name: np.nan_to_num(errors[name], nan=np.inf))
+    kept = set(ranked[:most])
+    return [name for name in errors if name in kept]
+
+
+def add_notes(ax: Any, notes: Iterable[str]) -> None:
+    """Write notes below the label of the x axis."""
+    lines = [line for note in notes for line in wrap(note, NOTE_WIDTH)]
+    ax.set_xlabel("\n".join([ax.get_xlabel(), *lines]))
+
+
+def left_out(names: Sequence[str], drawn: Sequence[str]) -> list[str]:
+    """Return the note on lines that are not drawn, if there are any."""
+    rest = [name for name in names if name not in drawn]
+    return [f"Not drawn: {', '.join(rest)}. plot(most=None) draws all."] if rest else []
 
 
 def _log1p(points: Any) -> np.ndarray:

@@ -5,7 +5,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from condmeta.display.plots.canvas import Display, axes_to_draw, draw_curve, error_label
+from condmeta.display.plots.canvas import (
+    MOST_LINES,
+    Display,
+    add_notes,
+    axes_to_draw,
+    draw_curve,
+    error_label,
+    left_out,
+    lowest,
+)
 from condmeta.display.plots.style import styles_of
 
 MARKERS = 8  # on each line
@@ -46,20 +55,33 @@ class LearningCurveDisplay(Display):
         curves = {name: results.curve(name) for name in methods or results.methods}
         return cls(curves, results.metric)
 
-    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
-        """Draw on `ax`, or on a new figure; return self."""
+    def plot(
+        self, ax: Any = None, *, title: str | None = None, legend: bool = True,
+        most: int | None = MOST_LINES,
+    ) -> Self:  # fmt: skip
+        """Draw on `ax`, or on a new figure; return self.
+
+        Parameters
+        ----------
+        most : int or None
+            Number of methods to draw: those with the lowest last errors. A note names the others.
+            None draws all.
+        """
         ax = axes_to_draw(ax, 5.0, 3.6)
+        drawn = lowest({name: float(c.mean[-1]) for name, c in self.curves.items()}, most)
         styles, self.lines_ = styles_of(self.curves), {}
-        for place, (name, curve) in enumerate(self.curves.items()):
+        for place, name in enumerate(drawn):
+            curve = self.curves[name]
             step = max(1, len(curve.T) // MARKERS)
             # Markers of different methods are at different T and do not hide each other.
-            every = place * step // max(1, len(self.curves)), step
+            every = place * step // max(1, len(drawn)), step
             options = {"markersize": 4.5, "markevery": every}
             parts = curve.T, curve.mean, curve.std
             self.lines_[name] = draw_curve(ax, *parts, styles[name], name, **options)
         ax.set(xlabel="number of training tasks", ylabel=error_label("test error", self.metric))
-        last = max(int(curve.T[-1]) for curve in self.curves.values())
-        ax.set(xlim=(0, last), ylim=self._height())
+        last = max(int(self.curves[name].T[-1]) for name in drawn)
+        ax.set(xlim=(0, last), ylim=self._height(drawn))
+        add_notes(ax, left_out(list(self.curves), drawn))
         if legend:
             ax.legend(frameon=False, fontsize="small")
         return self._finish(ax, title)
@@ -70,13 +92,14 @@ class LearningCurveDisplay(Display):
         errors = ", ".join(f"{name} {curve.mean[-1]:.4g}" for name, curve in self.curves.items())
         return f"Test error against the number of training tasks. After {T} tasks: {errors}."
 
-    def _height(self) -> tuple[float, float]:
+    def _height(self, drawn: Sequence[str]) -> tuple[float, float]:
         """Return limits that show all but the first tenth of every curve.
 
         Hyper-parameters chosen for the last T may be many times worse after few tasks; these first
         errors would flatten all other curves.
         """
-        parts = [(c.mean[len(c.T) // 10 :], c.std[len(c.T) // 10 :]) for c in self.curves.values()]
+        curves = [self.curves[name] for name in drawn]
+        parts = [(c.mean[len(c.T) // 10 :], c.std[len(c.T) // 10 :]) for c in curves]
         low = min(float(np.nanmin(mean - std)) for mean, std in parts)
         high = max(float(np.nanmax(mean + std)) for mean, std in parts)
         room = HEADROOM * (high - low) or 1.0

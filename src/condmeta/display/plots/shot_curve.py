@@ -5,7 +5,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from condmeta.display.plots.canvas import Display, axes_to_draw, draw_curve, points_axis
+from condmeta.display.plots.canvas import (
+    MOST_LINES,
+    Display,
+    add_notes,
+    axes_to_draw,
+    draw_curve,
+    left_out,
+    lowest,
+    points_axis,
+)
 from condmeta.display.plots.style import styles_of
 from condmeta.errors import DataError
 
@@ -99,13 +108,24 @@ class ShotCurveDisplay(Display):
         curves = {name: ShotCurve(shots, part, unknown) for name, part in parts}
         return cls(curves, f"mean {estimator.criterion_.title}")
 
-    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
-        """Draw on `ax`, or on a new figure; return self."""
+    def plot(
+        self, ax: Any = None, *, title: str | None = None, legend: bool = True,
+        most: int | None = MOST_LINES,
+    ) -> Self:  # fmt: skip
+        """Draw on `ax`, or on a new figure; return self.
+
+        Parameters
+        ----------
+        most : int or None
+            Number of learners to draw: those with the lowest errors, compared at each number of
+            points with the best there. A note names the others. None draws all.
+        """
         ax = axes_to_draw(ax, 5.4, 3.6)
-        styles, low, high = styles_of(self.curves), *self._height()
-        self.lines_ = {}
-        for name, curve in self.curves.items():
-            style = styles[name]
+        drawn = lowest(self._excess(), most)
+        styles, low, high = styles_of(self.curves), *self._height(drawn)
+        self.lines_, above = {}, []
+        for name in drawn:
+            curve, style = self.curves[name], styles[name]
             self.lines_[name] = draw_curve(ax, *curve, style, name, markersize=5)
             if len(curve.shot) == 1:  # a band has no width
                 ends = curve.error - curve.se, curve.error + curve.se
@@ -114,8 +134,13 @@ class ShotCurveDisplay(Display):
             if len(cut):
                 edge = {"marker": "^", "markersize": 7, "linestyle": "none", "clip_on": False}
                 ax.plot(cut, np.full(len(cut), high), color=style.colour, zorder=3, **edge)
-        points_axis(ax, np.concatenate([curve.shot for curve in self.curves.values()]))
+                errors = curve.error[curve.error > high]
+                found = (f"{e:.3g} at {s:g}" for s, e in zip(cut, errors, strict=True))
+                above.append(f"{name} {', '.join(found)}")
+        points_axis(ax, np.concatenate([self.curves[name].shot for name in drawn]))
         ax.set(ylim=(low, high), ylabel=self.error_name)
+        arrows = [f"\N{BLACK UP-POINTING TRIANGLE} above the chart: {'; '.join(above)}."]
+        add_notes(ax, (arrows if above else []) + left_out(list(self.curves), drawn))
         if legend:
             ax.legend(frameon=False, fontsize="small")
         return self._finish(ax, title)
@@ -135,10 +160,21 @@ class ShotCurveDisplay(Display):
         name = self.error_name[:1].upper() + self.error_name[1:]
         return f"{name} on new tasks by number of points. {' '.join(parts)}"
 
-    def _height(self) -> tuple[float, float]:
+    def _excess(self) -> dict[str, float]:
+        """Return the error of each learner less the best at that number of points, on average."""
+        best: dict[float, float] = {}
+        for curve in self.curves.values():
+            for shot, error in zip(curve.shot.tolist(), curve.error.tolist(), strict=True):
+                best[shot] = np.fmin(best.get(shot, np.inf), error)
+        return {
+            name: float(np.mean(curve.error - [best[shot] for shot in curve.shot.tolist()]))
+            for name, curve in self.curves.items()
+        }
+
+    def _height(self, drawn: Sequence[str]) -> tuple[float, float]:
         """Return limits that one bad learner cannot stretch, which would flatten the others."""
-        errors = np.concatenate([curve.error for curve in self.curves.values()])
-        spread = np.nan_to_num(np.concatenate([curve.se for curve in self.curves.values()]))
+        errors = np.concatenate([self.curves[name].error for name in drawn])
+        spread = np.nan_to_num(np.concatenate([self.curves[name].se for name in drawn]))
         drawn = np.isfinite(errors)
         if not drawn.any():
             return 0.0, 1.0

@@ -7,10 +7,11 @@ import numpy as np
 from condmeta.display.plots.canvas import Display, new_figure, shorten
 from condmeta.display.plots.learners import learner_of
 from condmeta.errors import DataError
-from condmeta.fitted.tables import coefficient_names
+from condmeta.fitted.tables import INTERCEPT, coefficient_names
 
 MOST = 30  # side features in a figure: those with the largest effects
 WRITTEN = 150  # up to this many cells, each shows its number
+APART = 0.25  # gap before the intercept, in columns
 
 
 class MapDisplay(Display):
@@ -32,8 +33,9 @@ class MapDisplay(Display):
 
     Attributes
     ----------
-    image_ : the heat map
-        Drawn by `plot`.
+    image_, intercept_image_ : the heat maps of the other coefficients and of the intercept
+        Drawn by `plot`; None where there is no such coefficient. Each has its own colour scale: the
+        intercept is in the units of the target, and often much larger.
 
     Examples
     --------
@@ -60,29 +62,26 @@ class MapDisplay(Display):
         """Draw on `ax`, or on a new figure; return self."""
         weight = np.abs(self.effects).max(axis=1)
         at = np.sort(np.argsort(-weight, kind="stable")[:most])
-        effects, d, largest = self.effects[at], len(self.features), float(weight.max()) or 1.0
+        effects, d = self.effects[at], len(self.features)
         if ax is None:
             longest = max(len(shorten(self.side_features[j])) for j in at)
-            width = min(1.3 + 0.075 * longest + max(0.62 * d, 1.8), 11)
+            width = min(2.3 + 0.075 * longest + max(0.62 * d, 1.8), 11)
             ax = new_figure(width, 1.5 + 0.3 * len(at)).subplots()
-        self.image_ = ax.imshow(effects, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto")
+        slopes = d - (self.features[-1] == INTERCEPT)
+        places = np.arange(d) + np.where(np.arange(d) < slopes, 0.0, APART if slopes else 0.0)
+        write = effects.size <= WRITTEN
+        self.intercept_image_ = _heat(ax, effects[:, slopes:], places[slopes:], "intercept", write)
+        self.image_ = _heat(ax, effects[:, :slopes], places[:slopes], "coefficient", write)
         is_long = d > 12 or max(map(len, self.features)) > 6
         tilt = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
-        ax.set_xticks(range(d), [shorten(name, 18) for name in self.features], **tilt)
+        ax.set_xticks(places, [shorten(name, 18) for name in self.features], **tilt)
         ax.set_yticks(range(len(at)), [shorten(self.side_features[j]) for j in at])
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         hidden = len(self.effects) - len(at)
         more = f" ({hidden} more move less)" if hidden else ""
         ax.set(xlabel="coefficient", ylabel=f"side feature{more}")
-        if effects.size <= WRITTEN:
-            for (i, j), effect in np.ndenumerate(effects):
-                colour = "white" if abs(effect) > 0.6 * largest else "#222222"
-                text = f"{effect:.2g}" if abs(effect) >= 0.005 * largest else "0"
-                ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=7.5)
-        bar = ax.figure.colorbar(self.image_, ax=ax, fraction=0.05, pad=0.03)
-        bar.ax.tick_params(labelsize="small")
-        bar.outline.set_visible(False)
+        ax.set(xlim=(-0.5, places[-1] + 0.5), ylim=(len(at) - 0.5, -0.5))
         return self._finish(ax, title)
 
     def describe(self) -> str:
@@ -97,3 +96,23 @@ class MapDisplay(Display):
             f"Effects of {len(self.side_features)} side features on {len(self.features)} "
             f"coefficients: {', '.join(effects[:8])}{more}."
         )
+
+
+def _heat(ax: Any, effects: np.ndarray, places: np.ndarray, what: str, write: bool) -> Any:
+    """Draw columns with a colour scale and a labelled bar of their own; return the image."""
+    if not effects.size:
+        return None
+    largest = float(np.abs(effects).max()) or 1.0
+    extent = (places[0] - 0.5, places[-1] + 0.5, len(effects) - 0.5, -0.5)
+    image = ax.imshow(
+        effects, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", extent=extent
+    )
+    for (i, j), effect in np.ndenumerate(effects) if write else ():
+        colour = "white" if abs(effect) > 0.6 * largest else "#222222"
+        text = f"{effect:.2g}" if abs(effect) >= 0.005 * largest else "0"
+        ax.text(places[j], i, text, ha="center", va="center", color=colour, fontsize=7.5)
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03)
+    bar.set_label(f"effect on the {what}", fontsize="small")
+    bar.ax.tick_params(labelsize="small")
+    bar.outline.set_visible(False)
+    return image

@@ -25,21 +25,28 @@ PAPER = {
     "conditional, true map": Style("#d55e00", "-", "o"),
     "conditional, random features": Style("#009e73", (0, (3, 1, 1, 1)), "^"),
 }
-ALIKE = {"own data": "ITL", "pooled": "mean"}  # learners drawn like a method of the paper
+LEARNERS = {  # those of `compare`; the colours stand out from white and from dark pages
+    "own data": PAPER["ITL"],
+    "pooled": PAPER["mean"],
+    "unconditional on base": Style("#7b68c8", (0, (2, 1)), "P"),
+    "conditional on base": Style("#b84a8a", (0, (9, 1)), "D"),
+    "task mean on base": Style("#2e8b57", (0, (4, 1)), "v"),
+    "auto": Style("#a6761d", (0, (7, 1, 1, 1)), "X"),
+}
+FIXED = PAPER | LEARNERS
 OTHERS = (
     Style("#cc79a7", "-", "D"),
     Style("#009e73", (0, (4, 1)), "v"),
     Style("#56b4e9", (0, (2, 1)), "P"),
-    Style("#a6761d", "-", "X"),
     Style("#e69f00", (0, (7, 2)), "<"),
     Style("#8c564b", (0, (3, 1, 1, 1, 1, 1)), ">"),
 )
 
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
-    """Return the style of each method: fixed for the paper's, else chosen by a hash of the name.
+    """Return the style of each method: fixed for the library's own, else by a hash of the name.
 
-    If two methods would share a style, the later one gets another.
+    If two other methods would share a style, the later one gets another.
 
     Examples
     --------
@@ -49,8 +56,8 @@ def styles_of(methods: Iterable[str]) -> dict[str, Style]:
     found: dict[str, Style] = {}
     taken: set[int] = set()
     for name in methods:
-        if ALIKE.get(name, name) in PAPER:
-            found[name] = PAPER[ALIKE.get(name, name)]
+        if name in FIXED:
+            found[name] = FIXED[name]
             continue
         place = zlib.crc32(name.encode()) % len(OTHERS)
         while place in taken and len(taken) < len(OTHERS):

@@ -14,6 +14,9 @@ from condmeta.fitted.tau import LinearTau
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#595959")
 MARKERS = ("o", "s", "^", "D", "v", "P", "x")
 REST = "others"
+NORMAL_MAD = 0.6745  # median distance from the median of a standard normal variable
+FAR = 4.0  # standard deviations from the median, from which on a task is named
+MOST_NAMED = 5
 
 
 class TaskMapDisplay(Display):
@@ -28,6 +31,8 @@ class TaskMapDisplay(Display):
         A side column: numbers, or texts.
     column : str or None
         Its name.
+    ids : (T,) array or None
+        Names of the tasks: those that lie far from the others are named.
 
     Examples
     --------
@@ -38,9 +43,12 @@ class TaskMapDisplay(Display):
     ((30, 2), 's')
     """
 
-    def __init__(self, positions: Any, labels: Any, values: Any = None, column: str | None = None):
+    def __init__(
+        self, positions: Any, labels: Any, values: Any = None, column: str | None = None,
+        ids: Any = None,
+    ):  # fmt: skip
         self.positions, self.labels = positions, labels
-        self.values, self.column = values, column
+        self.values, self.column, self.ids = values, column, ids
 
     @classmethod
     def from_estimator(
@@ -77,7 +85,7 @@ class TaskMapDisplay(Display):
             labels = shorten(names[0]), "number of points"
         column = colour_by if colour_by is not None else _strongest(learner)
         values = None if column is None else side_values(learner, column)[at]
-        return cls(positions, labels, values, column)
+        return cls(positions, labels, values, column, store.ids[at])
 
     def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
@@ -99,7 +107,29 @@ class TaskMapDisplay(Display):
                 pad = legend_above(ax)
         ax.set(xlabel=self.labels[0], ylabel=self.labels[1])
         ax.margins(0.06)
+        self._name_outliers(ax)
         return self._finish(ax, title, pad)
+
+    def _outliers(self) -> np.ndarray:
+        """Return the places of the tasks far from the median in a direction, the furthest first."""
+        if self.ids is None:
+            return np.array([], dtype=int)
+        off = np.abs(self.positions - np.median(self.positions, axis=0))
+        spread = np.median(off, axis=0) / NORMAL_MAD
+        far = (off / np.where(spread > 0, spread, np.inf)).max(axis=1)
+        furthest = np.argsort(-far, kind="stable")[:MOST_NAMED]
+        return furthest[far[furthest] > FAR]
+
+    def _name_outliers(self, ax: Any) -> None:
+        """Write names towards the middle, so that they stay on the chart."""
+        middle = self.positions.mean(axis=0)
+        for t in self._outliers():
+            right = self.positions[t, 0] > middle[0]
+            ax.annotate(
+                shorten(self.ids[t], 18), self.positions[t], textcoords="offset points",
+                xytext=(-6 if right else 6, 0), ha="right" if right else "left", va="center",
+                fontsize="small",
+            )  # fmt: skip
 
     def _draw_levels(self, ax: Any, dots: dict) -> None:
         texts = self.values.astype(str)
@@ -127,7 +157,9 @@ class TaskMapDisplay(Display):
     def describe(self) -> str:
         """Return a description of the figure."""
         text = f"{len(self.positions)} tasks by {self.labels[0]} and {self.labels[1]}"
-        return f"{text}." if self.column is None else f"{text}, coloured by {self.column}."
+        text += "." if self.column is None else f", coloured by {self.column}."
+        far = [str(self.ids[t]) for t in self._outliers()]
+        return f"{text} Far from the others: {', '.join(far)}." if far else text
 
 
 def principal(features: np.ndarray, names: list[str]) -> tuple[np.ndarray, tuple[str, ...]]:
