@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from benchmarks.common import no_goal, row
+from benchmarks.common import row
 from condmeta.meta.conformal import Calibration
 from condmeta.meta.error_scale import HeldOut
 
@@ -27,7 +27,8 @@ def _row(T: int) -> dict:
     shares = [100 * coverage(T, n, rho) for n in ROWS for rho in RHO]
     what = f"90 % intervals of {T} calibration tasks"
     note = f"rows a task and rho: {', '.join(f'{n} and {rho:g}' for n in ROWS for rho in RHO)}"
-    return row(what, " / ".join(f"{share:.1f}" for share in shares), "", no_goal(shares[-1]), note)
+    most = {"ratio": f"most {max(shares):.1f} %"}
+    return row(what, " / ".join(f"{share:.1f}" for share in shares), "", most, note)
 
 
 def coverage(T: int, n: int, rho: float) -> float:
