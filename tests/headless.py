@@ -43,7 +43,9 @@ async function look(width) {
     wide: [...page.querySelectorAll("body *")].filter(
       (e) => !e.closest("svg, thead") && e.getBoundingClientRect().right > width + 1
     ).map((e) => e.outerHTML.slice(0, 80)),
-    pictures: [...page.querySelectorAll("figure svg")].map((e) => {
+    pictures: [...page.querySelectorAll("figure svg")].filter(
+      (e) => e.checkVisibility()
+    ).map((e) => {
       const box = e.getBoundingClientRect();
       return [box.width, box.height, e.getAttribute("role"), e.getAttribute("aria-label")];
     }),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +17,10 @@ USE = """
   const rows = () => [...page.querySelectorAll("#cards tbody tr")];
   const errors = () => rows().map((row) => Number(row.cells[2].dataset.value));
   const fire = (element, kind) => element.dispatchEvent(new window.Event(kind));
-  const out = { all: rows().length, first: one("#card h3").textContent };
+  const letters = [...page.querySelectorAll("figure svg text")].filter((e) => e.checkVisibility())
+    .map((e) => parseFloat(window.getComputedStyle(e).fontSize) * e.getScreenCTM().a)
+    .filter((size) => size > 0);  // 0: turned by 90 degrees
+  const out = { letters, all: rows().length, first: one("#card h3").textContent };
   out.drawn = page.querySelectorAll("#card circle.after").length;
   const head = page.querySelectorAll("#cards th")[2];
   head.querySelector("button").click();
@@ -95,7 +100,27 @@ def test_figures_are_drawn_and_described(looked, width):
         assert role == "img"
         assert len(alt) > 60
         assert wide > 250
-        assert 0.2 < high / wide < 1
+        assert 0.2 < high / wide < 1.2
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_charts_are_as_wide_as_the_page(looked, width):
+    for wide, *_ in looked[0][str(width)]["pictures"][:2]:  # the third is on the card of a task
+        assert wide > 0.85 * min(width, 1152)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_words_in_charts_can_be_read(looked, width):
+    assert min(looked[0][str(width)]["letters"]) >= 10  # pixels
+
+
+def test_charts_follow_the_colour_scheme(out):
+    page = (out / "report.html").read_text(encoding="utf-8")
+    charts = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    assert len(charts) == 4  # errors and side information, for a desk and for a phone
+    for chart in charts:
+        assert "fill: var(--ground)" in chart
+        assert not re.search(r"(fill|stroke): #(ffffff|000000|333333|595959|d9d9d9)", chart)
 
 
 def test_advice_and_side_information_are_shown(looked):

@@ -8,19 +8,23 @@ import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 
 import condmeta
 from condmeta.display.pages.render import inline_svg, render
 from condmeta.display.pages.task_cards import MOST_TASKS, task_cards
 from condmeta.display.plots import AdvantageDisplay, ShotCurveDisplay
-from condmeta.display.plots.canvas import new_figure
+from condmeta.display.plots.canvas import MOST_LINES, add_notes, new_figure, shorten
 from condmeta.engine import active_engine
 
 if TYPE_CHECKING:
     from condmeta.evaluation.comparison import Comparison
     from condmeta.evaluation.report_words import Words
 
-SIZE = 5.2, 3.6  # inches
+# inches, by the class of page.css that shows the figure
+WIDTHS = {"on-desk": 11.0, "on-phone": 3.6}
+HEIGHT = 4.2
+NARROW = 6.0  # below it a legend has one column, and names are shorter
 MEANING = {
     "own data": "a model of its own rows",
     "pooled": "one linear model for all rows",
@@ -44,21 +48,42 @@ def render_comparison(
     """Return the page as text."""
     tasks, cards = found.tasks, task_cards(found) | {"noun": words.noun}
     cards["learner"] = words.labels[found.advised]
-    curves = ShotCurveDisplay.from_frame(found.frame, error_name=f"mean {found.criterion.title}")
-    curves.plot(new_figure(*SIZE).subplots(), legend=False)
-    curves.figure_.legend(
-        handles=list(curves.lines_.values()), loc="outside upper center", ncols=3, frameon=False,
-        fontsize="small",
-    )  # fmt: skip
     return render(
         "comparison.html", ("sort.js", "cards.js"), title=title or "Which learner?",
         command=command, found=found, words=words, facts=_facts(found),
-        curves=inline_svg(curves.figure_, "curves", curves.describe()),
+        curves=_curves(found, words),
         rows=[_row(found, name, words) for name in found.names], columns=_columns(found),
         pictures={} if found.advantage is None else {"advantage": _advantage_picture(found)},
         snippet=following or _snippet(found), download=_csv_link(found.rows), cards=cards,
         shown=min(len(cards["tasks"]), MOST_TASKS), of_all=int((tasks.sizes > 0).sum()),
         about={"condmeta": condmeta.__version__, "engine": active_engine()},
+    )  # fmt: skip
+
+
+def _curves(found: Comparison, words: Words) -> dict[str, Any]:
+    """Return the chart of the best learners, their number, and the chart of all if more exist."""
+    display = ShotCurveDisplay.from_frame(found.frame, error_name=f"mean {found.criterion.title}")
+    charts = {"some": MOST_LINES} | ({"all": None} if len(found.names) > MOST_LINES else {})
+    made: dict[str, Any] = {"all": None, "drawn": min(MOST_LINES, len(found.names))}
+    for key, most in charts.items():
+        made[key] = Markup()
+        for kind, width in WIDTHS.items():
+            _draw_curves(display, words, width, most)
+            made[key] += inline_svg(display.figure_, f"{key}-{kind}", display.describe(), kind)
+    return made
+
+
+def _draw_curves(display: ShotCurveDisplay, words: Words, width: float, most: int | None) -> None:
+    """Draw the chart with the names of the report; its legend stands above, where it fits."""
+    display.plot(new_figure(width, HEIGHT).subplots(), legend=False, most=most)
+    display.ax_.set_xlabel(f"rows of the {words.noun} that are known")
+    if display.cut_:
+        add_notes(display.ax_, ["\N{BLACK UP-POINTING TRIANGLE} above the chart: see the table"])
+    for name, line in display.lines_.items():
+        line.set_label(words.labels[name])
+    display.figure_.legend(
+        handles=list(display.lines_.values()), loc="outside upper center", frameon=False,
+        ncols=1 if width < NARROW else 3, fontsize="small",
     )  # fmt: skip
 
 
@@ -99,10 +124,15 @@ def _columns(found: Comparison) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["alone"].value)
 
 
-def _advantage_picture(found: Comparison):
-    display = AdvantageDisplay.from_advantage(found.advantage)
-    display.plot(new_figure(SIZE[0], 1.6 + 0.32 * min(len(display.columns), 12)).subplots())
-    return inline_svg(display.figure_, "advantage", display.describe())
+def _advantage_picture(found: Comparison) -> Markup:
+    display, made = AdvantageDisplay.from_advantage(found.advantage), Markup()
+    for kind, width in WIDTHS.items():
+        display.plot(new_figure(width, 1.6 + 0.36 * min(len(display.columns), 12)).subplots())
+        if width < NARROW:
+            names = [shorten(tick.get_text(), 12) for tick in display.ax_.get_yticklabels()]
+            display.ax_.set_yticks(range(len(names)), names)
+        made += inline_svg(display.figure_, f"advantage-{kind}", display.describe(), kind)
+    return made
 
 
 def _snippet(found: Comparison) -> str:

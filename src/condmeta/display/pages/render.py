@@ -17,6 +17,10 @@ except ImportError as error:
 from condmeta.display.plots.canvas import figure_bytes
 
 TEMPLATES = Path(__file__).parent / "templates"
+THEMED = {  # neutral colours of figures -> the variable of page.css, which dark mode changes
+    "#ffffff": "--ground", "#000000": "--text", "#333333": "--text", "#595959": "--soft",
+    "#d9d9d9": "--line",
+}  # fmt: skip
 
 
 def render(template: str, scripts: Sequence[str], **content: Any) -> str:
@@ -51,17 +55,24 @@ def _read(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def inline_svg(figure: Any, name: str, alt: str) -> Markup:
+def inline_svg(figure: Any, name: str, alt: str, kind: str = "") -> Markup:
     """Return a figure as an SVG element that scales with its container, described by `alt`.
 
-    Ids get the prefix `name`, because several figures share a page. The header, metadata and style
-    sheet of the file are left out: a style sheet would apply to the whole page.
+    `kind` is its class. Ids get the prefix `name`, because several figures share a page. Header,
+    metadata and style sheet of the file are left out: a style sheet would apply to the whole page.
+    Black, white and greys follow the colour scheme of the page.
     """
     text = figure_bytes(figure, "svg").decode("utf-8")
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
     text = re.sub(r'\bid="|href="#|url\(#', rf"\g<0>{name}-", text)
     text = re.sub(r"\s+$", "", text, flags=re.MULTILINE)
+    text = re.sub(
+        r"(fill|stroke): (#[0-9a-f]{6})\b",
+        lambda m: f"{m[1]}: var({THEMED[m[2]]})" if m[2] in THEMED else m[0],
+        text,
+    )
     head, rest = text.split(">", 1)
     box = re.search(r'viewBox="[^"]*"', head)
-    return Markup(f'<svg {box.group()} role="img" aria-label="{escape(alt)}">{rest}')
+    shown = f' class="{kind}"' if kind else ""
+    return Markup(f'<svg {box.group()}{shown} role="img" aria-label="{escape(alt)}">{rest}')

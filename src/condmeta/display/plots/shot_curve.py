@@ -46,6 +46,8 @@ class ShotCurveDisplay(Display):
     ----------
     lines_ : dict of learner -> Line2D
         Drawn by `plot`.
+    cut_ : list of str
+        Learners whose errors lie above the chart, with these errors.
 
     Examples
     --------
@@ -123,7 +125,7 @@ class ShotCurveDisplay(Display):
         ax = axes_to_draw(ax, 5.4, 3.6)
         drawn = lowest(self._excess(), most)
         styles, low, high = styles_of(self.curves), *self._height(drawn)
-        self.lines_, above = {}, []
+        self.lines_, self.cut_ = {}, []
         for name in drawn:
             curve, style = self.curves[name], styles[name]
             self.lines_[name] = draw_curve(ax, *curve, style, name, markersize=5)
@@ -136,11 +138,11 @@ class ShotCurveDisplay(Display):
                 ax.plot(cut, np.full(len(cut), high), color=style.colour, zorder=3, **edge)
                 errors = curve.error[curve.error > high]
                 found = (f"{e:.3g} at {s:g}" for s, e in zip(cut, errors, strict=True))
-                above.append(f"{name} {', '.join(found)}")
+                self.cut_.append(f"{name} {', '.join(found)}")
         points_axis(ax, np.concatenate([self.curves[name].shot for name in drawn]))
         ax.set(ylim=(low, high), ylabel=self.error_name)
-        arrows = [f"\N{BLACK UP-POINTING TRIANGLE} above the chart: {'; '.join(above)}."]
-        add_notes(ax, (arrows if above else []) + left_out(list(self.curves), drawn))
+        arrows = [f"\N{BLACK UP-POINTING TRIANGLE} above the chart: {'; '.join(self.cut_)}."]
+        add_notes(ax, (arrows if self.cut_ else []) + left_out(list(self.curves), drawn))
         if legend:
             ax.legend(frameon=False, fontsize="small")
         return self._finish(ax, title)
