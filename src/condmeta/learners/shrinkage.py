@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from itertools import product
 from typing import Any, NamedTuple, Self
 
@@ -25,9 +24,9 @@ from condmeta.meta.ascent import Stopping
 from condmeta.meta.map_covariance import best_map
 from condmeta.meta.prior import METRICS
 from condmeta.meta.ridge import learn_prior
-from condmeta.meta.ridge_choice import KAPPAS, ROUGH, TIE, RidgeSetting, evidence, path
+from condmeta.meta.ridge_choice import KAPPAS, RidgeSetting, choose_by_evidence
 from condmeta.meta.rotation import Rotation
-from condmeta.meta.selection import EVIDENCE, Selection, close_to_best, select
+from condmeta.meta.selection import Selection
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.frames import is_frame
 from condmeta.tasks.messages import name_task
@@ -99,7 +98,9 @@ class Shrinkage(Learner):
 
     Attributes
     ----------
-    metric_, kappa_ : the settings, and choice_ : list of dict, what was compared
+    metric_, kappa_ : the settings
+    choice_ : list of dict
+        The settings that were compared, the best first.
     H_ : (d, d) array
         Covariance of coefficients around tau, in the learner's units.
     objective_ : float
@@ -201,7 +202,9 @@ class Shrinkage(Learner):
         kappas = kappas if Z.shape[1] else (np.inf,)
         candidates = [RidgeSetting(*parts) for parts in product(metrics, ("shared",), kappas)]
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
-            choice = _by_evidence(stats, Z, candidates, jobs_of(self))
+            choice = Selection.given(candidates[0])
+            if len(candidates) > 1:
+                choice = choose_by_evidence(stats, Z, candidates, jobs_of(self), s2=1.0)
             metric, _, kappa = choice.chosen
             stopping = Stopping(self.tol, self.max_iter)
             learned = learn_prior(
@@ -220,26 +223,6 @@ class Shrinkage(Learner):
         }
         tau = LinearTau(rotation.undo(W), data.Phi.mean(axis=0))
         return Learned(tau, Gaussian(prior.L, 1.0, False), info)
-
-
-def _by_evidence(stats: SquaredState, Phi, candidates, n_jobs) -> Selection:
-    """Choose by the evidence; of settings as good as the best, the one with the largest kappa."""
-    if len(candidates) == 1:
-        return Selection.given(candidates[0])
-    priors = {}
-    fit = partial(learn_prior, stats, Phi, noise=1.0, stopping=ROUGH, n_jobs=n_jobs)
-
-    def judge(left):
-        for (metric, kappa), learned in path(left, fit):
-            priors[metric, kappa] = learned.prior
-            loss = -evidence(stats, Phi, metric, kappa, learned)
-            yield RidgeSetting(metric, "shared", kappa), loss
-
-    def decide(losses, scores):
-        return max(close_to_best(scores, TIE), key=lambda setting: setting.kappa)
-
-    found = select(candidates, [judge], decide, method=EVIDENCE)
-    return found._replace(start=priors[found.chosen.metric, found.chosen.kappa])
 
 
 class Estimates(NamedTuple):

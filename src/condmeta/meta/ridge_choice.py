@@ -79,7 +79,7 @@ def choose(
     if len(candidates) == 1:
         return Selection.given(candidates[0])
     if np.sum(halves.query.count > 0) < MIN_TASKS:
-        return _by_evidence(halves.whole, Phi, candidates, n_jobs)
+        return choose_by_evidence(halves.whole, Phi, candidates, n_jobs)
     return _by_held_out(halves, Phi, shown, fold, candidates, n_jobs)
 
 
@@ -152,13 +152,14 @@ def _drop_behind(errors: dict[RidgeSetting, np.ndarray]) -> dict[RidgeSetting, n
     return {candidate: found for candidate, found in errors.items() if stays(found)}
 
 
-def _by_evidence(stats: SquaredState, Phi, candidates, n_jobs) -> Selection:
+def choose_by_evidence(stats: SquaredState, Phi, candidates, n_jobs, s2=None) -> Selection:
     """Choose by the evidence, which assumes shared noise; scores are minus its logarithms.
 
-    Of settings as good as the best the simplest is taken.
+    Of settings as good as the best the simplest is taken. `s2` is the noise where it is known.
     """
     noise = "shared" if any(c.noise == "shared" for c in candidates) else candidates[0].noise
-    priors, rough_fit = {}, partial(learn_prior, stats, Phi, stopping=ROUGH, n_jobs=n_jobs)
+    fit = partial(learn_prior, noise=s2, stopping=ROUGH, n_jobs=n_jobs)
+    priors, rough_fit = {}, partial(fit, stats, Phi)
 
     def judge(left):
         for (metric, kappa), learned in path(left, rough_fit):
