@@ -99,7 +99,9 @@ class Shrinkage(Learner):
 
     Attributes
     ----------
-    metric_, kappa_ : the settings, and choice_ : list of dict, what was compared
+    metric_, kappa_ : the settings
+    choice_ : list of dict
+        What was compared.
     H_ : (d, d) array
         Covariance of coefficients around tau, in the learner's units.
     objective_ : float
