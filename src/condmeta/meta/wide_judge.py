@@ -7,6 +7,7 @@ from condmeta.inner.scores import task_scores
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.prior import Prior
 from condmeta.tasks.points import Points
+from condmeta.tasks.weights import masses
 
 
 def held_out_score(points: Points, prior: Prior, Phi) -> float:
@@ -22,7 +23,7 @@ def held_out_score(points: Points, prior: Prior, Phi) -> float:
     """
     theta = prior.theta(Phi)
     alone = points.y - task_scores(points.X, theta, points.offsets)
-    weight = np.ones(len(alone)) if points.weight is None else points.weight
+    weight = masses(points.weight)
     rank = np.arange(len(alone)) - np.repeat(points.offsets[:-1], points.sizes)
     support, query = (SquaredState.of(*points.where(rank % 2 == half)) for half in (1, 0))
     adapted = Gaussian(prior.L, prior.s2, False).posterior(support, theta).mean

@@ -8,6 +8,7 @@ import pytest
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.persistence.registry import find_by_name
+from condmeta.persistence.schema import Checker
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, read_side
 
 SALES = pd.DataFrame({"store": ["a"], "day": [1], "price": [2.0], "size": [3.0], "sold": [4.0]})
@@ -54,13 +55,13 @@ def test_exclude_names_columns_of_either_table():
 
 def test_older_files_hold_fewer_fields():
     old = {"task": ["store"], "target": "sold", "features": ["price"], "side": []}
-    roles = find_by_name("Columns").restore(Roles, dict(old))
+    roles = Checker().restore(find_by_name("Columns"), dict(old))
     assert roles == Roles(**old, side_table=[], side_key=[])
     model = cm.TableModel(cm.PooledRegressor(), task="store", target="sold", features=["price"])
     many = pd.concat([SALES.assign(store=str(i), price=i, sold=1.0 * i) for i in range(12)])
     schema = model.fit(many).schema_
     state = vars(schema) | {"columns": roles, "side_columns": ["size"], "side_key": "key"}
     del state["roles"]
-    again = find_by_name("Schema").restore(type(schema), state)
+    again = Checker().restore(find_by_name("Schema"), state)
     assert again.roles == Roles(**old, side_table=["size"], side_key=["key"])
     assert again.side_table_text == ["key"]

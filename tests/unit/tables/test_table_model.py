@@ -341,7 +341,7 @@ def test_parts_of_a_file_must_fit(tmp_path):
     odd = model_of().fit(SALES)
     odd.schema_.encoder.names_out_ = ("price",)
     odd.save(tmp_path / "m.condmeta")
-    with pytest.raises(ModelFileError, match="1 features for a learner of 5"):
+    with pytest.raises(ModelFileError, match=r"schema_\.encoder\.names_out_ must be 5 names"):
         cm.load(tmp_path / "m.condmeta")
 
 
