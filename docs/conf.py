@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
     "mathml",
 ]
 exclude_patterns = ["_build"]
@@ -37,6 +38,11 @@ autodoc_typehints = "none"  # the docstrings say the types
 numpydoc_show_class_members = False  # the template lists them
 numpydoc_xref_param_type = False
 
+# Copied code has no prompts and no output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
 # Gallery: every script is run, and its figures become pictures.
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples" / "gallery"),
@@ -44,6 +50,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/\w+\.py$",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
+    "thumbnail_size": (640, 448),
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,  # that page loads scripts from elsewhere

@@ -111,6 +111,17 @@ def test_the_picture_of_the_gap_has_its_curves_in_order():
         assert above == (line.get_label().split()[0] in ("printed", "upper", "exact"))
 
 
+def test_the_picture_of_a_story_is_the_one_that_its_script_draws():
+    pytest.importorskip("matplotlib")
+    story = runpy.run_path(str(EXAMPLE.with_name("story_pictures.py")))
+    figure, words = story["draw"](*story["STORIES"]["flights"])
+    assert figure.axes[0].get_ylim() == (-0.1, 1.0)
+    assert words.endswith("by number of points: 84 % at 0, 52 % at 1, 46 % at 2, 15 % at 5.")
+    for name in story["STORIES"]:
+        page = (EXAMPLE.parents[1] / "docs" / f"story-{name}.md").read_text(encoding="utf-8")
+        assert f"](images/story-{name}.svg)" in page.split("##")[0]
+
+
 @pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
 def test_gallery(script):
     """Each runs in five seconds of processor time and draws axes that say what they show."""

@@ -293,6 +293,11 @@ def test_shares_stay_within_100_percent():
         assert bar.lines[2][0].get_segments()[0][:, 0].max() <= 1.0
     assert "explains 100 % [90, 100]" in display.describe()
     assert "Alone: a 100 %, b 50 %." in display.describe()
+    small = dict.fromkeys("ab", ((-0.001, -0.1, 0.1), (0.0, 0.0, 0.1)))
+    said = AdvantageDisplay((0.1, -0.004, 0.2), small, [(0, -0.002, 0.1)]).describe()
+    assert "10 % [0, 20]" in said
+    assert "a 0 %, b 0 %" in said
+    assert said.endswith("0 % at 0.")
 
 
 def test_advantage_of_many_columns_names_what_is_left_out():

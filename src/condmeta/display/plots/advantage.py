@@ -111,14 +111,14 @@ class AdvantageDisplay(Display):
 
     def describe(self) -> str:
         """Return a description of the figure."""
-        share, low, high = (f"{100 * min(value, 1.0):.0f}" for value in self.share)
+        share, low, high = map(_rounded, self.share)
         explained = f"{share} % [{low}, {high}] of the variance of task coefficients"
         text = f"Side information explains {explained}."
         if len(self.columns) > 1:
-            alone = ((name, min(self.columns[name][0][0], 1.0)) for name in self._leading(3))
-            text += f" Alone: {', '.join(f'{name} {100 * part:.0f} %' for name, part in alone)}."
+            alone = ((name, _rounded(self.columns[name][0][0])) for name in self._leading(3))
+            text += f" Alone: {', '.join(f'{name} {part} %' for name, part in alone)}."
         if self.gains:
-            gains = ", ".join(f"{100 * gain:.0f} % at {shot}" for shot, gain, _ in self.gains)
+            gains = ", ".join(f"{_rounded(gain)} % at {shot}" for shot, gain, _ in self.gains)
             text += f" Share of the error on new tasks that it saves, by number of points: {gains}."
         return text
 
@@ -127,6 +127,11 @@ def _bar(ax, interval, at, marker, colour, label, options) -> None:
     value, low, high = np.minimum(interval, WIDEST[1])
     reach = [[max(value - low, 0.0)], [max(high - value, 0.0)]]
     ax.errorbar(value, at, xerr=reach, marker=marker, color=colour, label=label, **options)
+
+
+def _rounded(share: float) -> str:
+    """Return a share of at most 1 in percent; no -0."""
+    return f"{round(100 * min(share, WIDEST[1]))}" if np.isfinite(share) else "nan"
 
 
 def _percent(value: float, _: Any = None) -> str:
