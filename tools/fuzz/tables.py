@@ -47,7 +47,8 @@ def csv_files() -> st.SearchStrategy[CsvFile]:
     )  # fmt: skip
     options = st.builds(
         CsvOptions, st.sampled_from([None, ",", ";", "\t"]), st.sampled_from([None, ".", ","]),
-        st.sampled_from(["utf-8", "latin-1"]),
+        st.sampled_from(["utf-8", "latin-1"]), like=st.sampled_from([None, CsvOptions(";")]),
+        prefix=st.just("--"),
     )  # fmt: skip
     names = st.lists(st.sampled_from(["1", "a", "007", ""]), max_size=2).map(tuple)
     return st.builds(CsvFile, st.one_of(written, st.binary(max_size=200)), names, options)

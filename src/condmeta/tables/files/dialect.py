@@ -51,11 +51,12 @@ def find_dialect(head: bytes, whole: bool, name: str, options: CsvOptions) -> Di
             f"or give its encoding with {options.prefix}encoding, such as utf-16-le."
         )
     likely = (options.like and options.like.delimiter) or ","
+    for given in (options.delimiter or ",", likely):
+        if len(given) != 1 or not given.isascii() or given in '"\r\n':
+            raise DataError(
+                f"The delimiter must be one ASCII character, not a quote. Got {given!r} instead."
+            )
     delimiter = options.delimiter or _find_delimiter(text, whole, likely)
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise DataError(
-            f"The delimiter must be one ASCII character, not a quote. Got {delimiter!r} instead."
-        )
     rows = _rows(text, delimiter, whole)
     if not rows:
         raise DataError(

@@ -233,3 +233,11 @@ def test_a_side_table_is_written_like_the_table_only_if_nothing_else_fits(write)
         assert read(write(text.encode(encoding)), csv=options) == {"a": ["Süd"], "b": [1.5]}
     other = options._replace(like=None)
     refuse(write("a,b\nSüd,1\n".encode("latin-1")), "--side-encoding latin-1", csv=other)
+
+
+def test_the_delimiter_of_the_other_file_is_checked_too(tmp_path):
+    path = tmp_path / "side.csv"
+    path.write_text("a,b\n1,2\n", encoding="utf-8")
+    options = CsvOptions(like=CsvOptions(delimiter="00"))
+    with pytest.raises(DataError, match=r"must be one ASCII character, not a quote\. Got '00'"):
+        read_table(path, csv=options)
