@@ -4,6 +4,7 @@ import click
 
 from condmeta.cli.failures import report_failures
 
+# Those of condmeta.fitted.sql, which --help need not load.
 DIALECTS = ["duckdb", "postgres", "sqlite", "snowflake", "bigquery", "spark"]
 
 

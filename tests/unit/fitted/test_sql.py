@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import condmeta as cm
 from condmeta.cli.app import app
+from condmeta.cli.export_command import DIALECTS as OFFERED
 from condmeta.errors import DataError, ReadingNote
 from condmeta.fitted.sql import DIALECTS, Tables, coefficient_columns, find_dialect
 
@@ -143,6 +144,10 @@ def test_names_and_text_of_dialects():
     assert find_dialect("postgres").text("O'Hara\\") == "'O''Hara\\'"
     assert find_dialect("spark").text("O'Hara\\") == "'O\\'Hara\\\\'"
     assert Tables().rows == "rows"
+
+
+def test_the_command_offers_every_dialect():
+    assert list(DIALECTS) == OFFERED
 
 
 def test_every_dialect_makes_a_query(model):
