@@ -80,9 +80,13 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
         fitted = learner.fitted_
         theta, before = fitted.statistics(tasks.ids)
         if before is not None:
-            rows = fitted.scales.rows(tasks.X)
+            rows, slope = fitted.scales.rows(tasks.X), 1.0
+            if fitted.target is not None:
+                scores = fitted.target.apply(tasks.y - residual)
+                residual, slope = fitted.target.apply(tasks.y) - scores, fitted.target.slope(scores)
             new = SquaredState.of(rows, residual, tasks.offsets)
             p, expected = check_posterior(fitted.inner, before, theta, new, _room(fitted, before))
+            expected = expected * _mean(np.broadcast_to(slope, len(rows)) ** 2, tasks)
             return Judged(errors, "rmse", np.sqrt(expected), p, "the model")
     shift, noise = log_rms_moments(tasks.sizes)  # of the log of an error, due to few rows
     logs = np.log(errors["rmse"] + 1e-300) - shift

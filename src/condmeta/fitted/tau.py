@@ -18,14 +18,21 @@ class LinearTau(NamedTuple):
     """tau(s) = M Phi(s) + b, in the learner's units.
 
     weights : (k+1, width) array, with b in its last row; phi_mean : (k,), the mean training Phi.
+    cold : (k+1, width) array or None, the map for tasks without points if it is another one.
     """
 
     weights: np.ndarray
     phi_mean: np.ndarray
+    cold: np.ndarray | None = None
 
     def theta(self, Phi, n_jobs: int = 1) -> np.ndarray:
         """Return theta = M Phi + b of tasks (T, width)."""
         return Phi @ self.weights[:-1] + self.weights[-1]
+
+    def cold_start(self, Phi, n_jobs: int = 1) -> np.ndarray:
+        """Return the models of tasks without points (T, width)."""
+        weights = self.weights if self.cold is None else self.cold
+        return Phi @ weights[:-1] + weights[-1]
 
     @property
     def M(self) -> np.ndarray:  # noqa: N802 - the paper's name
@@ -44,8 +51,9 @@ class LinearTau(NamedTuple):
 
     def check(self, k: int, width: int) -> None:
         """Raise ValueError if the arrays do not fit k features and weight vectors of `width`."""
-        expected = (k + 1, width), (k,)
-        found = self.weights.shape, self.phi_mean.shape
+        cold = self.weights if self.cold is None else self.cold
+        expected = (k + 1, width), (k,), (k + 1, width)
+        found = self.weights.shape, self.phi_mean.shape, cold.shape
         if found != expected:
             raise ValueError(f"a map of shapes {found} instead of {expected}")
 
@@ -81,6 +89,8 @@ class KernelTau:
         theta[here] = self._evaluate(sides[here], n_jobs)
         theta[~here] = self.theta_mean
         return theta
+
+    cold_start = theta  # the models of tasks without points
 
     def _evaluate(self, sides, n_jobs: int = 1) -> np.ndarray:
         return kernel_theta(sides, self.sides, self.weights, self.kernel, n_jobs)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Columns, Fitted, Rows
 from condmeta.fitted.prepared import no_points
+from condmeta.fitted.target import TargetScale
 from condmeta.fitted.user_rows import no_weights, numbers, read_points, read_target
 from condmeta.learners.checks import check_features, check_weights, drop_weightless
 from condmeta.learners.labels import read_labels
@@ -45,13 +46,15 @@ METADATA = {"task": True, "side_info": True}
 class Inputs(NamedTuple):
     """What a call of `fit` gives: tasks with labels as numbers, and what is known of their columns.
 
-    `points` are separate conditioning points, or None.
+    `points` are separate conditioning points, or None; `target` is the scale that the labels are on
+    already, or None.
     """
 
     tasks: TaskSet
     points: TaskSet | None
     columns: Columns
     classes: np.ndarray | None
+    target: TargetScale | None = None
 
 
 def is_nameless(learner, X, task) -> bool:

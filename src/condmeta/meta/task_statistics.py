@@ -11,9 +11,16 @@ from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.points import Points
-from condmeta.tasks.splits import fold_numbers, half_of, task_keys
+from condmeta.tasks.splits import (
+    first_points,
+    fold_numbers,
+    half_of,
+    in_content_order,
+    keys_by_content,
+)
 
 SAMPLE = 500  # tasks that settings are chosen on
+FEW = 1, 2, 5  # numbers of points that settings are judged at, beside none and half of a task
 
 
 @register_tuple(name="Collected")
@@ -31,13 +38,15 @@ class TaskStatistics(NamedTuple):
     sizes : (T,) int array
         Rows of each task, without their weights.
     keys : (T,) uint64 array
-        Hashes of the ids: the tasks with the smallest are the sample.
+        Hashes of the tasks' points: the tasks with the smallest are the sample.
     sample : (m,) int array
         Positions of the sampled tasks, by rising key.
     support, query : Scatter of the sampled tasks
-        Every second point, from the second on, and the others.
+        Every second point in an order by content, from the second on, and the others.
     Phi_support : (m, k) array or None
         Features of the sampled tasks from their support alone, if Phi is kept.
+    few : tuple of Scatter of the sampled tasks
+        The first `FEW` points of the support.
     """
 
     ids: np.ndarray
@@ -50,6 +59,7 @@ class TaskStatistics(NamedTuple):
     support: Scatter
     query: Scatter
     Phi_support: np.ndarray | None
+    few: tuple[Scatter, ...] = ()
 
     @classmethod
     def of(cls, ids, points: Points, table=None, Phi=None, features=None) -> Self:
@@ -58,15 +68,17 @@ class TaskStatistics(NamedTuple):
         `features(tasks, points)` gives Phi of the tasks at some positions from these points of
         theirs, for a map that reads the points themselves.
         """
-        keys = task_keys(ids)
+        keys = keys_by_content(points)
         order = np.argsort(keys, kind="stable")
         sample = order[points.sizes[order] > 0][:SAMPLE]
-        halves = [half_of(points, sample, half) for half in (True, False)]
+        sampled = in_content_order(points.take(sample))
+        halves = [half_of(sampled, half) for half in (True, False)]
+        few = tuple(Scatter.of(*first_points(halves[0], n)) for n in FEW)
         Phi_support = None if Phi is None else Phi[sample]
         if features is not None:
             Phi_support = features(sample, halves[0])
         whole, support, query = (Scatter.of(*part) for part in (points, *halves))
-        rest = points.sizes, keys, sample, support, query, Phi_support
+        rest = points.sizes, keys, sample, support, query, Phi_support, few
         return cls(ids, whole, table, Phi, *rest)
 
     def refuse_known(self, ids, remedy: str) -> None:
@@ -90,6 +102,7 @@ class TaskStatistics(NamedTuple):
             _both(self.Phi, other.Phi), _both(self.sizes, other.sizes), keys, at[order],
             self.support.join(other.support).take(order), self.query.join(other.query).take(order),
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
+            tuple(a.join(b).take(order) for a, b in zip(self.few, other.few, strict=False)),
         )  # fmt: skip
 
     def extend(self, at, points: Points) -> Self:
@@ -98,12 +111,19 @@ class TaskStatistics(NamedTuple):
         sizes = np.zeros(len(self.ids), np.int64)
         sizes[at] = points.sizes
         points = points.take(order)._replace(offsets=np.concatenate([[0], np.cumsum(sizes)]))
+        sampled, before = in_content_order(points.take(self.sample)), self.sizes[self.sample]
         support, query = (
-            part.extend(Scatter.of(*half_of(points, self.sample, half, self.sizes)))
+            part.extend(Scatter.of(*half_of(sampled, half, before)))
             for part, half in ((self.support, True), (self.query, False))
         )
-        whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
-        return self._replace(whole=whole, sizes=sizes, support=support, query=query)
+        keys = self.keys + keys_by_content(points)
+        order = np.argsort(keys[self.sample], kind="stable")
+        return self._replace(
+            whole=self.whole.extend(Scatter.of(*points)), sizes=self.sizes + sizes, keys=keys,
+            sample=self.sample[order], support=support.take(order), query=query.take(order),
+            Phi_support=None if self.Phi_support is None else self.Phi_support[order],
+            few=tuple(part.take(order) for part in self.few),
+        )  # fmt: skip
 
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points: the sample, then the rest by their keys.
