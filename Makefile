@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/condmeta/native/*.cpp src/condmeta/native/*.h) CMakeLists.txt
 
-.PHONY: setup demo test docs lint format bench accuracy clean
+.PHONY: setup demo test docs lint format bench accuracy mutants sanitize fuzz clean
 
 setup: $(VENV)/.ready
 
@@ -48,6 +48,15 @@ bench: setup
 accuracy: setup
 	$(BIN)/python -m pip install --quiet --group bench-accuracy
 	$(BIN)/python -m benchmarks.accuracy
+
+mutants: setup
+	$(BIN)/python tools/mutants.py
+
+sanitize: setup
+	$(BIN)/python tools/sanitize.py
+
+fuzz: setup
+	PYTHONPATH=tools $(BIN)/python -m tools.fuzz
 
 clean:
 	rm -rf $(VENV) build dist report docs/_build docs/generated docs/gallery .pytest_cache .ruff_cache .hypothesis .import_linter_cache

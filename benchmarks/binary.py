@@ -17,10 +17,11 @@ import warnings
 import numpy as np
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 import condmeta as cm
-from benchmarks.accuracy.design import Design, codes_of, slices
+from benchmarks.accuracy.classifiers import GpboostLogit, LogisticPerTask, PooledLogistic
+from benchmarks.accuracy.design import slices
+from benchmarks.accuracy.ours import Classifier
 from benchmarks.accuracy.problem import Problem, split
 from benchmarks.common import no_goal, row
 from benchmarks.ridge import verdict
@@ -63,102 +64,12 @@ PROBLEMS = {
 }
 
 
-class Ours:
-    """A learner of condmeta."""
-
-    def __init__(self, learner):
-        self.learner = learner
-
-    def fit(self, train: TaskSet) -> None:
-        """Learn from the training tasks."""
-        self.learner.fit(train)
-
-    def predict(self, support: TaskSet, query: TaskSet) -> np.ndarray:
-        """Return P(y = 1) of the query points (N,)."""
-        models = self.learner.adapt(support)
-        return models.predict_proba(query.X, task=query.ids[codes_of(query)])[:, 1]
-
-
-class Pooled:
-    """One logistic regression."""
-
-    def fit(self, train: TaskSet) -> None:
-        """Learn from the training tasks."""
-        self.design = Design(train)
-        self.model = _logistic().fit(self.design.fixed(train)[:, 1:], train.y)
-
-    def predict(self, support: TaskSet, query: TaskSet) -> np.ndarray:
-        """Return P(y = 1) of the query points (N,)."""
-        return self.model.predict_proba(self.design.fixed(query)[:, 1:])[:, 1]
-
-
-class PerTask:
-    """A logistic regression for each task."""
-
-    def fit(self, train: TaskSet) -> None:
-        """Learn units and the share of the second class."""
-        self.design, self.share = Design(train), train.y.mean()
-
-    def predict(self, support: TaskSet, query: TaskSet) -> np.ndarray:
-        """Return P(y = 1) of the query points (N,)."""
-        out = np.full(len(query.y), self.share)
-        X, Q = self.design.inputs(support), self.design.inputs(query)
-        for shown, asked in zip(slices(support), slices(query), strict=True):
-            if len(np.unique(support.y[shown])) == 2:
-                model = _logistic().fit(X[shown], support.y[shown])
-                out[asked] = model.predict_proba(Q[asked])[:, 1]
-        return out
-
-
-class Gpboost:
-    """GPBoost's mixed model: Bernoulli labels, independent random coefficients."""
-
-    def fit(self, train: TaskSet) -> None:
-        """Learn fixed effects and variances with the package's defaults, on one thread."""
-        import gpboost
-
-        self.module, self.design = gpboost, Design(train)
-        self.model = self._model(train)
-        self.model.fit(y=train.y, X=self.design.fixed(train))
-        self.beta = np.asarray(self.model.get_coef()).ravel()
-        self.variances = np.asarray(self.model.get_cov_pars()).ravel()
-
-    def _model(self, tasks: TaskSet):
-        Z = self.design.random(tasks)
-        return self.module.GPModel(
-            group_data=codes_of(tasks), group_rand_coef_data=Z[:, 1:],
-            ind_effect_group_rand_coef=[1] * (Z.shape[1] - 1), likelihood="bernoulli_logit",
-            num_parallel_threads=1,
-        )  # fmt: skip
-
-    def predict(self, support: TaskSet, query: TaskSet) -> np.ndarray:
-        """Return P(y = 1) of the query points (N,)."""
-        Z = self.design.random(query)
-        known = {"cov_pars": self.variances, "predict_response": True}
-        asked = {"group_rand_coef_data_pred": Z[:, 1:], **known}
-        if not len(support.y):
-            new = codes_of(query) + 10**6  # no group of the fit
-            fixed = self.design.fixed(query)
-            found = self.model.predict(group_data_pred=new, X_pred=fixed, **asked)
-        else:
-            found = self._model(support).predict(
-                y=support.y, group_data_pred=codes_of(query),
-                offset=self.design.fixed(support) @ self.beta,
-                offset_pred=self.design.fixed(query) @ self.beta, **asked,
-            )  # fmt: skip
-        return np.asarray(found["mu"]).ravel()
-
-
-def _logistic() -> LogisticRegression:
-    return LogisticRegression(max_iter=1000)
-
-
 METHODS = {
-    "ConditionalLogistic": lambda: Ours(cm.ConditionalLogistic()),
-    "AutoClassifier": lambda: Ours(cm.AutoClassifier()),
-    "pooled": Pooled,
-    "per task": PerTask,
-    "GPBoost": Gpboost,
+    "ConditionalLogistic": lambda: Classifier(cm.ConditionalLogistic),
+    "AutoClassifier": lambda: Classifier(cm.AutoClassifier),
+    "pooled": PooledLogistic,
+    "per task": LogisticPerTask,
+    "GPBoost": GpboostLogit,
 }
 OURS = "ConditionalLogistic", "AutoClassifier"
 

@@ -70,9 +70,10 @@ def draw_problem(n_tasks=6, d=3, p=2, seed=0, classes=False) -> Problem:
 
 
 def public_learners() -> list[type]:
-    """Return every public class that is a scikit-learn estimator."""
+    """Return every public class that is a scikit-learn estimator and learns from rows."""
     public = [getattr(condmeta, name) for name in condmeta.__all__]
-    return [cls for cls in public if isinstance(cls, type) and issubclass(cls, BaseEstimator)]
+    learners = [cls for cls in public if isinstance(cls, type) and issubclass(cls, BaseEstimator)]
+    return [cls for cls in learners if "X" in inspect.signature(cls.fit).parameters]
 
 
 def make(cls, **params):

@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks.accuracy import store
-from benchmarks.accuracy.data import PROBLEMS
-from benchmarks.accuracy.methods import METHODS
+from benchmarks.accuracy.data import GROUPS, PROBLEMS, group
+from benchmarks.accuracy.methods import METHODS, methods_for
 from benchmarks.accuracy.page import page, section
 from benchmarks.accuracy.run import run
 
@@ -23,18 +23,20 @@ PACKAGES = (
 
 def main() -> None:
     given = _arguments()
-    outcomes = store.read() if given.write else {}
-    for name in given.data:
+    stored, results = given.folder / store.FILE.name, given.folder / RESULTS.name
+    outcomes = store.read(stored) if given.write else {}
+    for name in given.data or [each for each in PROBLEMS if group(each) in given.groups]:
         methods = outcomes.setdefault(name, {})
+        chosen = [each for each in methods_for(name) if each in given.methods]
         with ThreadPoolExecutor(given.jobs) as pool:
-            asked = {m: pool.submit(run, name, m, given.splits, given.limit) for m in given.methods}
+            asked = {m: pool.submit(run, name, m, given.splits, given.limit) for m in chosen}
             for method, future in asked.items():
                 methods[method] = future.result()
                 print(f"{name}: {method} done", file=sys.stderr, flush=True)
         print(section(name, methods), flush=True)
         if given.write:  # after every data set: a run that is stopped keeps what it has
-            store.write(outcomes)
-            RESULTS.write_text(page(outcomes, given.limit, about()))
+            store.write(outcomes, stored)
+            results.write_text(page(outcomes, about()))
 
 
 def about() -> str:
@@ -50,11 +52,19 @@ def about() -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
-    parser.add_argument("--data", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("--data", nargs="+", choices=PROBLEMS, metavar="NAME", help="data sets")
+    parser.add_argument(
+        "--groups", nargs="+", choices=GROUPS, default=list(GROUPS),
+        help="groups of data sets, where --data names none (default: all)",
+    )  # fmt: skip
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--splits", type=int, default=20, help="of the tasks (default: 20)")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of a fit (default: 60)")
     parser.add_argument("--jobs", type=int, default=1, help="methods at a time (default: 1)")
+    parser.add_argument(
+        "--folder", type=Path, default=RESULTS.parent,
+        help="where --write keeps them (default: this package)",
+    )  # fmt: skip
     parser.add_argument("--write", action="store_true", help="keep outcomes, write RESULTS.md")
     return parser.parse_args()
 

@@ -44,7 +44,7 @@ class Design:
     def fixed(self, tasks: TaskSet) -> np.ndarray:
         """Return (1, x) (x) (1, s), (N, (d+1)(k+1)): main effects and all products; 1 is first."""
         x, s = self.random(tasks), _with_one(self.side(tasks))
-        return (s[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+        return (s[:, :, None] * x[:, None, :]).reshape(len(x), s.shape[1] * x.shape[1])
 
     def both(self, tasks: TaskSet) -> np.ndarray:
         """Return (x, s), (N, d+k), for learners that find their own products."""

@@ -10,17 +10,24 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import condmeta as cm
-from benchmarks.accuracy import boosting, maml, mixed, ridges
-from benchmarks.accuracy.ours import Learner
+from benchmarks.accuracy import boosting, classifiers, maml, mixed, ridges, trees
+from benchmarks.accuracy.data import FIRST, PROBLEMS
+from benchmarks.accuracy.ours import Classifier, Learner
 
 
 class Method(NamedTuple):
-    """How to make a method; whether it is linear in x for each task, and whether it is ours."""
+    """How to make a method; whether it is linear in x for each task, and whether it is ours.
+
+    `classes` says that it predicts a probability. `everywhere` says that it runs on the tables of
+    the registry, not only on the first twelve data sets.
+    """
 
     title: str
     make: Callable[[], Any]
     linear: bool = True
     ours: bool = False
+    classes: bool = False
+    everywhere: bool = True
 
 
 METHODS: dict[str, Method] = {
@@ -28,8 +35,10 @@ METHODS: dict[str, Method] = {
     "ridge-no-side": Method(
         "ConditionalRidge, no side information",
         lambda: Learner(lambda: cm.ConditionalRidge(feature_map=None)), ours=True,
+        everywhere=False,
     ),
     "auto": Method("AutoRegressor", lambda: Learner(cm.AutoRegressor), linear=False, ours=True),
+    "pooled-ridge": Method("pooled ridge", ridges.Pooled),
     "pooled": Method("pooled ridge, then ridge per task", ridges.PooledThenPerTask),
     "per-task": Method("RidgeCV per task", ridges.RidgePerTask),
     "statsmodels": Method("statsmodels MixedLM, random slopes", mixed.Statsmodels),
@@ -43,6 +52,51 @@ METHODS: dict[str, Method] = {
     "gpboost-trees": Method(
         "GPBoost trees, random intercept", boosting.GpboostTrees, linear=False
     ),
-    "lightgbm": Method("LightGBM, shrunken task mean", boosting.LightGBM, linear=False),
-    "maml": Method("first-order MAML, network", maml.FirstOrderMaml, linear=False),
+    "lightgbm": Method(
+        "LightGBM, shrunken task mean", boosting.LightGBM, linear=False, everywhere=False
+    ),
+    "lightgbm-squared": Method(
+        "LightGBM squared, mean residual", lambda: trees.TunedTrees("l2"), linear=False
+    ),
+    "lightgbm-absolute": Method(
+        "LightGBM absolute, mean residual", lambda: trees.TunedTrees("l1"), linear=False
+    ),
+    "lightgbm-mean-squared": Method(
+        "LightGBM squared, task mean as column", lambda: trees.TreesOnTaskMean("l2"), linear=False
+    ),
+    "lightgbm-mean-absolute": Method(
+        "LightGBM absolute, task mean as column", lambda: trees.TreesOnTaskMean("l1"), linear=False
+    ),
+    "maml": Method(
+        "first-order MAML, network", maml.FirstOrderMaml, linear=False, everywhere=False
+    ),
+    "logistic": Method(
+        "ConditionalLogistic", lambda: Classifier(cm.ConditionalLogistic), ours=True, classes=True
+    ),
+    "auto-classifier": Method(
+        "AutoClassifier", lambda: Classifier(cm.AutoClassifier), linear=False, ours=True,
+        classes=True,
+    ),
+    "pooled-logistic": Method(
+        "pooled logistic regression", classifiers.PooledLogistic, classes=True
+    ),
+    "per-task-logistic": Method(
+        "logistic regression per task", classifiers.LogisticPerTask, classes=True
+    ),
+    "gpboost-logit": Method(
+        "GPBoost logit, random slopes", classifiers.GpboostLogit, classes=True
+    ),
+    "lightgbm-binary": Method(
+        "LightGBM log loss, task share as column", lambda: trees.TreesOnTaskMean("binary"),
+        linear=False, classes=True,
+    ),
 }  # fmt: skip
+
+
+def methods_for(problem: str) -> list[str]:
+    """Return the methods that can run on a data set."""
+    return [
+        name
+        for name, method in METHODS.items()
+        if method.classes == PROBLEMS[problem].classes and (method.everywhere or problem in FIRST)
+    ]

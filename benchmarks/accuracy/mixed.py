@@ -48,13 +48,19 @@ class MixedModel:
 
     def predict(self, support: TaskSet, query: TaskSet) -> np.ndarray:
         """Predict the query points, (N,)."""
-        out = self._mean(query)
-        if len(support.X):
-            r = self.design.target(support) - self._mean(support)
-            Z, new = self._random(support), self._random(query)
-            for known, asked in zip(slices(support), slices(query), strict=True):
-                out[asked] += new[asked] @ blup(Z[known], r[known], self.G, self.s2)
-        return self.design.to_user(out)
+        return self.predict_std(support, query)[0]
+
+    def predict_std(self, support: TaskSet, query: TaskSet) -> tuple[np.ndarray, np.ndarray]:
+        """Return predictions (N,), and standard deviations of labels around them (N,)."""
+        out, variance = self._mean(query), np.empty(len(query.X))
+        r = self.design.target(support) - self._mean(support)
+        Z, new = self._random(support), self._random(query)
+        for known, asked in zip(slices(support), slices(query), strict=True):
+            mean, covariance = posterior(Z[known], r[known], self.G, self.s2)
+            out[asked] += new[asked] @ mean
+            variance[asked] = self.s2 + ((new[asked] @ covariance) * new[asked]).sum(axis=1)
+        std = np.sqrt(np.maximum(variance, 1e-12))
+        return self.design.to_user(out), self.design.y_scale * std
 
     def _mean(self, tasks: TaskSet) -> np.ndarray:
         return self.design.fixed(tasks)[:, self.kept] @ self.beta
@@ -64,10 +70,13 @@ class MixedModel:
         return Z if self.slopes else Z[:, :1]
 
 
-def blup(Z, r, G, s2) -> np.ndarray:
-    """Return E[b | r] of one task."""
+def posterior(Z, r, G, s2) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean (q,) and covariance (q, q) of b given the residuals r of one task."""
+    if not len(r):
+        return np.zeros(len(G)), G
     ZG = Z @ G
-    return ZG.T @ np.linalg.solve(ZG @ Z.T + s2 * np.eye(len(r)), r)
+    solved = np.linalg.solve(ZG @ Z.T + s2 * np.eye(len(r)), np.column_stack([r, ZG]))
+    return ZG.T @ solved[:, 0], G - ZG.T @ solved[:, 1:]
 
 
 class Statsmodels(MixedModel):
@@ -125,8 +134,11 @@ class Lme4(MixedModel):
             file = Path(folder) / "rows.csv"
             _frame(y, F, Z, codes).to_csv(file, index=False)
             command = ["Rscript", "-e", self.SCRIPT, str(file), _formula(F, Z)]
-            text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        found = json.loads(text)
+            done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:  # the limit of processor time holds for R too
+            last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
+            raise RuntimeError(f"R ended: {last}")
+        found = json.loads(done.stdout)
         return _by_name(found["beta"], F), np.array(found["G"], ndmin=2), float(found["s2"])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from condmeta.meta.conformal import gives_std
 from condmeta.tasks import TaskSet
 
 
@@ -22,8 +23,30 @@ class Learner:
 
     def predict(self, support: TaskSet, query: TaskSet) -> np.ndarray:
         """Predict the query points, (N,)."""
+        return _in_order(query, self._adapted(support).predict(query))
+
+    def predict_std(self, support: TaskSet, query: TaskSet):
+        """Return predictions (N,) and their standard deviations; None if the learner has none."""
+        if not gives_std(self.model):
+            return self.predict(support, query), None
+        found = self._adapted(support).predict(query, return_std=True)
+        return tuple(_in_order(query, values) for values in found)
+
+    def _adapted(self, support: TaskSet):
         # Without points a new task is predicted from its side information.
-        model = self.model.adapt(support) if len(support.X) else self.model
-        out = np.empty(len(query.X))
-        out[query.restore_order(np.arange(len(out)))] = model.predict(query)
-        return out
+        return self.model.adapt(support) if len(support.X) else self.model
+
+
+class Classifier(Learner):
+    """A classifier of condmeta; it predicts the probability of the class 1."""
+
+    def predict(self, support: TaskSet, query: TaskSet) -> np.ndarray:
+        """Return P(y = 1) of the query points, (N,)."""
+        return _in_order(query, self._adapted(support).predict_proba(query)[:, 1])
+
+
+def _in_order(query: TaskSet, values: np.ndarray) -> np.ndarray:
+    """Return values in the order of the rows of `query`, not of the table that it came from."""
+    out = np.empty(len(query.X))
+    out[query.restore_order(np.arange(len(out)))] = values
+    return out

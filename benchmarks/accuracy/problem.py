@@ -27,6 +27,8 @@ class Problem(NamedTuple):
         Support sizes, rising.
     n_query : int
         The most query points of a task.
+    classes : bool
+        Whether the target is 0 or 1; errors are then log losses.
     """
 
     title: str
@@ -35,6 +37,7 @@ class Problem(NamedTuple):
     n_test: int
     sizes: tuple[int, ...]
     n_query: int = 20
+    classes: bool = False
 
 
 class Split(NamedTuple):

@@ -1,4 +1,4 @@
-"""The usual ridge regressions: one per task, or one for all tasks and then one per task."""
+"""The usual ridge regressions: one for all tasks, one per task, or one after the other."""
 
 from __future__ import annotations
 
@@ -32,6 +32,20 @@ class RidgePerTask:
             elif n > 1:
                 out[asked] = RidgeCV(ALPHAS).fit(X[known], y[known]).predict(new[asked])
         return self.design.to_user(out)
+
+
+class Pooled:
+    """RidgeCV on inputs and side columns: one model, which no support point changes."""
+
+    def fit(self, train: TaskSet) -> None:
+        """Fit to all rows."""
+        self.design = Design(train)
+        rows, y = self.design.both(train), self.design.target(train)
+        self.model = RidgeCV(ALPHAS).fit(rows, y)
+
+    def predict(self, support: TaskSet, query: TaskSet) -> np.ndarray:
+        """Predict the query points, (N,)."""
+        return self.design.to_user(self.model.predict(self.design.both(query)))
 
 
 class PooledThenPerTask:

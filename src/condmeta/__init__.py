@@ -14,6 +14,7 @@ _NAMES = {  # module: the public names that it defines
     "evaluation": """
         Advantage Calibrated CheckReport Comparison Explanation
         advantage calibrate check compare cross_validate_tasks explain""",
+    "fitted.summary": "Summary",
     "fitted.task_model": "TaskModel TaskModels",
     "learners.auto_classifier": "AutoClassifier",
     "learners.auto_regressor": "AutoRegressor",
@@ -29,14 +30,16 @@ _NAMES = {  # module: the public names that it defines
     "learners.ridge": "ConditionalRidge",
     "learners.sgd": "ConditionalSGDClassifier ConditionalSGDRegressor",
     "learners.sgd_cv": "ConditionalSGDRegressorCV",
+    "learners.shrinkage": "Shrinkage shrink",
     "loading": "load",
     "tables": "TableModel",
+    "tables.formula": "FormulaModel from_formula",
     "tasks": "TaskSet TaskSplit TaskTable",
     "versions": "show_versions",
 }
 _HOME = {name: f"condmeta.{home}" for home, names in _NAMES.items() for name in names.split()}
 _MODULES = ["datasets", "environments", "errors", "experiments", "feature_maps", "inner"]
-_MODULES += ["kernels", "losses", "persistence", "plots", "testing", "theory"]
+_MODULES += ["kernels", "losses", "outer_steps", "persistence", "plots", "testing", "theory"]
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

@@ -8,6 +8,7 @@ from condmeta import feature_maps as feature_maps
 from condmeta import inner as inner
 from condmeta import kernels as kernels
 from condmeta import losses as losses
+from condmeta import outer_steps as outer_steps
 from condmeta import persistence as persistence
 from condmeta import plots as plots
 from condmeta import testing as testing
@@ -23,6 +24,7 @@ from condmeta.evaluation import check as check
 from condmeta.evaluation import compare as compare
 from condmeta.evaluation import cross_validate_tasks as cross_validate_tasks
 from condmeta.evaluation import explain as explain
+from condmeta.fitted.summary import Summary as Summary
 from condmeta.fitted.task_model import TaskModel as TaskModel
 from condmeta.fitted.task_model import TaskModels as TaskModels
 from condmeta.learners.auto_classifier import AutoClassifier as AutoClassifier
@@ -46,8 +48,12 @@ from condmeta.learners.ridge import ConditionalRidge as ConditionalRidge
 from condmeta.learners.sgd import ConditionalSGDClassifier as ConditionalSGDClassifier
 from condmeta.learners.sgd import ConditionalSGDRegressor as ConditionalSGDRegressor
 from condmeta.learners.sgd_cv import ConditionalSGDRegressorCV as ConditionalSGDRegressorCV
+from condmeta.learners.shrinkage import Shrinkage as Shrinkage
+from condmeta.learners.shrinkage import shrink as shrink
 from condmeta.loading import load as load
 from condmeta.tables import TableModel as TableModel
+from condmeta.tables.formula import FormulaModel as FormulaModel
+from condmeta.tables.formula import from_formula as from_formula
 from condmeta.tasks import TaskSet as TaskSet
 from condmeta.tasks import TaskSplit as TaskSplit
 from condmeta.tasks import TaskTable as TaskTable

@@ -24,5 +24,17 @@ class FewTasksWarning(UserWarning):
     """A learner without tuning was given fewer tasks than it needs to estimate its scales."""
 
 
+class OneTaskWarning(UserWarning):
+    """Nothing names the tasks of the rows, so that all of them are one task."""
+
+
+class ReadingNote(UserWarning):
+    """A column is read as something else than it is written: dates, numbers with units."""
+
+
+class ConstantFeatureWarning(UserWarning):
+    """A feature has one value in all training rows: the models of tasks leave it out."""
+
+
 class EngineWarning(UserWarning):
     """A large fit runs on the NumPy engine because the compiled one is not installed."""

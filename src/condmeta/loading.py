@@ -18,6 +18,7 @@ from condmeta.learners import (  # noqa: F401
     ridge,
     sgd,
     sgd_cv,
+    shrinkage,
 )
 from condmeta.persistence import read_model
 

@@ -1,4 +1,4 @@
-"""Checks for a loss, an inner algorithm or a feature map of your own.
+"""Checks for a loss, an inner algorithm, an outer step or a feature map of your own.
 
 Each check raises an AssertionError that names what fails, and returns None otherwise.
 """
@@ -10,6 +10,8 @@ import numpy as np
 
 from condmeta.inner import batch
 from condmeta.losses import get_loss
+from condmeta.outer_steps import get_outer_step
+from condmeta.persistence import encode
 
 
 def check_loss(loss: Any, labels: Sequence[float] = (-1.0, 0.3, 2.0)) -> None:
@@ -79,6 +81,50 @@ def check_inner(inner: Any, d: int = 4, n: int = 9, random_state: int = 0) -> No
         assert np.isnan(first[2]) or first[2] >= 0, f"gap must be >= 0 or nan, got {first[2]}"
         for one, two in zip(first, second, strict=True):
             assert np.array_equal(one, two, equal_nan=True), "solve must be repeatable"
+
+
+def check_outer_step(outer: Any, shape: tuple[int, int] = (4, 3), random_state: int = 0) -> None:
+    """Check that an outer step of Algorithm 1 keeps its contract.
+
+    From (W, G, t, state) it must return a finite W of the same shape and the next state, not change
+    its arguments, and return the same values again. A model file must be able to hold the state.
+
+    Parameters
+    ----------
+    outer : float, function of t, or object with `start(W)` and `step(W, G, t, state)`
+        What `ConditionalSGDRegressor(meta_step=...)` takes.
+    shape : (k+1, d)
+        The shape of the map.
+
+    Examples
+    --------
+    >>> from condmeta.outer_steps import Adam
+    >>> from condmeta.testing import check_outer_step
+    >>> check_outer_step(Adam(0.1))
+    """
+    outer, rng = get_outer_step(outer), np.random.default_rng(random_state)
+    W = np.zeros(shape)
+    state = outer.start(W.copy())
+    for t in range(1, 6):
+        G = rng.normal(size=shape)
+        stored, before, old = encode(state), W.copy(), G.copy()
+        result, again = outer.step(W, G, t, state), outer.step(W, G, t, state)
+        assert isinstance(result, tuple), "step must return the tuple (W, state)"
+        assert len(result) == 2, f"step must return (W, state), got {len(result)} values"
+        assert np.shape(result[0]) == shape, f"W must have shape {shape}, got {np.shape(result[0])}"
+        assert np.isfinite(result[0]).all(), f"W is not finite at t={t}"
+        for name, one, two in (("W", W, before), ("G", G, old)):
+            assert np.array_equal(one, two), f"step must not change {name}"
+        assert _same(encode(state), stored), "step must not change the state that it is given"
+        assert np.array_equal(result[0], again[0]), "step must be repeatable"
+        assert _same(encode(result[1]), encode(again[1])), "step must be repeatable"
+        W, state = np.asarray(result[0]), result[1]
+
+
+def _same(one: tuple[Any, list], two: tuple[Any, list]) -> bool:
+    """Return whether two encoded values are equal."""
+    arrays = zip(one[1], two[1], strict=False)
+    return one[0] == two[0] and all(np.array_equal(a, b, equal_nan=True) for a, b in arrays)
 
 
 def check_feature_map(feature_map: Any, values: Any = None) -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from condmeta.environments import Circle, Clusters
+from condmeta.environments import Circle, Clusters, Latent
 from condmeta.errors import DataError
 from condmeta.inner import batch
-from condmeta.losses import get_loss
+from condmeta.losses import EpsilonInsensitive, Huber, Pinball, get_loss
 from condmeta.tasks import TaskSet
 from condmeta.theory import (
     bound_fixed,
@@ -196,12 +196,65 @@ def test_excess_risk_of_the_true_weights_is_zero():
         np.testing.assert_allclose(excess_risk(env, tasks, tasks.weights), 0, atol=1e-15)
 
 
+class LogCosh:
+    """A loss of one's own: no closed form."""
+
+    name, lipschitz = "log_cosh", 1.0
+
+    def value(self, z, y):
+        return np.log(np.cosh(np.clip(z - y, -50, 50)))
+
+    def slope(self, z, y):
+        return np.tanh(z - y)
+
+
+EVERY_ENV = [
+    *ENVS,
+    Circle(d=4, n=6),  # the package's own circle: unit inputs, noise that differs by task
+    Clusters([[1.0, 2], [0, 0]], [[1.0, 1], [-1, 0]], n=4, inputs="unit"),
+    Latent(lambda rng, T: rng.normal(size=(T, 2)), w=lambda a: a, x=lambda a: a**2, n=3),
+]
+LOSSES = ["absolute", "squared", Huber(0.7), Pinball(0.2), EpsilonInsensitive(0.5), LogCosh()]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: getattr(loss, "name", loss))
+@pytest.mark.parametrize("env", EVERY_ENV, ids=repr)
+def test_excess_risk_of_every_loss_and_input_agrees_with_drawn_points(env, loss):
+    tasks = env.sample(3, random_state=3)
+    coef = tasks.weights + np.array([[0.5], [-1.0], [0.1]])
+    risk, error = excess_risk(env, tasks, coef, loss=loss, return_error=True)
+    X, y = env.sample_points(tasks, 50_000, random_state=1)
+    value = get_loss(loss).value
+    ours, best = (value(np.einsum("tnd,td->tn", X, w), y) for w in (coef, tasks.weights))
+    drawn, spread = (ours - best).mean(axis=1), (ours - best).std(axis=1) / np.sqrt(50_000)
+    assert (abs(drawn - risk) <= 4.5 * np.hypot(spread, error) + 1e-12).all()
+    is_closed = loss == "squared" or (env.inputs == "gaussian" and not isinstance(loss, LogCosh))
+    assert (error == 0).all() == is_closed
+
+
+def test_points_of_known_tasks_follow_their_law():
+    """Fresh points have the task's own weights, centre and noise level, also after a split."""
+    env = Clusters([[1.0, 2], [5, 0]], [[1.0, 1], [-1, 0]], n=6, snr=2.0, sigma_x=0.5)
+    tasks = env.sample(4, random_state=0)
+    support = tasks.split_points(2, random_state=0)[0].subset([2, 0])
+    np.testing.assert_array_equal(support.noise, tasks.noise[[2, 0]])
+    clean = np.einsum("ij,ij->i", tasks.X, np.repeat(tasks.weights, 6, axis=0)).reshape(4, 6)
+    np.testing.assert_allclose(tasks.noise, clean.std(axis=1) / np.sqrt(2.0))
+    X, y = env.sample_points(support, 100_000, random_state=0)
+    np.testing.assert_allclose(X.mean(axis=1), support.centers, atol=0.01)
+    residuals = y - np.einsum("tnd,td->tn", X, support.weights)
+    np.testing.assert_allclose(residuals.std(axis=1), support.noise, rtol=0.02)
+
+
 def test_excess_risk_says_what_it_needs():
-    env = Circle(d=3, n=2, inputs="gaussian")
-    tasks = env.sample(2, random_state=0)
-    with pytest.raises(DataError, match="set noise= of the environment"):
-        excess_risk(env, tasks, tasks.weights)
-    with pytest.raises(DataError, match="inputs='gaussian'"):
-        excess_risk(Circle(d=3, n=2), tasks, tasks.weights)
+    tasks = ENVS[0].sample(2, random_state=0)
+    with pytest.raises(DataError, match="'hinge' is for classes, and environments draw numbers"):
+        excess_risk(ENVS[0], tasks, tasks.weights, loss="hinge")
+
+    class Own:
+        pass
+
+    with pytest.raises(DataError, match=r"no closed form for Own .* sample_points"):
+        excess_risk(Own(), tasks, tasks.weights)
     with pytest.raises(DataError, match=r"coef must have the shape \(2, 3\)"):
         excess_risk(ENVS[0], ENVS[0].sample(2, random_state=0), [1.0])

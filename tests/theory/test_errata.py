@@ -4,16 +4,29 @@ The sign of the online step and the iterate of the meta-gradient are in test_onl
 width of random Fourier features is in tests/unit/test_feature_maps.py.
 """
 
+import os
+
 import numpy as np
 import pytest
 
+from condmeta import FixedBiasRegressor
+from condmeta.datasets import load_lenk, load_schools
 from condmeta.environments import Circle, Clusters
+from condmeta.experiments import Setting, run
+from condmeta.feature_maps import RandomFourier
 from condmeta.inner import batch, online
 from condmeta.paper.theory.moments import sample_moments
 from condmeta.theory import best_linear, bound_learned, cluster_gap, stability, variance
 
+REAL = os.environ.get("CONDMETA_DATA")
 THREE = Clusters([[2, 0], [0, 3], [-1, -1]], [[1, 0], [-0.5, 0.8], [-0.3, -0.9]], n=2, sigma_w=0.7)
 TWO = Clusters([[1, 2, 3], [-1, 0, 1]], [[1, 0, -1], [0, 0.5, 0.5]], n=4, sigma_x=2.0)
+
+
+def real_data(test):
+    """Mark a test that reads the published files from the folder named by CONDMETA_DATA."""
+    absent = pytest.mark.skipif(not REAL, reason="CONDMETA_DATA names no folder of data files")
+    return pytest.mark.real_data(absent(test))
 
 
 def squares(centers):
@@ -119,6 +132,60 @@ def test_printed_curve_forgets_its_centre():
     assert abs(mean - printed(tasks).mean(axis=0)).max() > 1.9
 
 
+def test_cross_term_of_the_circle_lacks_its_factor():
+    """||(w - h) + (h - c)||^2 = ... + 2 <h - c, w - h>; printed: <c - h, w - h>. Its mean is 0."""
+    env = Circle(radius=3.0, center=[1, -1, 2], d=3, sigma_w=0.5, n=1)
+    tasks = env.sample(40_000, random_state=0)
+    w, h, c = tasks.weights, env.tau(tasks), env.center
+    squares = ((w - h) ** 2).sum(axis=1) + ((h - c) ** 2).sum(axis=1)
+    cross = ((h - c) * (w - h)).sum(axis=1)
+    left = ((w - c) ** 2).sum(axis=1)
+    np.testing.assert_allclose(left, squares + 2 * cross, atol=1e-12)
+    assert abs(left - (squares - cross)).mean() > 1  # as printed, task by task
+    assert abs(cross.mean()) <= 4 * cross.std() / 200  # so that the result is not affected
+
+
+def test_frequencies_on_the_circle_have_one_column():
+    """The text has U (k, d), d = 20, for the circle too; its side information is one number."""
+    env = Circle(d=20, n=1)
+    tasks = env.sample(50, random_state=0)
+    s = tasks.side.numeric()
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="mismatch"):
+        rng.normal(size=(50, env.d)) @ s[0]
+    features = RandomFourier(20_000, std=10.0, random_state=0).fit(s)
+    assert features.U_.shape == (20_000, 1)
+    Phi = features.transform(s)
+    kernel = np.exp(-(10.0**2) * (s - s.T) ** 2 / 2)
+    np.testing.assert_allclose(Phi @ Phi.T, kernel, atol=0.03)
+
+
+# --- the real data ---
+
+
+@real_data
+def test_the_smallest_school_has_22_pupils():
+    schools = load_schools(REAL)
+    assert schools.sizes.min() == 22  # printed: 24
+    assert schools.sizes.max() == 251
+
+
+@real_data
+def test_lenk_has_a_fourteenth_column_and_the_published_errors_need_it():
+    """The text has d = 13. The file has a constant too, and 3.56 (0.19) is the error with it."""
+    error = {}
+    for constant in (True, False):
+        people = load_lenk(REAL, constant=constant)
+        assert people.n_features == 13 + constant
+        setting = Setting((100, 40, 30), 16, "first")
+        grid = {"lam": np.geomspace(1e-5, 1e5, 14)}
+        own = {"own": FixedBiasRegressor()}
+        error[constant] = run(people, own, setting=setting, grid=grid, seeds=4).finals("own").mean()
+    np.testing.assert_array_equal(load_lenk(REAL).X[:, 0], 1.0)
+    assert abs(error[True] - 3.56) < 0.19
+    assert error[False] > 3.56 + 5 * 0.19
+
+
 # --- best linear function ---
 
 
@@ -156,6 +223,28 @@ def test_printed_variance_reduction_has_its_factors_in_the_wrong_order():
     assert other == pytest.approx(1.0379012346, abs=1e-9)
     assert brute_force_gap(W, Phi) == pytest.approx(961 / 900)
     np.testing.assert_allclose(best_linear(W, Phi).gap_forms(), 961 / 900)
+
+
+def test_proof_of_the_correlation_lemma_needs_both_shapes_of_one_matrix():
+    """M = Cxy Cxx^+ needs Cxy (d, k); Corr = Cxx^{+/2} Cxy Cyy^{+/2} and J_G S need (k, d)."""
+    rng, d, k = np.random.default_rng(0), 3, 5
+    psi = rng.normal(size=(40, k))
+    y = psi[:, :d] + rng.normal(size=(40, d))
+    Cxx, Cyy, by_y = psi.T @ psi / 40, y.T @ y / 40, y.T @ psi / 40  # by_y = E y psi^T (d, k)
+    half = {name: np.linalg.inv(np.linalg.cholesky(C)) for name, C in (("x", Cxx), ("y", Cyy))}
+    assert (by_y @ np.linalg.inv(Cxx)).shape == (d, k)  # the printed M, with (d, k)
+    with pytest.raises(ValueError, match="mismatch"):
+        half["x"] @ by_y @ half["y"]  # the printed Corr, with the same matrix
+    with pytest.raises(ValueError, match="mismatch"):
+        by_y.T @ np.linalg.inv(Cxx)  # and M with the matrix that Corr needs
+    # the first line of the chain replaces Cxy^* Cxy by J_G S S^* J_G^* = Cxy Cxy^*: k by k only in
+    # one convention each; where d = k both exist and differ
+    psi, y = psi[:, :d], y @ rng.normal(size=(d, d))
+    Cxx, by_y = psi.T @ psi / 40, y.T @ psi / 40
+    one = np.trace(np.linalg.inv(Cxx) @ by_y.T @ by_y)
+    other = np.trace(np.linalg.inv(Cxx) @ by_y @ by_y.T)
+    assert one == pytest.approx(((psi @ np.linalg.lstsq(psi, y)[0]) ** 2).sum() / 40)
+    assert abs(one - other) > 0.1 * one
 
 
 def test_the_lemmas_pair_is_not_the_one_of_least_norm():

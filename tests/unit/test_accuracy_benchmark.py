@@ -14,7 +14,7 @@ with mock.patch.dict(os.environ):  # the package limits threads for the processe
     from benchmarks.accuracy import page, picture
     from benchmarks.accuracy.design import Design, independent
     from benchmarks.accuracy.methods import METHODS
-    from benchmarks.accuracy.mixed import blup
+    from benchmarks.accuracy.mixed import posterior
     from benchmarks.accuracy.problem import Problem, split
     from benchmarks.accuracy.run import Outcome, measure
     from benchmarks.accuracy.verdict import gap
@@ -103,7 +103,10 @@ def test_blup_is_the_posterior_mean():
     Z, r, root = rng.normal(size=(6, 3)), rng.normal(size=6), rng.normal(size=(3, 3))
     G, s2 = root @ root.T, 0.7
     expected = np.linalg.solve(Z.T @ Z / s2 + np.linalg.inv(G), Z.T @ r / s2)
-    np.testing.assert_allclose(blup(Z, r, G, s2), expected)
+    mean, covariance = posterior(Z, r, G, s2)
+    np.testing.assert_allclose(mean, expected)
+    np.testing.assert_allclose(covariance, np.linalg.inv(Z.T @ Z / s2 + np.linalg.inv(G)))
+    np.testing.assert_allclose(posterior(Z[:0], r[:0], G, s2)[1], G)
 
 
 def test_a_gap_is_judged_by_the_paired_difference():
@@ -125,9 +128,10 @@ def test_the_page_marks_the_best_what_is_within_and_what_did_not_finish():
         "pooled": Outcome(better, *times),
         "maml": Outcome([], [], [], "> 60 s"),
     }
-    text = page.page({"circle": outcomes}, 60, "")
-    assert "4 of 5 cells" in text
-    assert "| circle | 0 | 4.104            | pooled ridge, then ridge per task 2.05 |" in text
+    text = page.page({"circle": outcomes}, "")
+    assert "| 4 of 5 (80 %) | 75 %" in text
+    assert "| circle | 0 | 4.104 | pooled ridge, then ridge per task 2.05 | 100.2 " in text
+    assert "on 1 of 1 data sets; the worst is circle: +100.2 %" in text
     ours, pooled, maml = text.splitlines()[-3:]
     assert ours.count("✓") == 4
     assert pooled.count("**") == 10

@@ -164,6 +164,19 @@ def test_sentences():
     assert "not clearly more than 0, but it helps: on new" in made(-0.1, [clear]).sentence
 
 
+def test_a_gain_of_nothing_does_not_help():
+    """A gain may be clear, thousands of rows, and still round to 0 %."""
+    tiny = Gain(0, 5000, 2.0, 1.993, 0.0035, 0.001)
+    said = made(-0.1, [tiny]).sentence
+    assert "helps" not in said
+    assert said.startswith("Side information does not pay: it explains 50 % [-10, 70]")
+    assert said.endswith("; on new tasks it changes the error by less than 1 % at 0 points.")
+    both = made(0.4, [tiny, tiny._replace(n_support=5, gain=-0.004)]).sentence
+    assert both.endswith("; on new tasks it changes the error by less than 1 % at 0 points, "
+                         "at 5 points.")  # fmt: skip
+    assert "0 %" not in both.replace("50 %", "").replace("40 %", "")
+
+
 def test_tables():
     tasks, _, _ = draw()
     found = cm.advantage(tasks, shots=())

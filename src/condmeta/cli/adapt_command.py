@@ -11,7 +11,7 @@ from condmeta.text import pluralize
 @model_options
 @output_option
 @common_options
-def adapt_command(model, table, side_table, output, quiet, **params):
+def adapt_command(model, table, output, force, quiet, **params):
     """Estimate the coefficients of the tasks in TABLE from its rows and MODEL.
 
     The output has one row per task: its id, the number n of its rows, the intercept, and one column
@@ -22,16 +22,16 @@ def adapt_command(model, table, side_table, output, quiet, **params):
 
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
-    from condmeta.cli.inputs import csv_options, load_model, read_side
-    from condmeta.tables.files import as_text, check_output, read_table, write_table
+    from condmeta.cli.inputs import load_model, read_rows, read_side
+    from condmeta.cli.outputs import COEFFICIENTS, check_files
+    from condmeta.tables.files import as_text, write_table
 
-    check_output(output)
-    csv = csv_options(params)
+    check_files(model, table, params["side_table"], output=output, kind=COEFFICIENTS, force=force)
     with show_notes(quiet) as note:
         fitted = load_model(model)
         schema = fitted.schema_
-        rows = read_table(table, text=schema.text, csv=csv, keep_types=True)
-        side = read_side(schema, side_table, csv)
+        rows = read_rows(table, schema, params, keep_types=True)
+        side = read_side(schema, params)
         with spinner(f"Adapting to {table}", quiet):
             found = fitted.adapt_frame(as_text(rows, schema.text), side)
         for name in schema.roles.task:  # ids in the type of the table

@@ -10,6 +10,8 @@ from condmeta.cli.fit_command import fit_command
 from condmeta.cli.inspect_command import inspect_command
 from condmeta.cli.predict_command import predict_command
 from condmeta.cli.reproduce_command import reproduce_command
+from condmeta.cli.shrink_command import shrink_command
+from condmeta.cli.summary_command import summary_command
 from condmeta.cli.update_command import update_command
 
 
@@ -34,6 +36,6 @@ def versions_command() -> None:
 
 for command in (
     compare_command, fit_command, predict_command, adapt_command, update_command, check_command,
-    inspect_command, reproduce_command,
+    inspect_command, summary_command, shrink_command, reproduce_command,
 ):  # fmt: skip
     app.add_command(command)

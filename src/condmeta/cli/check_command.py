@@ -5,8 +5,9 @@ import sys
 
 import click
 
-from condmeta.cli.options import PROBABILITY, common_options, model_options
+from condmeta.cli.options import PROBABILITY, common_options, force_option, model_options
 from condmeta.cli.terminal import show_notes, spinner
+from condmeta.text import pluralize
 
 CODES = {"keep": 0, "update": 3, "refit": 4}
 MAX_SHOWN = 10  # tasks
@@ -17,9 +18,10 @@ MAX_SHOWN = 10  # tasks
 @click.option("--false-alarm", type=PROBABILITY, default=0.05, show_default=True,
               help="Probability of a verdict other than keep if nothing has changed.")  # fmt: skip
 @click.option("-o", "--output", metavar="FILE", help="Also write a table with one row per task.")
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common_options
-def check_command(model, table, side_table, false_alarm, output, as_json, quiet, **params):
+def check_command(model, table, false_alarm, output, force, as_json, quiet, **params):
     """Judge MODEL by the rows of TABLE, which it has not seen: keep, update or refit it.
 
     The first line of the output is about all tasks; the tasks with larger errors than expected
@@ -35,19 +37,18 @@ def check_command(model, table, side_table, false_alarm, output, as_json, quiet,
 
     Exit codes: 0 keep, 3 update, 4 refit; 1 error in the data or a file, 2 wrong usage.
     """
+    from condmeta.cli.inputs import load_model, read_rows, read_side
+    from condmeta.cli.outputs import VERDICTS, check_files
+    from condmeta.tables.files import write_table
+
+    check_files(model, table, params["side_table"], output=output, kind=VERDICTS, force=force)
     import narwhals.stable.v2 as nw
 
-    from condmeta.cli.inputs import csv_options, load_model, read_side
-    from condmeta.tables.files import check_output, read_table, write_table
-
-    if output is not None:
-        check_output(output)
-    csv = csv_options(params)
     with show_notes(quiet):
         fitted = load_model(model)
-        rows = read_table(table, text=fitted.schema_.text, csv=csv)
+        rows = read_rows(table, fitted.schema_, params)
         with spinner(f"Checking {model}", quiet):
-            side = read_side(fitted.schema_, side_table, csv)
+            side = read_side(fitted.schema_, params)
             found = fitted.check(rows, side, false_alarm=false_alarm)
         tasks = nw.from_native(found.frame, eager_only=True).to_arrow()
         if output is not None:
@@ -57,17 +58,25 @@ def check_command(model, table, side_table, false_alarm, output, as_json, quiet,
             outcome = {name: getattr(found, name) for name in names}
             click.echo(json.dumps(outcome | {"tasks": tasks.to_pylist()}, indent=2))
         elif not quiet and output != "-":
-            click.echo("\n".join([str(found), *_worst(tasks)]))
+            click.echo("\n".join([str(found), *_worst(tasks, found.verdict)]))
     sys.exit(CODES[found.verdict])
 
 
-def _worst(tasks) -> list[str]:
-    """Return a line for each task with another verdict than keep, the worst first."""
+def _worst(tasks, verdict: str) -> list[str]:
+    """Return a line for each task with larger errors than expected, the worst first.
+
+    If all of the model is to be fitted again, that is so for each task: no line says otherwise.
+    """
     rows = [row for row in tasks.to_pylist() if row["verdict"] != "keep" or row["side"]]
     rows.sort(key=lambda row: -row["z"])
     lines = []
     for row in rows[:MAX_SHOWN]:
         first = next(iter(row.values()))
+        advice = f"{row['verdict']}, " if verdict != "refit" else ""
+        judged = next(row[name] for name in ("rmse", "log_loss", "error_rate") if name in row)
         side = f"; {row['side']}" if row["side"] else ""
-        lines.append(f"  {first}: {row['verdict']}, z {row['z']:.1f}, n {row['n']}{side}")
+        lines.append(
+            f"  {first}: {advice}error {judged:.3g}, expected {row['expected']:.3g}, "
+            f"{pluralize(row['n'], 'row')}{side}"
+        )
     return [*lines, f"  ... and {len(rows) - MAX_SHOWN} more"] if len(rows) > MAX_SHOWN else lines

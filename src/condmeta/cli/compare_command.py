@@ -8,11 +8,21 @@ from typing import Any
 
 import click
 
+import condmeta
 from condmeta.cli.fit_command import LEARNERS
-from condmeta.cli.options import command_line, common_options, table_options
+from condmeta.cli.options import (
+    FOR_ONE_RUN,
+    command_line,
+    common_options,
+    force_option,
+    given_options,
+    option_words,
+    table_options,
+)
 from condmeta.cli.terminal import show_notes, spinner
-from condmeta.errors import DataError
 from condmeta.text import pluralize
+
+ONLY_HERE = "shots", "criterion", "no_boosting", "output", "as_json", "quiet", *FOR_ONE_RUN
 
 
 class Shots(click.ParamType):
@@ -44,10 +54,13 @@ class Shots(click.ParamType):
 @click.option("--no-boosting", is_flag=True, help="Leave out the learners with boosted trees.")
 @click.option("-o", "--output", default="comparison.html", show_default=True, metavar="REPORT",
               help="HTML page to write; the numbers go to NAME-errors.csv beside it.")  # fmt: skip
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @common_options
 @click.pass_context
-def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, quiet, **params):
+def compare_command(
+    ctx, table, shots, criterion, no_boosting, output, force, as_json, quiet, **params
+):
     """Compare learners on held-out tasks of TABLE (CSV, Parquet, Feather; - is standard input).
 
     Each task is held out once: it shows a few of its points, and the learners predict the rest.
@@ -61,34 +74,35 @@ def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, 
 
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
-    from condmeta.cli.inputs import column_options, csv_options
-    from condmeta.evaluation import compare
-    from condmeta.tables.files import check_place, write_table
+    from condmeta.cli.inputs import column_options
+    from condmeta.cli.outputs import ERRORS, PAGE, check_files
+    from condmeta.tables.files import write_table
 
     page = Path(output)
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise DataError(f"The report is an HTML page: call it {page.stem}.html, not '{output}'.")
-    check_place(output)
-    csv, columns = csv_options(params), column_options(params)
+    numbers = page.with_name(f"{page.stem}-errors.csv")
+    for path, kind in ((output, PAGE), (str(numbers), ERRORS)):
+        check_files(table, params["side_table"], output=path, kind=kind, force=force)
+    columns = column_options(params)
+    extra: dict[str, str] = {}  # options of fit that compare does not have
     with show_notes(quiet) as note:
-        tasks, classes = _read(table, csv, columns, params, shots, note)
+        tasks, classes = _read(table, columns, params, shots, note)
         with_rows = tasks.ids[tasks.sizes > 0]
         lacking = 0 if tasks.side is None else int((~tasks.side.has(with_rows)).sum())
         if lacking:
             who = pluralize(lacking, "task has", "tasks have")
             note(f"Note: {who} no row of side information; their models start from the mean.")
-            params["missing_side"] = "mean"
+            extra["missing_side"] = "mean"
         with spinner("Comparing", quiet) as step:
-            found = compare(
+            found = condmeta.compare(
                 tasks, shots=shots, criterion=criterion, base=None if no_boosting else "boosting",
                 order="random" if columns.sort_by is None else "first", progress=step, n_jobs=-1,
             )  # fmt: skip
-        what, following = columns.target, _fit_command(found, table, params, no_boosting)
+        given = given_options(ctx) | extra
+        what, following = columns.target, _fit_command(found, table, given, no_boosting)
         if classes is not None:
             found, what = replace(found, positive=str(classes[1])), f"{what} = {classes[1]}"
         title = f"{what} by {' and '.join(columns.task)}"
         found.to_html(page, title=title, command=command_line(ctx), following=following)
-        numbers = page.with_name(f"{page.stem}-errors.csv")  # not the name of a table that was read
         write_table(found.frame, str(numbers))
         if as_json:
             outcome = {
@@ -105,12 +119,12 @@ def compare_command(ctx, table, shots, criterion, no_boosting, output, as_json, 
         note(f"Report: {page}\nNumbers: {numbers}\nNext: {following}")
 
 
-def _read(path, csv, columns, params, shots, note) -> tuple[Any, list | None]:
+def _read(path, columns, params, shots, note) -> tuple[Any, list | None]:
     """Return the tasks, and the two classes of the target or None; note what will be done."""
     from condmeta.cli.inputs import read_training
     from condmeta.tables.schema import learn_schema
 
-    table, side = read_training(path, params["side_table"], csv, columns)
+    table, side, columns = read_training(path, columns, params)
     n_tasks = table.group_by(columns.task).aggregate([]).num_rows
     note(
         f"{path}: {pluralize(table.num_rows, 'row')} of {pluralize(n_tasks, 'task')}, "
@@ -121,10 +135,11 @@ def _read(path, csv, columns, params, shots, note) -> tuple[Any, list | None]:
     return schema.tasks(table, side, labelled=True, X=X), schema.classes
 
 
-def _fit_command(found, table: str, params: dict, no_boosting: bool) -> str:
-    """Return the command that fits the recommended model."""
+def _fit_command(found, table: str, params: dict[str, Any], no_boosting: bool) -> str:
+    """Return the command that fits the recommended model; `params` are the options given."""
     from condmeta.tables.roles import ColumnOptions
 
+    params = {name: value for name, value in params.items() if name not in ONLY_HERE}
     kind = type(found.model).__name__
     learner = next(name for name, classes in LEARNERS.items() if kind in classes)
     words = ["condmeta", "fit", table, "--learner", learner]
@@ -136,9 +151,5 @@ def _fit_command(found, table: str, params: dict, no_boosting: bool) -> str:
         columns = ColumnOptions(**{name: params.get(name) for name in ColumnOptions._fields})
         params = params | {"exclude": columns.excluded, "sort_by": None}
     if found.advised == "unconditional":
-        params = params | dict.fromkeys(("side", "side_table", "side_key", "missing_side"))
-    for name, value in params.items():
-        if value and (name, value) != ("missing", "error"):
-            text = ",".join(value) if isinstance(value, list) else value
-            words += [f"--{name.replace('_', '-')}", text]
-    return shlex.join([*words, "-o", "model.condmeta"])
+        params = {name: value for name, value in params.items() if "side" not in name}
+    return shlex.join([*words, *option_words(params), "-o", "model.condmeta"])

@@ -17,11 +17,15 @@ WORDS = {  # of the library: of the command line
         "Give their rows in --side-table, or fit with --missing-side mean",
     "name its key column with side_key=": "name its key column with --side-key",
     "set missing='impute'": "use --missing impute",
+    "fit the model with missing='impute'": "fit the model with --missing impute",
+    "set decimal= to '.' or ','. If it holds names, list it in text=":
+        "use --decimal . or --decimal ,. If it holds names, list it in --text",
     "fit it with intervals=True": "fit it with --intervals",
     "calibrate takes regressors, not classifiers": "fit without --intervals",
     "Save it with resume=True, or call adapt with all the points of the task":
         "Fit it without --share, or give all the rows of the task to adapt",
     "Save it with resume=True": "Fit it without --share",
+    "set again=True": "use --again",
     "take one learner, such as ConditionalRidge": "fit with --learner ridge",
     "take a classifier, or leave the choice to the target": "leave --learner out",
 }  # fmt: skip

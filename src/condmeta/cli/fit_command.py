@@ -3,7 +3,7 @@
 import click
 
 import condmeta
-from condmeta.cli.options import common_options, table_options
+from condmeta.cli.options import Names, common_options, force_option, table_options, wait_option
 from condmeta.cli.terminal import show_notes, spinner
 from condmeta.errors import DataError
 from condmeta.text import pluralize
@@ -32,6 +32,9 @@ LEARNERS = {
 @click.option("--boosting/--no-boosting", default=None,
               help="Fit boosted trees to all tasks first (ridge, logistic, auto).  [default: only "
               "auto]")  # fmt: skip
+@click.option("--random", type=Names(), metavar="COLS",
+              help="Columns with coefficients that may differ between tasks (ridge); 'intercept': "
+              "the intercept alone.  [default: all]")  # fmt: skip
 @click.option("--sort-by", metavar="COL",
               help="Sort the rows by this column, such as a date; held-out tasks (auto, "
               "--intervals) show their earliest rows. Not a feature, unless named in "
@@ -44,8 +47,10 @@ LEARNERS = {
               help="Do not store what update needs: statistics that could reveal the rows of tiny "
               "tasks.")  # fmt: skip
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
+@force_option
+@wait_option
 @common_options
-def fit_command(table, output, quiet, share, chunks, **params):
+def fit_command(table, output, force, wait, quiet, share, chunks, **params):
     """Learn a model from TABLE (CSV, Parquet, Feather; - is standard input).
 
     A row is one observation of a task: of a customer, a store, a patient. Features may be numbers,
@@ -60,40 +65,48 @@ def fit_command(table, output, quiet, share, chunks, **params):
 
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
-    from condmeta.cli.inputs import check_model_output, column_options, csv_options, show_size
+    from condmeta.cli.inputs import column_options, show_size
+    from condmeta.cli.lock import locked
+    from condmeta.cli.outputs import MODEL, check_files
 
-    check_model_output(output)
-    csv, columns = csv_options(params), column_options(params)
+    check_files(table, params["side_table"], output=output, kind=MODEL, force=force)
+    columns = column_options(params)
     with show_notes(quiet) as note:
         with spinner(f"Learning from {table}", quiet):
             fit = _fit_parts if chunks else _fit_whole
-            model = fit(table, csv, columns, params)
-        model.save(output, resume=not share)
+            model = fit(table, columns, params)
+        with locked(output, wait):
+            model.save(output, resume=not share)
         note(f"{_summary(model.card())} {output}, {show_size(output)}.")
 
 
-def _fit_whole(path, csv, columns, params):
+def _fit_whole(path, columns, params):
     from condmeta.cli.inputs import read_training
-    from condmeta.tables.values import find_classes
+    from condmeta.tables.schema import classes_of
 
-    table, side = read_training(path, params["side_table"], csv, columns)
+    table, side, columns = read_training(path, columns, params)
     learner = None  # TableModel chooses by the target
-    if params["learner"] is not None or params["boosting"] is not None:
+    if any(params[name] is not None for name in ("learner", "boosting", "random")):
         regressor, classifier = LEARNERS.get(params["learner"], ("ridge", "logistic"))
         wants_classes = None if regressor and classifier else regressor is None
-        classes = find_classes(table, columns.target, wants_classes)
+        classes = classes_of(table, columns, wants_classes)
         learner = _learner(params, classes is not None)
     return _model(columns, learner, params).fit(table, side)
 
 
-def _fit_parts(path, csv, columns, params):
-    from condmeta.cli.inputs import check_training, read_side
+def _fit_parts(path, columns, params):
+    from condmeta.cli.inputs import check_training, csv_options, read_side
     from condmeta.tables.files import read_batches
 
+    if params["learner"] not in (None, "ridge"):
+        raise DataError(
+            f"--learner {params['learner']} needs all rows at once: leave --chunks out, or take "
+            "--learner ridge."
+        )
     if columns.sort_by is not None:
         raise DataError("A table that is read in parts cannot be sorted: leave --sort-by out.")
-    side = read_side(columns, params["side_table"], csv)
-    parts = read_batches(path, text=columns.table_text, csv=csv)
+    side = read_side(columns, params)
+    parts = read_batches(path, text=columns.table_text, csv=csv_options(params))
 
     def check(part):
         check_training(part, side, columns)
@@ -110,6 +123,11 @@ def _learner(params, classes: bool):
         if "base" not in learner.get_params():
             raise DataError(f"--boosting works with ridge, logistic and auto, not with {name}.")
         learner.set_params(base="boosting" if params["boosting"] else None)
+    if params["random"] is not None:
+        if name != "ridge":
+            raise DataError(f"--random works with ridge, not with {name}.")
+        only = params["random"] == ["intercept"]
+        learner.set_params(random="intercept" if only else params["random"])
     return learner.set_params(order=_order(params)) if name == "auto" else learner
 
 
@@ -119,7 +137,8 @@ def _model(columns, learner, params):
     return condmeta.TableModel(
         learner, task=columns.task, target=columns.target, features=columns.features,
         exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
-        order=_order(params), **settings,
+        order=_order(params), text=columns.text, dates=columns.dates, holidays=columns.holidays,
+        decimal=columns.decimal, **settings,
     )  # fmt: skip
 
 

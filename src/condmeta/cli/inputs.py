@@ -1,6 +1,7 @@
 """The models and tables that a command reads.
 
-This module loads scikit-learn. Commands import it when they run, so that `--help` is fast.
+Commands import this module when they run, so that `--help` is fast. It loads NumPy; scikit-learn is
+loaded with the first model, so that a mistyped name is reported at once.
 """
 
 import os
@@ -8,17 +9,19 @@ from collections.abc import Callable
 from typing import Any
 
 import condmeta
-from condmeta.errors import DataError, ModelFileError
+from condmeta.errors import ModelFileError
 from condmeta.tables import files
 from condmeta.tables.files import CsvOptions, read_table
 from condmeta.tables.roles import ColumnOptions, assign_roles
 
 
-def csv_options(params: dict) -> CsvOptions:
-    """Take the CSV options out of the parameters of a command and return them."""
-    delimiter = params.pop("delimiter")
+def csv_options(params: dict, side: bool = False) -> CsvOptions:
+    """Return the CSV options of a command for its table, or for its side table."""
+    which = "side_" if side else ""
+    delimiter = params[f"{which}delimiter"]
     delimiter = "\t" if delimiter in ("\\t", "tab") else delimiter
-    return CsvOptions(delimiter, params.pop("decimal"), params.pop("encoding"))
+    found = CsvOptions(delimiter, params[f"{which}decimal"], params[f"{which}encoding"])
+    return found._replace(like=csv_options(params), prefix="--side-") if side else found
 
 
 def column_options(params: dict) -> ColumnOptions:
@@ -26,20 +29,40 @@ def column_options(params: dict) -> ColumnOptions:
     return ColumnOptions(**{name: params[name] for name in ColumnOptions._fields})
 
 
-def read_training(path: str, side_path: str | None, csv: CsvOptions, options: ColumnOptions):
-    """Return the table of all tasks, with its rows sorted, and the side table or None."""
-    table = read_table(path, text=options.table_text, csv=csv)
-    side = read_side(options, side_path, csv)
+def read_training(path: str, options: ColumnOptions, params: dict):
+    """Return the table of all tasks, with its rows sorted, the side table or None, and the options.
+
+    In the returned options, the names of columns that hold a comma are put together.
+    """
+    table = read_table(path, text=options.table_text, csv=csv_options(params))
+    side = read_side(options, params)
+    options = options.with_commas([*table.column_names, *(side.column_names if side else [])])
+    table = files.as_text(table, options.table_text)
+    side = None if side is None else files.as_text(side, options.side_table_text)
     check_training(table, side, options)
     if options.sort_by is not None:
         files.check_sort_column(table.column(options.sort_by), options.sort_by)
         table = table.sort_by(options.sort_by)  # stable: rows of one time keep their order
-    return table, side
+    return table, side, options
 
 
-def read_side(columns: Any, path: str | None, csv: CsvOptions) -> Any:
+def read_rows(
+    path: str, schema: Any, params: dict, keep_types: bool = False, chunks: bool = False
+) -> Any:  # fmt: skip
+    """Return the table that a model is used with; `chunks=True` gives its parts."""
+    read = files.read_batches if chunks else read_table
+    csv = csv_options(params)
+    return read(path, text=schema.text, written=schema.written, csv=csv, keep_types=keep_types)
+
+
+def read_side(columns: Any, params: dict) -> Any:
     """Return the side table, or None; `columns` are those of the options or of a model's schema."""
-    return None if path is None else read_table(path, text=columns.side_table_text, csv=csv)
+    path = params["side_table"]
+    if path is None:
+        return None
+    csv = csv_options(params, side=True)
+    written = getattr(columns, "written", ())  # options name none: fit finds them
+    return read_table(path, text=columns.side_table_text, written=written, csv=csv)
 
 
 def check_training(table: Any, side: Any, options: ColumnOptions) -> None:
@@ -52,15 +75,15 @@ def check_training(table: Any, side: Any, options: ColumnOptions) -> None:
         files.check_columns(side, roles.side_table, options.text)
 
 
-def open_model(path: str, read: Callable[[str], Any] = condmeta.load) -> Any:
+def open_model(path: str, read: Callable[[str], Any] | None = None) -> Any:
     """Return the model in a file, or what another function reads from it."""
     try:
-        return read(path)
+        return (read or condmeta.load)(path)
     except FileNotFoundError:
         raise files.no_file(path) from None
 
 
-def load_model(path: str) -> condmeta.TableModel:
+def load_model(path: str) -> "condmeta.TableModel":
     """Return the table model in a file."""
     model = open_model(path)
     if not isinstance(model, condmeta.TableModel):
@@ -69,13 +92,6 @@ def load_model(path: str) -> condmeta.TableModel:
             "Python (condmeta.load), or make a model of a table with condmeta fit."
         )
     return model
-
-
-def check_model_output(path: str) -> None:
-    """Refuse a path that a model cannot be written to, before the work is done."""
-    if path == "-":
-        raise DataError("A model is written to a file: give its name with -o.")
-    files.check_place(path)
 
 
 def show_size(path: str) -> str:

@@ -26,12 +26,17 @@ def inspect_command(model, other, as_json):
     """
     from condmeta.cli.inputs import open_model
     from condmeta.persistence import read_card
-    from condmeta.tables.differences import differences
+    from condmeta.tables.files.source import require_file
 
+    for path in (model, other):
+        if path is not None:
+            require_file(path)
     if other is None:
         card = open_model(model, read_card)
         found = {"file": model, "bytes": os.path.getsize(model)} | card
     else:
+        from condmeta.tables.differences import differences  # loads scikit-learn
+
         found = {"first": model, "second": other}
         found |= differences(open_model(model), open_model(other))
     if as_json:

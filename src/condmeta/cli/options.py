@@ -1,8 +1,10 @@
 """Options that several commands share, and the command as the user typed it."""
 
 import csv
+import io
 import shlex
 from collections.abc import Callable
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -59,7 +61,12 @@ table_options = together(
                  show_default=True,
                  help="Missing features: stop with an error, or use the mean and mark the gap."),
     click.option("--text", type=Names(), default=[], metavar="COLS",
-                 help="Columns to read as text, even if they look like numbers."),
+                 help="Columns to read as text, even if they look like numbers or dates."),
+    click.option("--dates", type=Names(), default=["weekday", "month", "days"], metavar="PARTS",
+                 help="Features of a column of dates: some of weekday,month,days.  [default: all]"),
+    click.option("--holidays", metavar="COUNTRY",
+                 help="Public holidays as a feature of dates, as DE or US-NY (needs "
+                 "condmeta[dates])."),
 )  # fmt: skip
 model_options = together(
     click.argument("model"),
@@ -68,29 +75,77 @@ model_options = together(
                  help="Table of side information, one row per task. New tasks need it, if the "
                  "model uses side information."),
 )  # fmt: skip
-output_option = click.option(
-    "-o", "--output", default="-", metavar="FILE", show_default=True,
-    help="File to write: .csv, .tsv, .parquet or .feather; - is CSV on standard output.",
+force_option = click.option(
+    "--force", is_flag=True, help="Replace any file, also one that the command reads."
+)
+wait_option = click.option(
+    "--wait", type=click.FloatRange(min=0), default=60.0, show_default=True, metavar="SECONDS",
+    help="How long to wait for another command that changes the same model.",
+)  # fmt: skip
+output_option = together(
+    click.option("-o", "--output", default="-", metavar="FILE", show_default=True,
+                 help="File to write: .csv, .tsv, .parquet or .feather; - is CSV on standard "
+                 "output."),
+    force_option,
 )  # fmt: skip
 common_options = together(  # the last ones of each command that reads a table
     click.option("--delimiter", help="Delimiter of CSV files.  [default: detected]"),
     click.option("--decimal", type=click.Choice([".", ","]),
                  help="Decimal sign of CSV files.  [default: detected]"),
-    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of CSV files."),
+    click.option("--encoding", help="Encoding of CSV files.  [default: UTF-8]"),
+    *(click.option(f"--side-{name}", type=kind,
+                   help=f"The same for the side table.  [default: {default}]")
+      for name, kind, default in (("delimiter", None, "detected"),
+                                  ("decimal", click.Choice([".", ","]), "detected"),
+                                  ("encoding", None, "UTF-8, if it fits; else as --encoding"))),
     click.option("-q", "--quiet", is_flag=True, help="Print only errors."),
     report_failures,
 )  # fmt: skip
+
+
+def given_options(ctx: click.Context) -> dict[str, Any]:
+    """Return the options that the user gave, by the names of their parameters."""
+    given = (
+        param.name for param in ctx.command.params
+        if ctx.get_parameter_source(param.name) == ParameterSource.COMMANDLINE
+        and not isinstance(param, click.Argument)
+    )  # fmt: skip
+    return {str(name): ctx.params[name] for name in given}
+
+
+def option_words(options: dict[str, Any]) -> list[str]:
+    """Return options as words of a command; a column name that holds a comma gets quotes."""
+    words: list[str] = []
+    for name, value in options.items():
+        if value is None or value is False or value == []:
+            continue
+        words.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            words.append(join_names(value) if isinstance(value, list) else str(value))
+    return words
+
+
+def join_names(names: list) -> str:
+    """Return names as an option: separated by commas, in quotes if they hold one.
+
+    Examples
+    --------
+    >>> join_names(["price", "height, cm"])
+    'price,"height, cm"'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
 
 
 def command_line(ctx: click.Context) -> str:
     """Return the command with its arguments and the options that were given."""
     words = ["condmeta", str(ctx.command.name)]
     for param in ctx.command.params:
-        given = ctx.get_parameter_source(param.name) == ParameterSource.COMMANDLINE
-        value = ctx.params.get(param.name)
         if isinstance(param, click.Argument):
+            value = ctx.params.get(param.name)
             words += [value] if isinstance(value, str) else value
-        elif given and param.name not in FOR_ONE_RUN:
-            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            words += [param.opts[-1]] + ([] if param.is_flag else [text])
-    return shlex.join(words)
+    options = given_options(ctx)
+    flags = {param.name: param.opts[-1].lstrip("-") for param in ctx.command.params}
+    kept = {flags[name]: value for name, value in options.items() if name not in FOR_ONE_RUN}
+    return shlex.join([*words, *option_words(kept)])

@@ -16,7 +16,7 @@ from condmeta.text import pluralize
 @click.option("--chunks", is_flag=True, help="Read and write in parts, for a large table.")
 @output_option
 @common_options
-def predict_command(model, table, side_table, coverage, chunks, output, quiet, **params):
+def predict_command(model, table, coverage, chunks, output, force, quiet, **params):
     """Predict the rows of TABLE with MODEL.
 
     A task that the model knows is predicted by its own model, a new task by its side information.
@@ -31,15 +31,15 @@ def predict_command(model, table, side_table, coverage, chunks, output, quiet, *
 
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
-    from condmeta.cli.inputs import csv_options, load_model, read_side
-    from condmeta.tables.files import as_text, check_output, read_batches, read_table, write_parts
+    from condmeta.cli.inputs import load_model, read_rows, read_side
+    from condmeta.cli.outputs import PREDICTIONS, check_files
+    from condmeta.tables.files import as_text, write_parts
 
-    check_output(output)
-    csv = csv_options(params)
+    check_files(model, table, params["side_table"], output=output, kind=PREDICTIONS, force=force)
     with show_notes(quiet) as note:
         fitted = load_model(model)
         schema, counts = fitted.schema_, {"known": 0, "new": 0, "outside": 0}
-        side = read_side(schema, side_table, csv)
+        side = read_side(schema, params)
 
         def answer(rows):
             answers = fitted.predict_frame(as_text(rows, schema.text), side, coverage=coverage)
@@ -49,8 +49,7 @@ def predict_command(model, table, side_table, coverage, chunks, output, quiet, *
             return _beside(rows, answers)
 
         with spinner(f"Predicting {table}", quiet):
-            read = read_batches if chunks else read_table
-            parts = read(table, text=schema.text, csv=csv, keep_types=True)
+            parts = read_rows(table, schema, params, keep_types=True, chunks=chunks)
             write_parts(map(answer, parts if chunks else [parts]), output)
         if schema.classes is not None and hasattr(fitted.learner_, "predict_proba"):
             note(f"The column probability is that of {schema.roles.target} = {schema.classes[1]}.")

@@ -1,5 +1,6 @@
 """Notes and progress of a command, on standard error."""
 
+import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -32,7 +33,10 @@ def show_notes(quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def spinner(text: str, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Show a spinner at a terminal, nothing elsewhere; yield a function that changes its text."""
+    """Show a spinner at a terminal, nothing elsewhere; yield a function that changes its text.
+
+    Steps that learners log are shown as well.
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda step: None
         return
@@ -40,4 +44,24 @@ def spinner(text: str, quiet: bool) -> Iterator[Callable[[str], None]]:
     from rich.markup import escape
 
     with Console(stderr=True).status(escape(text)) as status:
-        yield lambda step: status.update(escape(f"{text}: {step}"))
+
+        def show(step: str) -> None:
+            status.update(escape(f"{text}: {step}"))
+
+        with logged_steps(show):
+            yield show
+
+
+@contextmanager
+def logged_steps(show: Callable[[str], None]) -> Iterator[None]:
+    """Call a function with each step that a learner logs, while the context lasts."""
+    log, handler = logging.getLogger("condmeta"), logging.Handler()
+    handler.emit = lambda record: show(record.getMessage())  # type: ignore[method-assign]
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)

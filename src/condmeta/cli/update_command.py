@@ -2,7 +2,7 @@
 
 import click
 
-from condmeta.cli.options import common_options, model_options
+from condmeta.cli.options import common_options, force_option, model_options, wait_option
 from condmeta.cli.terminal import show_notes, spinner
 from condmeta.text import pluralize
 
@@ -10,12 +10,17 @@ from condmeta.text import pluralize
 @click.command("update", short_help="Add rows to the tasks of a model.")
 @model_options
 @click.option("-o", "--output", metavar="NEW", help="Model file to write.  [default: MODEL]")
+@click.option("--again", is_flag=True, help="Add the rows even if MODEL holds them already.")
+@force_option
+@wait_option
 @common_options
-def update_command(model, table, side_table, output, quiet, **params):
+def update_command(model, table, output, again, force, wait, quiet, **params):
     """Add the rows of TABLE to the tasks they belong to, and enrol new tasks.
 
     What MODEL has learned about all tasks together stays; fit it again when the verdict of
-    condmeta check is refit. Each row counts as one more observation, so give each row only once.
+    condmeta check is refit. Each row counts as one more observation. A table whose rows MODEL holds
+    already is refused, unless --again is given: after an interruption, run the command again. If
+    several updates of one model run at once, each waits for the others.
 
     \b
     condmeta update stores.condmeta monday.csv
@@ -26,19 +31,22 @@ def update_command(model, table, side_table, output, quiet, **params):
     import numpy as np
 
     from condmeta.cli import inputs
-    from condmeta.tables.files import read_table
+    from condmeta.cli.lock import locked
+    from condmeta.cli.outputs import MODEL, check_files
     from condmeta.tasks.ids import factorize
 
     output = output or model
-    inputs.check_model_output(output)
-    csv = inputs.csv_options(params)
-    with show_notes(quiet) as note:
+    side_table = params["side_table"]
+    check_files(model, table, side_table, output=output, kind=MODEL, force=force, changes=model)
+    import condmeta.loading  # noqa: F401 - before others have to wait for it
+
+    with show_notes(quiet) as note, locked(output, wait):
         fitted = inputs.load_model(model)
-        rows = read_table(table, text=fitted.schema_.text, csv=csv)
+        rows = inputs.read_rows(table, fitted.schema_, params)
         with spinner(f"Updating {model}", quiet):
             codes, ids = factorize(fitted.schema_.roles.ids(rows))
             known = len(np.unique(codes[fitted.n_points(rows) > 0]))
-            fitted.update(rows, inputs.read_side(fitted.schema_, side_table, csv))
+            fitted.update(rows, inputs.read_side(fitted.schema_, params), again=again)
         fitted.save(output)
         note(
             f"{pluralize(rows.num_rows, 'row')} added: {pluralize(known, 'known task')}, "

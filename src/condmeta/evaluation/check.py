@@ -16,12 +16,14 @@ from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.fitted.fitted import Fitted
 from condmeta.learners.inputs import is_nameless, read_tasks
+from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import TaskSet
-from condmeta.tasks.frames import make_frame
+from condmeta.tasks.frames import column_names, get_column, make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.text import pluralize
 
 MANY = 0.1  # share of drifting tasks from which the map must be learned again
+SHOWN = 5  # tasks in the table of a notebook
 LEVEL = 0.05  # a task with a smaller p counts as drifting
 
 
@@ -89,6 +91,19 @@ class CheckReport:
 
     def __repr__(self) -> str:
         return self.sentence
+
+    def _repr_html_(self) -> str:
+        frame = self.frame
+        if isinstance(frame, np.ndarray):  # without pandas, polars and PyArrow
+            columns = {name: frame[name] for name in frame.dtype.names or ()}
+        else:
+            columns = {name: get_column(frame, name) for name in column_names(frame)}
+        worst = np.argsort(-np.nan_to_num(np.asarray(columns["z"], dtype=float)), kind="stable")
+        rows = [[column[t] for column in columns.values()] for t in worst[:SHOWN].tolist()]
+        left = self.n_tasks - len(rows)
+        caption = "Largest errors first" + (f"; {left:,} more tasks in frame" if left > 0 else "")
+        table = html_table(list(columns), rows, caption)
+        return html_block(paragraph(self.sentence, True), table)
 
 
 def check(

@@ -11,6 +11,7 @@ from condmeta.evaluation.advantage import Advantage
 from condmeta.evaluation.gains import Gain, gains_in_words
 from condmeta.learners.held_out import HeldOutAnswers, on_base
 from condmeta.meta.stacking import Criterion
+from condmeta.notebook import Strong, html_block, html_table, paragraph
 from condmeta.persistence.atomic import write_atomically
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import make_frame
@@ -166,7 +167,7 @@ class Comparison:
             return self.advantage.sentence
         if not self.gains:
             return ""
-        pays = any(gain.is_clear for gain in self.gains)
+        pays = any(gain.helps for gain in self.gains)
         verdict = "Side information pays" if pays else "Side information does not clearly pay"
         return f"{verdict}: {gains_in_words(self.gains)}."
 
@@ -205,6 +206,18 @@ class Comparison:
         if any(on_base(name) for name in self.names):
             lines.append("Base: boosted trees on features and side columns, one for all tasks.")
         return "\n".join([*lines, self.advice, self.side_sentence]).rstrip()
+
+    def _repr_html_(self) -> str:
+        errors = self.errors
+        least = errors.min(axis=1)
+        shown = [
+            [Strong(f"{error:.4g}") if error == low else error for error in row]
+            for row, low in zip(errors, least, strict=True)
+        ]
+        rows = [[name, *(row[c] for row in shown)] for c, name in enumerate(self.names)]
+        title = f"Mean {self.criterion.title} on new tasks, by number of points"
+        table = html_table(["learner", *map(str, self.shots)], rows, title)
+        return html_block(table, paragraph(self.advice, True), paragraph(self.side_sentence))
 
 
 def _is_clearly_behind(row: dict[str, Any]) -> bool:

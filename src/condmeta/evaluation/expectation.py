@@ -21,6 +21,7 @@ from sklearn.base import is_classifier
 from condmeta.evaluation.calibrate import Calibrated
 from condmeta.fitted.fitted import Fitted
 from condmeta.inner.log_rms import log_rms_moments
+from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import lower_root
 from condmeta.inner.posterior_check import check_posterior
 from condmeta.inner.squared import SquaredState
@@ -80,14 +81,21 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
         fitted = learner.fitted_
         theta, before = fitted.statistics(tasks.ids)
         if before is not None:
-            rows, slope = fitted.scales.rows(tasks.X), 1.0
+            inner, rows, unit = fitted.inner, fitted.scales.rows(tasks.X), fitted.scales.y_scale
+            if isinstance(inner, LowRankGaussian):
+                inner, rows, theta = (
+                    inner.reduced,
+                    rows @ inner.factor,
+                    np.zeros_like(before.moment),
+                )
+            slope = np.ones(len(rows))
             if fitted.target is not None:
                 scores = fitted.target.apply(tasks.y - residual)
                 residual, slope = fitted.target.apply(tasks.y) - scores, fitted.target.slope(scores)
-            new = SquaredState.of(rows, residual, tasks.offsets)
-            p, expected = check_posterior(fitted.inner, before, theta, new, _room(fitted, before))
-            expected = expected * _mean(np.broadcast_to(slope, len(rows)) ** 2, tasks)
-            return Judged(errors, "rmse", np.sqrt(expected), p, "the model")
+            new = SquaredState.of(rows, residual / unit, tasks.offsets)
+            p, expected = check_posterior(inner, before, theta, new, _room(fitted, before))
+            expected = unit * np.sqrt(expected * _mean(slope**2, tasks))
+            return Judged(errors, "rmse", expected, p, "the model")
     shift, noise = log_rms_moments(tasks.sizes)  # of the log of an error, due to few rows
     logs = np.log(errors["rmse"] + 1e-300) - shift
     middle = np.median(logs)

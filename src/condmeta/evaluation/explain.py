@@ -1,170 +1,34 @@
-"""Explain the prior tau(s) of tasks: contributions of side columns, and similar known tasks."""
+"""Explain the prior tau(s) of tasks: contributions of side columns, and similar known tasks.
 
-from dataclasses import dataclass
+The result is an `Explanation`.
+"""
+
 from typing import Any
 
 import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.evaluation.calibrate import Calibrated
+from condmeta.evaluation.explanation import Explanation
 from condmeta.evaluation.extrapolation import (
-    Nearest,
     Neighbourhood,
     Sides,
     sides_of,
     unusual_sides,
 )  # fmt: skip
 from condmeta.feature_maps.raw_columns import raw_columns
-from condmeta.feature_maps.training_ranges import UnusualValue
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.tables import coefficient_names, map_effects
 from condmeta.fitted.tau import LinearTau
 from condmeta.learners.learner import Learner
 from condmeta.learners.side_inputs import read_sides
-from condmeta.tasks.frames import make_frame
-from condmeta.tasks.ids import as_id_array, id_columns
-from condmeta.tasks.messages import show_id
+from condmeta.tasks.messages import explain_absent, show_id
 from condmeta.tasks.numbers import level_name
 
-SHOWN = 5  # tasks, and columns of each, that are printed
-NEW = "(new)"  # the id of a task given by its side row alone
 
-
-@dataclass(frozen=True, repr=False)
-class Explanation:
-    """The contributions of side columns to the priors of tasks; it prints as a text.
-
-    Attributes
-    ----------
-    ids : (T,) array
-    columns, features : list of str
-        The J side columns and the d coefficients (intercept last).
-    theta : (T, d) array
-        tau(s), the prior coefficients of the tasks, in the user's units.
-    theta_mean : (d,) array
-        tau at the mean Phi of the training tasks.
-    contributions : (T, J, d) array or None
-        What each side column adds: theta = theta_mean + contributions.sum(axis=1). None for kernel
-        learners: their map is not a sum over columns.
-    unusual : list of UnusualValue
-        Side information outside the training range.
-    scale : (d,) array
-        The usual size of each feature; the text shows the coefficients that are largest times it.
-    is_outside : (T,) bool array
-        Whether the side information of a task is outside the training range.
-
-    Examples
-    --------
-    >>> import condmeta as cm
-    >>> tasks = cm.environments.Circle(d=2, n=8).sample(40, random_state=0)
-    >>> found = cm.explain(cm.ConditionalRidge().fit(tasks), {"s": 0.25})
-    >>> found.columns, found.theta.shape, bool(found.is_outside[0])
-    (['s'], (1, 3), False)
-    """
-
-    ids: np.ndarray
-    columns: list[str]
-    features: list[str]
-    theta: np.ndarray
-    theta_mean: np.ndarray
-    contributions: np.ndarray | None
-    values: np.ndarray
-    neighbours: Nearest | None
-    unusual: list[UnusualValue]
-    task_name: Any = None
-    backend: str | None = None
-    scale: np.ndarray | float = 1.0
-
-    @property
-    def is_outside(self) -> np.ndarray:
-        return np.isin(np.arange(len(self.ids)), [one.row for one in self.unusual])
-
-    @property
-    def frame(self):
-        """A row for each task, coefficient and side column: its value and its contribution."""
-        if self.contributions is None:
-            raise DataError(
-                "A kernel learner has no contributions of side columns: use nearest and outside."
-            )
-        T, J, d = self.contributions.shape
-        columns = self._ids(np.repeat(np.arange(T), d * J))
-        columns["feature"] = np.tile(np.repeat(as_id_array(self.features), J), T)
-        columns["column"] = np.tile(as_id_array(self.columns), T * d)
-        columns["value"] = np.repeat(self.values, d, axis=0).ravel()
-        columns["contribution"] = np.swapaxes(self.contributions, 1, 2).ravel()
-        return make_frame(columns, self.backend)
-
-    @property
-    def nearest(self):
-        """A row for each task and each of its nearest known tasks: rank, distance, points.
-
-        Distances are Euclidean in Phi; features are in standard deviations over the known tasks.
-        """
-        if self.neighbours is None:
-            raise DataError(
-                "The model does not keep the side information of its tasks: it was fitted with "
-                "keep_tasks=False or by partial_fit, saved with tasks=False, or has no side "
-                "information, or more than 128 features of it."
-            )
-        ids, n, distance = self.neighbours
-        T, count = ids.shape
-        columns = self._ids(np.repeat(np.arange(T), count))
-        near = id_columns(ids.ravel().tolist(), "nearest")
-        columns |= {"rank": np.tile(np.arange(1, count + 1), T), **near}
-        return make_frame(columns | {"distance": distance.ravel(), "n": n.ravel()}, self.backend)
-
-    @property
-    def outside(self):
-        """A row for each unusual value of the side information: task, column, value, reason."""
-        columns = self._ids(np.array([one.row for one in self.unusual], dtype=int))
-        columns["column"] = as_id_array([one.column for one in self.unusual])
-        columns["value"] = as_id_array([_value(one) for one in self.unusual])
-        columns["reason"] = as_id_array([one.reason for one in self.unusual])
-        return make_frame(columns, self.backend)
-
-    def _ids(self, at: np.ndarray) -> dict[str, np.ndarray]:
-        ids = [NEW if task is None else task for task in self.ids[at].tolist()]
-        return id_columns(ids, self.task_name)
-
-    def __repr__(self) -> str:
-        parts = [self._text(t) for t in range(min(len(self.ids), SHOWN))]
-        left = len(self.ids) - len(parts)
-        return "\n\n".join(parts) + (f"\n\n... and {left} more tasks: see frame." if left else "")
-
-    def _text(self, t: int) -> str:
-        task = "The new task" if self.ids[t] is None else f"Task {show_id(self.ids[t])}"
-        lines = [f"{task} starts at {self._terms(self.theta[t])}"]
-        lines.append(f"  a mean task starts at {self._terms(self.theta_mean)}")
-        if self.contributions is not None:
-            # The columns with the largest shares in the changes of the coefficients come first.
-            total = np.abs(self.contributions[t]).sum(axis=0)
-            weight = (np.abs(self.contributions[t]) / np.where(total > 0, total, 1.0)).sum(axis=1)
-            for j in np.argsort(-weight, kind="stable")[:SHOWN].tolist():
-                value = f" = {self.values[t, j]}" if self.values[t, j] else ""
-                terms = self._terms(self.contributions[t, j], sign="+")
-                lines.append(f"  {self.columns[j]}{value} adds {terms}")
-            if len(self.columns) > SHOWN:
-                lines.append(f"  ... and {len(self.columns) - SHOWN} more columns")
-        if self.neighbours is not None:
-            near = zip(self.neighbours.ids[t], self.neighbours.distance[t], strict=True)
-            near = (f"{show_id(one)} (distance {distance:.2g})" for one, distance in near)
-            lines.append(f"  like {', '.join(near)}")
-        for one in self.unusual:
-            if one.row == t:
-                value = f" = {_value(one)}" if one.value is not None else ""
-                lines.append(f"  outside the training range: {one.column}{value}: {one.reason}")
-        return "\n".join(lines)
-
-    def _terms(self, values: np.ndarray, sign: str = "") -> str:
-        shown = list(zip(self.features, values.tolist(), strict=True))
-        if len(shown) > SHOWN + 1:  # the largest for features of usual size
-            by_size = np.argsort(-np.abs(values * self.scale), kind="stable")
-            shown = [shown[j] for j in np.sort(by_size[:SHOWN]).tolist()]
-        text = ", ".join(f"{name} {value:{sign}.3g}" for name, value in shown)
-        return text + (", ..." if len(shown) < len(values) else "")
-
-
-def explain(model: Any, side_info: Any = None, *, n_nearest: int = 3) -> Explanation:
+def explain(
+    model: Any, side_info: Any = None, *, task: Any = None, n_nearest: int = 3
+) -> Explanation:
     r"""Explain the prior coefficients tau(s) of tasks by the contributions of their side columns.
 
     With nu the mean Phi of the training tasks, and Phi_j the features of side column j (the levels
@@ -181,6 +45,9 @@ def explain(model: Any, side_info: Any = None, *, n_nearest: int = 3) -> Explana
         A kernel learner has no contributions, only nearest tasks and unusual values.
     side_info : row or table
         As for `theta_for`: the row of one task, or a table keyed by task id.
+    task : id or list of ids, optional
+        Known tasks instead, by what the model keeps of them. The result then also has their
+        adapted coefficients, but not the raw values of their side columns.
     n_nearest : int
         Number of nearest known tasks to list for each task.
 
@@ -198,12 +65,15 @@ def explain(model: Any, side_info: Any = None, *, n_nearest: int = 3) -> Explana
     True
     >>> found.outside["column"].tolist()
     ['size']
+    >>> cm.explain(model, task=7).n.tolist()
+    [6]
     """
     learner = model.model if isinstance(model, Calibrated) else model
     _refuse(learner, n_nearest)
     fitted = learner.fitted_
-    ids, table, points, _ = read_sides(learner, fitted, side_info)
-    sides = sides_of(fitted, ids, table, points)
+    at = None if task is None else _known(fitted, task, side_info)
+    sides = _given_sides(learner, fitted, side_info) if at is None else _kept_sides(fitted, at)
+    ids = sides.ids
     around = Neighbourhood.of(fitted)
     linear = isinstance(fitted.tau, LinearTau)
     columns, contributions = _contributions(fitted, sides.Phi) if linear else ([], None)
@@ -214,7 +84,46 @@ def explain(model: Any, side_info: Any = None, *, n_nearest: int = 3) -> Explana
         ids, columns, coefficient_names(fitted), theta, learner.theta_mean_, contributions,
         _values(sides, columns), near, unusual_sides(fitted, sides, around, near),
         fitted.columns.task_name, fitted.columns.backend, scale,
+        None if at is None else fitted.scales.user_vector(fitted.tasks.coef[at]),
+        None if at is None else fitted.tasks.sizes[at],
     )  # fmt: skip
+
+
+def _given_sides(learner: Learner, fitted: Fitted, side_info: Any) -> Sides:
+    """Return the side information of a call; an id in its place is named as one."""
+    store = fitted.tasks
+    if isinstance(side_info, str | int | tuple) and store is not None and side_info in store.index:
+        try:
+            return sides_of(fitted, *read_sides(learner, fitted, side_info)[:3])
+        except DataError as error:
+            known = f"{show_id(side_info)} is a known task: call explain(model, task=...)"
+            raise DataError(f"{known} with its id. As side information: {error}") from None
+    return sides_of(fitted, *read_sides(learner, fitted, side_info)[:3])
+
+
+def _known(fitted: Fitted, task: Any, side_info: Any) -> np.ndarray:
+    """Return the positions of known tasks, or raise."""
+    if side_info is not None:
+        raise DataError("Give side_info, or the ids of known tasks as task=, not both.")
+    store = fitted.tasks
+    if store is None or store.Phi is None:
+        raise DataError(
+            "The model does not keep the side information of its tasks: give it as side_info="
+        )
+    ids = list(task) if isinstance(task, list | np.ndarray) else [task]
+    at = store.positions(ids)
+    if (at < 0).any():
+        absent = [one for one, position in zip(ids, at, strict=True) if position < 0]
+        raise DataError(explain_absent(store.ids.tolist(), absent, "the model"))
+    return at
+
+
+def _kept_sides(fitted: Fitted, at: np.ndarray) -> Sides:
+    """Return the side information of known tasks: Phi alone, or the mean where there is none."""
+    Phi = np.array(fitted.tasks.Phi[at], dtype=float)
+    gaps = ~np.isfinite(Phi).all(axis=1)
+    Phi[gaps] = fitted.tau.phi_mean
+    return Sides(fitted.tasks.ids[at], None, Phi)
 
 
 def _contributions(fitted: Fitted, Phi: np.ndarray) -> tuple[list[str], np.ndarray]:
@@ -246,10 +155,6 @@ def _text(value: Any) -> str:
     if value is None or value != value:
         return "(missing)"
     return f"{value:.6g}" if isinstance(value, float) else level_name(value)
-
-
-def _value(unusual: UnusualValue) -> str:
-    return "" if unusual.value is None else level_name(unusual.value)
 
 
 def _refuse(learner: Any, n_nearest: Any) -> None:

@@ -41,22 +41,41 @@ class Gain(NamedTuple):
         """Whether the gain is more than two standard errors below 0."""
         return self.gain < -2 * self.gain_error
 
+    @property
+    def is_tiny(self) -> bool:
+        """Whether the gain or loss rounds to 0 %: it may be clear, but nobody would notice it."""
+        return round(100 * self.gain) == 0
+
+    @property
+    def helps(self) -> bool:
+        """Whether the gain is clear, and at least 1 %."""
+        return self.is_clear and not self.is_tiny
+
 
 def gains_in_words(gains: list[Gain]) -> str:
     """Return how much the error falls at each number of points; "" without gains."""
+    clear = [one for one in gains if (one.is_clear or one.is_loss) and not one.is_tiny]
+    tiny = [one for one in gains if (one.is_clear or one.is_loss) and one.is_tiny]
     unclear = [one for one in gains if not (one.is_clear or one.is_loss)]
     groups = {
-        "cuts the error by {}": [one for one in gains if one.is_clear],
-        "raises the error by {}": [one._replace(gain=-one.gain) for one in gains if one.is_loss],
-        "makes no clear difference ({})": unclear,
+        "cuts the error by {}": map(_at_points, (one for one in clear if one.is_clear)),
+        "raises the error by {}": (
+            _at_points(one._replace(gain=-one.gain)) for one in clear if one.is_loss
+        ),
+        "changes the error by less than 1 % {}": map(_at, tiny),
+        "makes no clear difference ({})": map(_at_points, unclear),
     }
-    parts = [text.format(", ".join(map(_at_points, few))) for text, few in groups.items() if few]
+    listed = {text: ", ".join(few) for text, few in groups.items()}
+    parts = [text.format(few) for text, few in listed.items() if few]
     return f"on new tasks it {', and '.join(parts)}" if parts else ""
 
 
 def _at_points(one: Gain) -> str:
-    points = pluralize(one.n_support, "point")
-    return f"{round(100 * one.gain)} % +- {100 * one.gain_error:.0f} at {points}"
+    return f"{round(100 * one.gain)} % +- {100 * one.gain_error:.0f} {_at(one)}"
+
+
+def _at(one: Gain) -> str:
+    return f"at {pluralize(one.n_support, 'point')}"
 
 
 def gains(

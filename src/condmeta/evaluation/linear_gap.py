@@ -153,14 +153,13 @@ def _explained(stats: SquaredState, Z, basis, groups, products, prior: Prior) ->
     )
 
 
-def affordable(stats: SquaredState, k: int) -> int:
-    """Return how many directions of k features these tasks suffice for; raise if for none."""
-    T, d = stats.moment.shape
-    most = min(T // 4, int(stats.count.sum()) // (3 * d), LIMIT // d) - 1
+def affordable(T: int, n_points: int, d: int, k: int) -> int:
+    """Return how many directions of k features T tasks suffice for; raise if for none."""
+    most = min(T // 4, n_points // (3 * d), LIMIT // d) - 1
     if most < 1:
         raise DataError(
             "advantage needs at least 8 tasks, 6 points for each coefficient, and at most "
-            f"{LIMIT // 2} coefficients. There are {T} tasks with {int(stats.count.sum())} points "
+            f"{LIMIT // 2} coefficients. There are {T} tasks with {n_points} points "
             f"and {d} coefficients."
         )
     return min(k, most)

@@ -85,6 +85,18 @@ class ComposedMap:
         """Number of features k."""
         return sum(self.widths_)
 
+    def units_out(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and scale (k,): a feature is (side column - mean) / scale.
+
+        Mean 0 and scale 1 for the features of maps that do not say so.
+        """
+        mean, scale, start = np.zeros(self.n_features_out), np.ones(self.n_features_out), 0
+        for part, width in zip(self.parts_, self.widths_, strict=True):
+            if hasattr(part, "units_out"):
+                mean[start : start + width], scale[start : start + width] = part.units_out()
+            start += width
+        return mean, scale
+
     def fit(self, table: TaskTable | None = None, points: Any = None) -> Self:
         """Fit the maps to the side rows of the tasks that have one, and to the tasks' points.
 

@@ -9,7 +9,7 @@ from condmeta.errors import DataError
 from condmeta.persistence import register
 from condmeta.tasks.codes import object_codes
 from condmeta.tasks.messages import name_task
-from condmeta.tasks.numbers import level_name
+from condmeta.tasks.numbers import level_name, standard_deviation
 from condmeta.tasks.task_table import TaskTable
 
 OTHER = "(other)"
@@ -84,7 +84,7 @@ class TableEncoder:
         seen = values[~np.isnan(values)]
         constant = seen.size == 0 or seen.min() == seen.max()
         mean = 0.0 if seen.size == 0 else float(seen[0] if constant else seen.mean())
-        scale = 1.0 if constant or kind == "boolean" else float(seen.std())
+        scale = 1.0 if constant or kind == "boolean" else standard_deviation(seen)
         self.means_[name] = mean
         self.scales_[name] = scale if scale > 0 else 1.0
         self.gaps_[name] = bool(seen.size < values.size)
@@ -107,6 +107,17 @@ class TableEncoder:
             width = 1 + self.gaps_[name] if numeric else len(set(self._places(name).values()))
             sources += [name] * width
         return sources
+
+    def units_out(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and scale (k,): an encoded number is (value - mean) / scale.
+
+        Columns that are not scaled have mean 0 and scale 1.
+        """
+        mean, scale = np.zeros(len(self.names_out_)), np.ones(len(self.names_out_))
+        for j, name in enumerate(self.names_out_):
+            if self.kinds_.get(name) == "number" and not self.of_rows:
+                mean[j], scale[j] = self.means_[name], self.scales_[name]
+        return mean, scale
 
     def transform(self, table: TaskTable) -> np.ndarray:
         """Return the encoded table, (T, k) float64."""

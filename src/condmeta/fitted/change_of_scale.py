@@ -18,13 +18,13 @@ class ChangeOfScale(NamedTuple):
 
     @classmethod
     def between(cls, one: Scales, other: Scales) -> ChangeOfScale:
-        """Return the change from the weights of `one` to the weights of `other`."""
+        """Return the change from the weights of `one` to those of `other`, of equal `y_scale`."""
         d = len(one.x_mean)
         B = np.eye(one.width)
         B[np.arange(d), np.arange(d)] = other.x_scale / one.x_scale
         if one.fit_intercept:
             B[d, :d] = (other.x_mean - one.x_mean) / one.x_scale
-        return cls(B, one.y_offset - other.y_offset)
+        return cls(B, (one.y_offset - other.y_offset) / one.y_scale)
 
     def map(self, W) -> np.ndarray:
         """Return a map (k+1, width) with b in its last row."""

@@ -20,6 +20,8 @@ from condmeta.fitted.prepared import (
     no_points,
     prepare,
     raw_points,
+    scaled_tasks,
+    user_points,
 )
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
@@ -30,11 +32,14 @@ from condmeta.fitted.tau import KernelTau, LinearTau
 from condmeta.inner.bernoulli import Covariances
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.meta.wide_tasks import WideTasks
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_halves
 from condmeta.tasks.weights import task_sums
+
+COLLECTED = TaskStatistics, WideTasks  # what a learner by statistics keeps of its tasks
 
 
 @register_tuple(name="InputColumns")
@@ -229,39 +234,40 @@ class Fitted(NamedTuple):
         state = self.state
         if len(known):
             part = tasks.subset(known)
-            X, y = self.scales.rows(part.X), self.scales.target(part.y)
-            rows = Points(X, y, part.offsets, part.weight)
+            scaled, y = scaled_tasks(part, self.scales)
+            rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
             store = store.extend(self.inner, found[known], rows, n_jobs)
-            if isinstance(state, TaskStatistics):
+            if isinstance(state, COLLECTED):
                 state = state.extend(found[known], raw_points(part, self.scales))
         if len(new):
             part = tasks.subset(new)
             data = self.prepare(part, points)
             more = self.solve(data.ids, data.Phi, data.points, n_jobs)
             store = store.concat(replace(more, sides=self.shared_sides(more.ids, side)))
-            if isinstance(state, TaskStatistics):
-                state = state.join(self.collect(part, points))
+            if isinstance(state, COLLECTED):
+                state = state.join(self.collect(part, points, type(state)))
         return self._replace(tasks=store, state=state)
 
-    def collect(self, tasks: TaskSet, points: TaskSet | None) -> TaskStatistics:
-        """Return the statistics of tasks, and their side rows or features."""
+    def collect(self, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics) -> Any:
+        """Return the statistics of tasks, of one `kind`, and their side rows or features."""
         raw = raw_points(tasks, self.scales)
         if not self.reader.reads_points:
             table = tasks.side
             if table is not None:
                 table = table.take(tasks.ids[table.has(tasks.ids)])
-            return TaskStatistics.of(tasks.ids, raw, table)
+            return kind.of(tasks.ids, raw, table)
         data, features = self.prepare(tasks, points), None
         if points is None and self.conditioning == "shared":
 
             def features(at, shown: Points):
-                X, y = self.scales.rescaled(shown.X), self.scales.target(shown.y)
+                X, y, *_ = user_points(shown, self.scales)
+                X, y = self.scales.rescaled(X), self.scales.target(y)
                 own = (*self.scales.for_maps(X, y), shown.offsets, shown.weight)
                 return self._features(tasks.ids[at], tasks.side, own)
 
         elif points is None:  # the first half of a task's points only conditions
             raw = raw.where(~first_halves(tasks.offsets)[0])
-        return TaskStatistics.of(tasks.ids, raw, None, data.Phi, features)
+        return kind.of(tasks.ids, raw, None, data.Phi, features)
 
     # Predictions.
 
@@ -327,7 +333,8 @@ class Fitted(NamedTuple):
     def statistics(self, ids) -> tuple[np.ndarray, SquaredState | None]:
         """Return theta (T, width) and statistics of tasks: zero for unknown, None if not kept."""
         store, width = self.tasks, self.scales.width
-        stats, theta = SquaredState.start(len(ids), width), np.zeros((len(ids), width))
+        columns = getattr(self.inner, "state_width", width)
+        stats, theta = SquaredState.start(len(ids), columns), np.zeros((len(ids), width))
         at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
         if not (at >= 0).any():
             return theta, stats
@@ -349,9 +356,12 @@ class Fitted(NamedTuple):
     def which_task(self) -> DataError:
         """Return the error of a call that does not name the task of its rows."""
         count = self.n_tasks if self.tasks is None else len(self.tasks)
+        new = "For a new task give its row as side_info."
+        if not self.reader.columns and not self.reader.reads_points:
+            new = "For a new task give an id that the model does not know."
         return DataError(
             f"The model knows {count} tasks: say which one each row belongs to by task=, or by "
-            "task_column= in the constructor. For a new task give its row as side_info."
+            f"task_column= in the constructor. {new}"
         )
 
     # Files.
@@ -363,7 +373,7 @@ class Fitted(NamedTuple):
             store, seen = None, None if seen is None else SeenIds()
         elif store is not None and not resume:
             store = store.without_state(self.scales)
-        if isinstance(state, TaskStatistics) and not (tasks and resume):
+        if isinstance(state, COLLECTED) and not (tasks and resume):
             state = None  # statistics of every task
         tau = self.tau
         if isinstance(tau, KernelTau) and not resume:

@@ -72,8 +72,7 @@ class LinearPredictor(NamedTuple):
 
     def _linear(self, rows, W, codes, n_jobs) -> np.ndarray:
         scores = rows @ W[0] if codes is None else row_scores(rows, W, codes, n_jobs)
-        scores += self.scales.y_offset
-        return scores
+        return self.scales.answer(scores)
 
     def rows(self, X, codes=None, sides=None) -> np.ndarray:
         """Return the rows of the linear model (N, width), with the log odds of a shared model."""
@@ -104,7 +103,8 @@ class LinearPredictor(NamedTuple):
                 "Standard deviations need the statistics of the tasks, which this model was saved "
                 "without. Save it with resume=True."
             )
-        return self.inner.spread(state, theta, self.scales.rows(X), _positions(codes, len(X)))
+        rows, codes = self.scales.rows(X), _positions(codes, len(X))
+        return self.scales.y_scale * self.inner.spread(state, theta, rows, codes)
 
     def probabilities(self, X, W, codes=None, n_jobs=1, sides=None, state=None) -> np.ndarray:
         """Return the two class probabilities (N, 2) of rows X; the parameters are as for `scores`.

@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condmeta.errors import DataError
 from condmeta.fitted.predictor import encode_labels
 from condmeta.fitted.scales import Scales
 from condmeta.tasks import TaskSet
+from condmeta.tasks.checks import task_of_row
 from condmeta.tasks.ids import positions
+from condmeta.tasks.messages import name_task
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_halves
 
@@ -50,8 +53,8 @@ def prepare(
     features : callable
         `features(ids, side table, points)` returns Phi.
     """
-    scaled, y, offsets, weight = scales.scaled(tasks.X), tasks.y, tasks.offsets, tasks.weight
-    y, given = scales.target(y), None
+    scaled, y = scaled_tasks(tasks, scales)
+    offsets, weight, given = tasks.offsets, tasks.weight, None
     if conditioning is not None:
         if points is not None:
             given = align_points(points, tasks.ids, scales, classes)
@@ -68,10 +71,63 @@ def prepare(
     return Prepared(tasks.ids, scales.with_ones(scaled), y, offsets, Phi, weight)
 
 
+def scaled_tasks(tasks: TaskSet, scales: Scales) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scaled rows and targets of tasks, without the intercept column."""
+    X = _transformed(tasks, scales)
+    return scales.rescaled(X), scales.target(tasks.y)
+
+
 def raw_points(tasks: TaskSet, scales: Scales) -> Points:
     """Return the points of tasks in units that do not depend on other tasks."""
-    X = scales.scaled(tasks.X) if scales.scale == "rows" else scales.transformed(tasks.X)
-    return Points(X, tasks.y, tasks.offsets, tasks.weight)
+    X, y, units = _transformed(tasks, scales), tasks.y, scales.units
+    X = scales.rescaled(X) if scales.scale == "rows" else X
+    if (units != 1).any():
+        X, y = X / units[:-1], y / units[-1]
+    return Points(X, y, tasks.offsets, tasks.weight)
+
+
+def _transformed(tasks: TaskSet, scales: Scales) -> np.ndarray:
+    X, of_row = scales.transformed(tasks.X), task_of_row((tasks.ids, tasks.offsets))
+    check_size(X, tasks.y, scales, tasks.feature_names, of_row)
+    return X
+
+
+def check_size(X, y, scales: Scales, names, of_row=None) -> None:
+    """Raise if a number is so far from the training rows that its square is of no use.
+
+    X (N, d) are transformed rows, `names` the columns of X or None; `of_row(i)` is the task of row
+    i, which may be None.
+    """
+    row, column, unit = scales.find_huge(X, y)
+    if row is None:
+        return
+    value, where, remedy = y[row], "y", "Correct the value, drop the row"
+    if column is not None:
+        value, where = X[row, column], f"feature {column} of X"
+        if names is not None:
+            where = f"column {scales.names(names)[column]!r} of X"
+        remedy += ", use scale='standard'" if scales.scale == "none" else ""
+    task = None if of_row is None else of_row(row)
+    begin = f"Row {row}" if task is None else name_task(task)
+    raise DataError(
+        f"{begin} has {value:g} in {where}, which is learned in units of {unit:.3g}: it is too "
+        f"large to be squared. {remedy}, or give all rows in another unit."
+    )
+
+
+def user_points(raw: Points, scales: Scales) -> Points:
+    """Return points of `raw_points` in the user's units."""
+    units = scales.units
+    if (units == 1).all():
+        return raw
+    return raw._replace(X=raw.X * units[:-1], y=raw.y * units[-1])
+
+
+def scaled_rows(raw: Points, scales: Scales) -> Points:
+    """Return points of `raw_points` in the learner's units, with the intercept."""
+    raw = user_points(raw, scales)
+    X = raw.X if scales.scale == "rows" else scales.rescaled(raw.X)
+    return raw._replace(X=scales.with_ones(X), y=scales.target(raw.y))
 
 
 def align_points(points: TaskSet, ids, scales: Scales, classes=None):

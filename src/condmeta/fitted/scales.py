@@ -3,12 +3,12 @@ r"""From the user's units to the learner's, and back.
 Rows are scaled, the offset of the target is subtracted, and a column of ones is appended for the
 intercept. A weight vector w of the scaled rows is, in the user's units,
 
-    coef = w[:d] / x_scale,   intercept = w[d] + y_offset - <x_mean, coef>.
+    coef = w[:d] y_scale / x_scale,   intercept = w[d] y_scale + y_offset - <x_mean, coef>.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,14 @@ from sklearn.utils.validation import has_fit_parameter
 from condmeta.errors import DataError
 from condmeta.inner.coin import row_norms
 from condmeta.persistence import register
+from condmeta.tasks.numbers import power_of_two
 from condmeta.tasks.weights import weighted_median
 
 SCALES = ("none", "standard", "rows")
 BLOCK = 1 << 17  # numbers in a temporary
+ALMOST_INFINITE = 1e305  # sums and differences of such numbers overflow
+LARGEST = 1e100  # of a scaled number: some formulas multiply three of them
+ROUNDING = 8 * np.finfo(float).eps  # values of one column this close, relative, are one value
 LOG_ODDS = "(log odds)"  # the column that a shared classifier adds
 
 
@@ -31,8 +35,9 @@ class Scales:
 
     Parameters
     ----------
-    scale : "none", "standard" (over the training rows; constant columns untouched) or "rows"
-        (each row to unit norm; zero rows stay). "standard" centres only if there is an intercept.
+    scale : "none", "standard" (over the training rows; constant columns are only centred) or
+        "rows" (each row to unit norm; zero rows stay). "standard" centres only if there is an
+        intercept.
     fit_intercept : bool
     x_mean, x_scale : (d,) arrays
     y_offset : float
@@ -44,6 +49,13 @@ class Scales:
         on units.
     transformer : fitted transformer or None
         Applied to X before scaling.
+    constant : (d,) bool array or None
+        Columns that say nothing beside the others: constant if there is an intercept, zero if not.
+        None in files of older versions.
+    y_scale : float
+        y is divided by this power of two: 1, unless squares of y would overflow or underflow.
+    x_power : (d,) array or None
+        Statistics of unscaled rows are divided by these powers of two; None is 1.
     """
 
     scale: str
@@ -55,57 +67,75 @@ class Scales:
     x_unit: float = 1.0
     y_unit: float = 1.0
     transformer: Any = None
+    constant: np.ndarray | None = None
+    y_scale: float = 1.0
+    x_power: np.ndarray | None = None
 
     @classmethod
     def learn(
         cls, X, y, scale: str, fit_intercept: bool, centre, *, transformer=None, weight=None,
-        n_inputs=None, unit_free=False,
+        n_inputs=None, unit_free=False, follows_y=False,
     ) -> Scales:  # fmt: skip
         """Compute the scales of training rows.
 
         `centre` is np.median, np.mean or None (classes). Rows count weight (N,) times; the
         transformer gets the weights if its `fit` takes them. `unit_free` sets `x_unit` to the
-        largest norm of a row and `y_unit` to the mean absolute target.
+        largest norm of a row and `y_unit` to the mean absolute target. `follows_y`: the learner
+        answers 2 y with twice the predictions, so that it may learn from y in other units.
         """
         n_inputs = X.shape[1] if n_inputs is None else n_inputs
         if transformer is not None:
             knows = weight is not None and has_fit_parameter(transformer, "sample_weight")
             transformer = clone(transformer).fit(X, **({"sample_weight": weight} if knows else {}))
             X = _checked(transformer.transform(X), len(X))
-        d = X.shape[1]
-        x_mean, x_scale = np.zeros(d), np.ones(d)
-        if scale == "standard":
-            mean, spread = _moments(X, weight)
-            varies = _varies(X, mean, spread)
-            x_scale[varies] = spread[varies]
-            if fit_intercept:
-                x_mean[varies] = mean[varies]
+        mean, spread, power = _moments(_unit_rows(X) if scale == "rows" else X, weight)
+        x_mean, x_scale, constant = _scaling(mean, spread, scale, fit_intercept)
         y_offset = _middle(y, centre, weight) if fit_intercept and centre is not None else 0.0
-        parts = scale, fit_intercept, x_mean, x_scale, y_offset, n_inputs
-        scales = cls(*parts, transformer=transformer)
+        y_scale = 1.0
+        if follows_y:
+            with np.errstate(over="ignore"):  # `find_huge` refuses such a y
+                y_scale = float(power_of_two(np.abs(y - y_offset).max(initial=0.0)))
+        scales = cls(
+            scale, fit_intercept, x_mean, x_scale, y_offset, n_inputs, transformer=transformer,
+            constant=constant, y_scale=y_scale, x_power=None if (power == 1).all() else power,
+        )  # fmt: skip
         if not unit_free:
             return scales
         x_unit = float(row_norms(scales.rescaled(X)).max(initial=0.0)) or 1.0
         y_unit = float(np.abs(scales.target(y)).mean()) or 1.0
-        return cls(*parts, x_unit, y_unit, transformer)
+        return replace(scales, x_unit=x_unit, y_unit=y_unit)
 
     @classmethod
-    def of_moments(cls, mean, spread, scale: str, fit_intercept: bool) -> Scales:
-        """Return the scales of rows that have this mean and standard deviation (d+1,), y last."""
-        d = len(mean) - 1
-        x_mean, x_scale = np.zeros(d), np.ones(d)
-        if scale == "standard":
-            reach = np.abs(mean[:d]) + spread[:d]
-            varies = spread[:d] > 1e-12 * reach
-            x_scale[varies] = spread[:d][varies]
-            x_mean[varies] = mean[:d][varies] * fit_intercept
-        y_offset = float(mean[d]) if fit_intercept else 0.0
-        return cls(scale, fit_intercept, x_mean, x_scale, y_offset, d)
+    def of_moments(cls, mean, spread, first: Scales) -> Scales:
+        """Return the scales of all rows, which have this mean and standard deviation (d+1,).
+
+        y is last. Both are in the units of the statistics, which are those of the `first` scales.
+        """
+        d, how = len(mean) - 1, (first.scale, first.fit_intercept)
+        mean, spread = mean * first.units, spread * first.units
+        x_mean, x_scale, constant = _scaling(mean[:d], spread[:d], *how)
+        y_offset = float(mean[d]) if first.fit_intercept else 0.0
+        units = {"y_scale": first.y_scale, "x_power": first.x_power}
+        return cls(*how, x_mean, x_scale, y_offset, d, constant=constant, **units)
+
+    @property
+    def units(self) -> np.ndarray:
+        """The powers of two (d+1,) by which statistics of rows are divided, y last."""
+        x_power = np.ones(len(self.x_mean)) if self.x_power is None else self.x_power
+        return np.append(x_power, self.y_scale)
 
     @property
     def width(self) -> int:
         """The number of coordinates of a weight vector, intercept included."""
         return len(self.x_mean) + self.fit_intercept
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Which coordinates of a weight vector (width,) tasks are told apart by; at least one."""
+        kept = np.ones(self.width, bool)
+        if self.constant is not None:
+            kept[: len(self.constant)] = ~self.constant
+        return kept if kept.any() else ~kept
 
     def names(self, given) -> list[str]:
         """Return the names of the d columns, from those of X or None."""
@@ -134,10 +164,23 @@ class Scales:
         """Return transformed rows, scaled."""
         if self.scale == "standard":
             return (X - self.x_mean) / self.x_scale
-        if self.scale == "rows":
-            norms = row_norms(X)
-            return X / np.where(norms > 0, norms, 1.0)[:, None]
-        return X
+        return _unit_rows(X) if self.scale == "rows" else X
+
+    def find_huge(self, X: np.ndarray, y: np.ndarray | None):
+        """Return row, column (None: y) and unit of a number too large to be squared, or Nones.
+
+        X (N, d) are transformed rows.
+        """
+        if self.scale != "rows":
+            with np.errstate(over="ignore"):
+                far = (np.abs(X).max(axis=0, initial=0.0) + np.abs(self.x_mean)) / self.x_scale
+            if not (far < LARGEST).all():
+                column = int(np.argmax(far))
+                return int(np.argmax(np.abs(X[:, column]))), column, self.x_scale[column]
+        far = 0.0 if y is None else np.abs(y).max(initial=0.0)
+        if far > ALMOST_INFINITE or not far / self.y_scale < LARGEST:
+            return int(np.argmax(np.abs(y))), None, self.y_scale
+        return None, None, 1.0
 
     def with_ones(self, scaled: np.ndarray) -> np.ndarray:
         """Return the rows of the linear model (N, width)."""
@@ -150,8 +193,16 @@ class Scales:
         return self.with_ones(self.scaled(X))
 
     def target(self, y: np.ndarray) -> np.ndarray:
-        """Return y minus its offset."""
-        return y - self.y_offset if self.y_offset else y
+        """Return y minus its offset, divided by `y_scale`."""
+        y = y if self.y_scale == 1.0 else y / self.y_scale
+        return y - self.y_offset / self.y_scale if self.y_offset else y
+
+    def answer(self, scores: np.ndarray) -> np.ndarray:
+        """Return products of rows and weights as values of y; `scores` is overwritten."""
+        if self.y_scale != 1.0:
+            scores *= self.y_scale
+        scores += self.y_offset
+        return scores
 
     def for_maps(self, scaled, y):
         """Return scaled rows and targets (or None) as maps of points read them."""
@@ -161,6 +212,7 @@ class Scales:
     def to_user(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (..., d) and intercepts (...) of weight vectors (..., width)."""
         d = len(self.x_mean)
+        W = W if self.y_scale == 1.0 else W * self.y_scale
         coef = W[..., :d] / self.x_scale
         intercept = self.y_offset - coef @ self.x_mean
         return coef, intercept + W[..., d] if self.fit_intercept else intercept
@@ -206,40 +258,51 @@ class Scales:
         w[:d] = theta[:d] * self.x_scale
         if with_intercept:
             w[d] = theta[d] - self.y_offset + self.x_mean @ theta[:d]
-        return w
+        return w / self.y_scale
 
 
 register(Scales, name="Preparation")
 
 
-def _moments(X, weight) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation (d,) of rows that count weight (N,) times."""
-    if weight is not None:
-        mean = np.average(X, axis=0, weights=weight)
-        return mean, np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-    n, rows = len(X), max(BLOCK // max(X.shape[1], 1), 1)
-    blocks = [X[lo : lo + rows] for lo in range(0, n, rows)]
-    mean = sum(block.sum(axis=0) for block in blocks) / n
-    return mean, np.sqrt(sum(((block - mean) ** 2).sum(axis=0) for block in blocks) / n)
+def _unit_rows(X) -> np.ndarray:
+    size = power_of_two(np.abs(X).max(axis=1, initial=0.0))[:, None]
+    X = X if (size == 1).all() else X / size
+    norms = row_norms(X)
+    return X / np.where(norms > 0, norms, 1.0)[:, None]
 
 
-def _varies(X, mean, spread) -> np.ndarray:
-    """Return which columns are not constant.
+def _moments(X, weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean and standard deviation (d,) of rows that count weight (N,) times.
 
-    The spread of a constant column is rounding noise of its size, not exactly zero. No value is
-    more than sqrt(N) spreads from the mean, so only nearly flat columns are checked in full.
+    Of a constant column they are its value and zero, exactly. The third array are powers of two:
+    divided by them no square overflows or underflows.
     """
-    varies = spread > 2e-12 * np.abs(mean)
-    for column in np.flatnonzero(~varies):
-        varies[column] = spread[column] > 1e-12 * np.abs(X[:, column]).max(initial=0.0)
-    return varies
+    step = max(BLOCK // max(X.shape[1], 1), 1)
+    parts = [slice(lo, lo + step) for lo in range(0, len(X), step)]
+    weight = np.ones(len(X)) if weight is None else weight
+    share = weight / weight.sum()
+    unit = power_of_two(np.max([np.abs(X[part]).max(axis=0) for part in parts], axis=0))
+    pivot = X[0] / unit
+    mean = pivot + sum(share[part] @ (X[part] / unit - pivot) for part in parts)
+    square = sum(share[part] @ (X[part] / unit - mean) ** 2 for part in parts)
+    return unit * mean, unit * np.sqrt(square), unit
+
+
+def _scaling(mean, spread, scale: str, fit_intercept: bool) -> tuple[np.ndarray, ...]:
+    """Return x_mean, x_scale and `constant` (d,) of rows with this mean and standard deviation."""
+    varies = spread > ROUNDING * np.abs(mean)
+    constant = ~varies if fit_intercept else ~varies & (mean == 0)
+    if scale != "standard":
+        return np.zeros_like(mean), np.ones_like(mean), constant
+    return mean * fit_intercept, np.where(varies, spread, 1.0), constant
 
 
 def _middle(y, centre, weight) -> float:
     """Return the mean or the median of y."""
-    if weight is None:
-        return float(centre(y))
-    return float(np.average(y, weights=weight)) if centre is np.mean else weighted_median(y, weight)
+    unit = float(power_of_two(np.abs(y).max(initial=0.0)))
+    if centre is np.mean:
+        return float(np.average(y / unit, weights=weight)) * unit
+    return weighted_median(y / unit, weight) * unit
 
 
 def _checked(rows, n: int) -> np.ndarray:

@@ -23,6 +23,7 @@ from condmeta.fitted.boosted_trees import BoostedTrees
 from condmeta.fitted.target import TargetScale
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
+from condmeta.tasks.numbers import power_of_two
 from condmeta.tasks.splits import FOLDS, folds_by_content
 
 LARGEST_LOG_ODDS = 7.0  # clip: forests output exactly 0 or 1
@@ -32,13 +33,15 @@ LARGEST_LOG_ODDS = 7.0  # clip: forests output exactly 0 or 1
 class SharedModel(NamedTuple):
     """A fitted shared model: the model, the encoder of side rows (or None), the mean coordinates.
 
-    `classes`: the model has two classes, and f is the log odds of the second.
+    `classes`: the model has two classes, and f is the log odds of the second. A model of numbers
+    was fitted to y / unit, a power of two.
     """
 
     model: Any
     encoder: ComposedMap | None
     fill: np.ndarray
     classes: bool = False
+    unit: float = 1.0
 
     def sides(self, ids, table) -> np.ndarray:
         """Return the side coordinates (T, k) of tasks; those without a side row have the mean."""
@@ -51,7 +54,7 @@ class SharedModel(NamedTuple):
 
     def predict(self, X, sides) -> np.ndarray:
         """Return f(x, s) of rows X (N, d) with the side coordinates of their tasks (N, k)."""
-        return _output(self.model, np.hstack([X, sides]), self.classes)
+        return self.unit * _output(self.model, np.hstack([X, sides]), self.classes)
 
     def head_inputs(self, X, y, sides) -> tuple[np.ndarray, Any]:
         """Return inputs and labels of the per-task models; `sides` (N, k) by row."""
@@ -114,7 +117,10 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool = False) -> OutOfTask:
         raise DataError(
             "A base needs at least two tasks with points: it is fitted with tasks left out in turn."
         )
-    Z, fold = np.hstack([tasks.X, Phi[task]]), folds_by_content(tasks, min(FOLDS, filled))[task]
+    fold = folds_by_content(tasks, min(FOLDS, filled))[task]
+    unit = 1.0 if classes else float(power_of_two(np.abs(tasks.y).max()))  # trees use float32
+    tasks = tasks if unit == 1.0 else tasks.with_target(tasks.y / unit)
+    Z = np.hstack([tasks.X, Phi[task]])
     unseen = np.empty(len(Z))
     for f in np.unique(fold):
         left_out = fold == f
@@ -126,7 +132,7 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool = False) -> OutOfTask:
     fitted = _fitted(model, Z, tasks, slice(None))
     if isinstance(base, str):
         fitted = BoostedTrees.of(fitted)
-    return OutOfTask(SharedModel(fitted, encoder, fill, classes), unseen)
+    return OutOfTask(SharedModel(fitted, encoder, fill, classes, unit), unit * unseen)
 
 
 def _fitted(model, Z, tasks: TaskSet, rows):

@@ -6,10 +6,12 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.standard_errors import MapErrors, coefficient_std, map_std
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.ids import id_columns
 
 INTERCEPT = "(intercept)"
+BASE = "(base)"  # tau where all side features are zero
 
 
 def coefficient_names(fitted: Fitted) -> list[str]:
@@ -18,16 +20,17 @@ def coefficient_names(fitted: Fitted) -> list[str]:
     return [*names, INTERCEPT] if fitted.scales.fit_intercept else names
 
 
-def coef_table(fitted: Fitted, wide: bool):
-    """Return the table of `coef_frame`."""
+def coef_table(fitted: Fitted, wide: bool, std: bool = False):
+    """Return the table of `coef_frame`; with `std`, with posterior standard deviations."""
     store, scales, columns = fitted.tasks, fitted.scales, fitted.columns
     if store is None:
         raise DataError("No task models were kept. Fit with keep_tasks=True.")
     names, ids = coefficient_names(fitted), store.ids.tolist()
     adapted, prior = scales.user_vector(store.coef), scales.user_vector(store.theta)
+    spread = coefficient_std(fitted) if std else None
     if wide:
         by_task = id_columns(ids, columns.task_name) | {"n": store.sizes}
-        by_task |= {name: adapted[:, j] for j, name in enumerate(names)}
+        by_task |= _wide(names, adapted, spread)
         return make_frame(by_task, columns.backend)
     repeated = [task for task in ids for _ in names]
     by_coefficient = id_columns(repeated, columns.task_name) | {
@@ -38,6 +41,8 @@ def coef_table(fitted: Fitted, wide: bool):
         "shift": (adapted - prior).ravel(),
         "n": np.repeat(store.sizes, len(names)),
     }
+    if spread is not None:
+        by_coefficient["std"] = spread.ravel()
     return make_frame(by_coefficient, columns.backend)
 
 
@@ -47,17 +52,29 @@ def map_effects(fitted: Fitted) -> np.ndarray:
     return scales.user_vector(W) - scales.user_vector(np.zeros(scales.width))
 
 
-def map_table(fitted: Fitted, wide: bool):
-    """Return the table of `M_frame`."""
-    names, sides = coefficient_names(fitted), [*fitted.reader.names, "(base)"]
+def map_table(fitted: Fitted, wide: bool, std: bool = False, robust: bool | None = None):
+    """Return the table of `M_frame`; with `std`, with standard errors."""
+    names, sides = coefficient_names(fitted), [*fitted.reader.names, BASE]
     values = np.vstack([map_effects(fitted), fitted.scales.user_vector(fitted.tau.b)])
+    spread = map_std(fitted, MapErrors.of(fitted, robust)) if std else None
     if wide:
-        columns = {"side_feature": np.array(sides)}
-        columns |= {name: values[:, j] for j, name in enumerate(names)}
+        columns = {"side_feature": np.array(sides)} | _wide(names, values, spread)
     else:
         columns = {
             "side_feature": np.array([side for side in sides for _ in names]),
             "feature": np.array(names * len(sides)),
             "effect": values.ravel(),
         }
+        if spread is not None:
+            columns["std_error"] = spread.ravel()
     return make_frame(columns, fitted.columns.backend)
+
+
+def _wide(names, values, spread) -> dict[str, np.ndarray]:
+    """Return a column for each coefficient, followed by its standard error if there is one."""
+    columns = {}
+    for j, name in enumerate(names):
+        columns[name] = values[:, j]
+        if spread is not None:
+            columns[f"{name} (std)"] = spread[:, j]
+    return columns

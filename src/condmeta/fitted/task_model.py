@@ -10,6 +10,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.predictor import LinearPredictor
+from condmeta.fitted.prepared import check_size
 from condmeta.fitted.user_rows import read_points, read_rows
 from condmeta.inner.algorithms import weighted
 from condmeta.tasks import TaskSet
@@ -17,6 +18,8 @@ from condmeta.tasks.checks import check_finite
 from condmeta.tasks.ids import factorize, positions
 from condmeta.tasks.messages import explain_absent
 from condmeta.text import pluralize
+
+MANY_COLUMNS = 256  # of which statistics are not always kept
 
 
 class TaskModel:
@@ -100,9 +103,11 @@ class TaskModel:
         if predictor.shared is not None:
             X, y = predictor.shared.head_inputs(X, y, np.repeat(self._sides, len(X), axis=0))
         scales = predictor.scales
+        rows = scales.transformed(X)
+        check_size(rows, y, scales, predictor.feature_names)
         solved = predictor.inner.solve_tasks(
-            self._theta[None], scales.rows(X), scales.target(y), np.array([0, len(y)]),
-            state=self._state, **weighted(weight),
+            self._theta[None], scales.with_ones(scales.rescaled(rows)), scales.target(y),
+            np.array([0, len(y)]), state=self._state, **weighted(weight),
         )  # fmt: skip
         self._coef, self._state = solved.coef[0], solved.state
         self.n_ += len(y) if weight is None else float(weight.sum())
@@ -237,12 +242,22 @@ class TaskModels(Mapping):
 def require_resumable(predictor: LinearPredictor, state) -> None:
     """Raise if points cannot be added exactly."""
     if not predictor.resumable:
+        why = (
+            "with these settings: it needs inner='online', or inner='batch' with loss='squared', "
+            "and no feature map of the task's own points"
+        )
+        if hasattr(predictor.inner, "variances"):  # a posterior that is not a sum over points
+            why = f"with {predictor.owner}: what a task's points say cannot be added point by point"
         raise DataError(
-            "update does not work with these settings: it needs inner='online', or inner='batch' "
-            "with loss='squared', and no feature map of the task's own points. Call adapt with all "
-            "the points of the task instead."
+            f"update does not work {why}. Call adapt with all the points of the task instead."
         )
     if state is None:
+        if predictor.scales.width > MANY_COLUMNS:
+            raise DataError(
+                f"{predictor.owner} keeps no statistics of tasks with {predictor.scales.width} "
+                "coefficients, so update is not possible: call adapt with all the points of the "
+                "task, or use ConditionalRidge."
+            )
         raise DataError(
             "This model was saved without what update needs. Save it with resume=True, or call "
             "adapt with all the points of the task."

@@ -75,7 +75,7 @@ class TaskStore:
         solved = solve_named(inner, ids, theta, points, n_jobs)
         keep_own &= theta.size * theta.shape[1] <= MOST_STATISTICS
         statistics = None
-        if keep_own and not isinstance(solved.state, SquaredState):
+        if keep_own and not _is_full(solved.state, theta):
             statistics = SquaredState.of(*points)
         parts = points.count, theta, solved.coef, None, solved.gap, solved.state
         return cls(ids, *parts, Phi=_narrow(Phi), own_statistics=statistics)
@@ -116,7 +116,7 @@ class TaskStore:
         NaN for a coefficient that the task's points do not determine; for all coefficients where
         neither the statistics nor the estimates are kept.
         """
-        statistics = self.state if isinstance(self.state, SquaredState) else self.own_statistics
+        statistics = self.state if _is_full(self.state, self.theta) else self.own_statistics
         if statistics is None:
             return np.full_like(self.coef, np.nan) if self.own is None else self.own
         w, determined = least_squares(statistics, scales.user_matrix())
@@ -175,6 +175,11 @@ register(TaskStore, export=_export, restore=_restore)
 
 def _narrow(Phi):
     return Phi if isinstance(Phi, np.ndarray) and Phi.shape[1] <= MOST_FEATURES else None
+
+
+def _is_full(state, theta) -> bool:
+    """Return whether a state is the statistics of all columns, not of a few directions."""
+    return isinstance(state, SquaredState) and state.moment.shape[1] == theta.shape[1]
 
 
 def _kind(task):

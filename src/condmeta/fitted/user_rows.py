@@ -9,7 +9,7 @@ from condmeta.errors import DataError
 from condmeta.fitted.predictor import LinearPredictor, encode_labels
 from condmeta.tasks.checks import check_finite
 from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame
-from condmeta.tasks.numbers import to_floats
+from condmeta.tasks.numbers import refuse_masked, to_floats
 from condmeta.tasks.weights import read_weight
 
 
@@ -20,13 +20,14 @@ def numbers(X):
     """
     if not isinstance(X, (np.ndarray, list, tuple)):
         return X
+    refuse_masked(X, "X")
     try:
         array = np.asarray(X)
         # A list with a text among its numbers would become an array of texts.
         array = array if array.dtype.kind != "U" or X is array else np.asarray(X, dtype=object)
     except ValueError:  # rows of unequal length
         return X
-    if array.ndim != 2 or array.dtype.kind not in "OUSc":
+    if array.ndim != 2 or array.dtype.kind not in "OUScMm":
         return X
     out = np.empty(array.shape)
     for j, column in enumerate(array.T):
@@ -49,6 +50,7 @@ def read_target(y, n_rows: int, owner: str) -> np.ndarray:
     if getattr(getattr(y, "dtype", None), "kind", "") == "c":
         raise DataError("y holds complex numbers; y must be real. (Complex data not supported)")
     if type(y) is not np.ndarray or y.ndim != 1:
+        refuse_masked(y, "y")
         y = column_or_1d(y, warn=True)
     if len(y) != n_rows:
         raise DataError(f"X has {n_rows} rows and y has {len(y)}: they must be equally long.")

@@ -17,6 +17,8 @@ from condmeta.inner.squared import SquaredState
 from condmeta.losses import get_loss
 from condmeta.persistence.registry import construct, register
 
+MOST_STATISTICS = 1 << 24  # numbers of a state, 134 MB: of tasks with many columns none is kept
+
 
 class Solved(NamedTuple):
     """The solutions of T tasks.
@@ -138,6 +140,7 @@ class Batch:
             theta, X, y, offsets, self.lam, self.loss, self.tol, n_jobs, weight
         )
         if self.resumable:
+            keep_state &= theta.size * theta.shape[1] <= MOST_STATISTICS
             return Solved(coef, gap, SquaredState.of(X, y, offsets, weight) if keep_state else None)
         unit = mean_loss_at(theta, X, y, offsets, self.loss, weight)
         reached = gap <= np.maximum(self.tol * unit, 1e-15)
@@ -172,8 +175,28 @@ def solve_tasks(inner, theta, X, y, offsets, n_jobs=1, keep_state=True, weight=N
     coef, gap = theta.copy(), np.zeros(len(theta))
     for t, (lo, hi) in enumerate(pairwise(offsets)):
         if lo < hi:
-            coef[t], _, gap[t] = inner.solve(theta[t], X[lo:hi], y[lo:hi])
+            coef[t], _, gap[t] = solve_one(inner, theta[t], X[lo:hi], y[lo:hi])
     return Solved(coef, gap)
+
+
+def solve_one(inner, theta, X, y) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return what an inner algorithm of the user's own finds for one task, checked."""
+    name, shape = type(inner).__name__, np.shape(theta)
+    found = inner.solve(theta, X, y)
+    if not isinstance(found, tuple) or len(found) != 3:
+        what = f"a tuple of {len(found)}" if isinstance(found, tuple) else type(found).__name__
+        raise DataError(
+            f"The method solve of {name} must return three values: the weights, a gradient of the "
+            f"task's meta-loss at theta, and a bound on its error (nan if unknown). It returned "
+            f"{what}."
+        )
+    for value, what in zip(found, ("weights", "a gradient"), strict=False):
+        if np.shape(value) != shape:
+            raise DataError(
+                f"The method solve of {name} returned {what} of shape {np.shape(value)}; theta "
+                f"has the shape {shape}."
+            )
+    return found
 
 
 def weighted(weight) -> dict:

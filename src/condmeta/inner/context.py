@@ -40,6 +40,13 @@ class Context(NamedTuple):
     effect: np.ndarray
     included: float = 0.0
 
+    def widen(self, kept: np.ndarray) -> "Context":
+        """Return the context of all inputs, from that of a mask (p + 1,) of inputs and level."""
+        kept = kept[:-1]
+        center, axes = np.zeros(len(kept)), np.zeros((len(self.axes), len(kept)))
+        center[kept], axes[:, kept] = self.center, self.axes
+        return self._replace(center=center, axes=axes)
+
     def weight(self, n) -> np.ndarray:
         """Return r / (n r + 1 - r), for n (T,) inputs (T, p)."""
         r = self.shares

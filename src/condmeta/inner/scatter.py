@@ -17,7 +17,7 @@ class Scatter(NamedTuple):
 
     count (T,); mean (T, d+1); scatter (T, d+1, d+1), the sum of (z - mean)(z - mean)^T, z = (x, y).
     A point with a weight counts that many times in all three. No digits are lost if x or y have
-    large means.
+    large means, and a constant column has a scatter of exactly zero.
     """
 
     count: np.ndarray
@@ -42,9 +42,11 @@ class Scatter(NamedTuple):
                 points[:, :, :-1], points[:, :, -1] = X[rows], y[rows]
                 if weight is not None:
                     average = (weight[rows] / count[tasks, None])[:, None, :]
+                first = points[:, :1].copy()
+                points -= first  # a constant column is then exactly zero
                 middle = average @ points
                 points -= middle
-                mean[tasks] = middle[:, 0]
+                mean[tasks] = (first + middle)[:, 0]
                 if weight is not None:
                     points *= np.sqrt(weight[rows])[:, :, None]
                 scatter[tasks] = np.swapaxes(points, 1, 2) @ points
@@ -53,6 +55,15 @@ class Scatter(NamedTuple):
     def take(self, at) -> Self:
         """Return the statistics of the tasks at positions `at`."""
         return type(self)(*(array[at] for array in self))
+
+    def times(self, factor: np.ndarray) -> Self:
+        """Return the statistics of points z times a factor (d+1,)."""
+        outer = np.outer(factor, factor)
+        return self._replace(mean=self.mean * factor, scatter=self.scatter * outer)
+
+    def transformed(self, A, centre) -> Self:
+        """Return the statistics of A (z - centre), for A (p, d+1) and centre (d+1,)."""
+        return type(self)(self.count, (self.mean - centre) @ A.T, A @ self.scatter @ A.T)
 
     def join(self, other: Self) -> Self:
         """Return the statistics of these tasks, then of further ones."""
@@ -71,7 +82,8 @@ class Scatter(NamedTuple):
         """Return mean and standard deviation (d+1,) of all points of the tasks at `at`."""
         count, means = self.count[at], self.mean[at]
         n = count.sum() or 1
-        mean = count @ means / n
+        first = means[0]  # around it the mean of a constant column is exact
+        mean = first + count @ (means - first) / n
         between = count @ (means - mean) ** 2
         within = np.einsum("tii->ti", self.scatter)[at].sum(axis=0)
         return mean, np.sqrt((within + between) / n)

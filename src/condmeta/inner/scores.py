@@ -20,3 +20,12 @@ def row_scores(X, weights, codes, n_jobs):
         rows = slice(lo, lo + BLOCK)
         scores[rows] = np.einsum("ij,ij->i", X[rows], weights[codes[rows]])
     return scores
+
+
+def task_scores(X, theta, offsets) -> np.ndarray:
+    """Return <x, theta_t> of the rows of each task (N,): X (N, d) may be sparse, theta (T, d)."""
+    scores = np.empty(X.shape[0])
+    for t in np.flatnonzero(np.diff(offsets)):
+        rows = slice(offsets[t], offsets[t + 1])
+        scores[rows] = X[rows] @ theta[t]
+    return scores

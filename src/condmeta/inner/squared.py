@@ -53,6 +53,13 @@ class SquaredState(NamedTuple):
         """Return the statistics of the tasks at positions `at`."""
         return type(self)(*(array[at] for array in self))
 
+    def columns(self, kept: np.ndarray) -> Self:
+        """Return the statistics of the columns of a mask (d,)."""
+        if kept.all():
+            return self
+        gram = np.ascontiguousarray(self.gram[:, kept][:, :, kept])
+        return self._replace(gram=gram, moment=np.ascontiguousarray(self.moment[:, kept]))
+
     def coef(self, theta: np.ndarray, lam: float) -> np.ndarray:
         """Return theta + (S + n lam I)^-1 (X^T y - S theta), S = X^T X, for each task (T, d)."""
         weight = np.where(self.count > 0, self.count, 1) * lam

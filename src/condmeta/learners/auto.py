@@ -17,6 +17,7 @@ from condmeta.fitted.fitted import Columns
 from condmeta.fitted.shared_model import OutOfTask
 from condmeta.inner.log_rms import denoised_moments
 from condmeta.learners.blend import BlendedModel, BlendedModels, answers_of, blend
+from condmeta.learners.checks import warn_constant
 from condmeta.learners.held_out import (
     FEWEST_TASKS,
     HeldOutAnswers,
@@ -25,10 +26,12 @@ from condmeta.learners.held_out import (
     no_progress,
     on_base,
 )
-from condmeta.learners.inputs import METADATA, Inputs, read_training
+from condmeta.learners.inputs import METADATA, Inputs, read_training, warn_of_one_task
 from condmeta.learners.learn import fit_inputs, shared_model_of
 from condmeta.learners.parameters import check_learner, check_parameters
+from condmeta.learners.writing import writing
 from condmeta.meta.stacking import Criterion, best_weights
+from condmeta.tasks.numbers import power_of_two
 from condmeta.text import pluralize
 
 FEWEST_ROWS = 200  # for boosting
@@ -140,7 +143,10 @@ class Auto(BaseEstimator):
         reader = self._candidates(False)["unconditional"]  # it reads as all candidates do
         check_learner(reader)
         given = read_training(reader, X, y, task, side_info, sample_weight)
-        self._model = self.compare(given).chosen
+        warn_of_one_task(reader, X, task)
+        with writing(self):
+            self._model = self.compare(given).chosen
+        warn_constant(self.constant_features_, len(given.tasks.X))
         return self
 
     def with_choice(self, chosen: Chosen) -> Auto:
@@ -209,6 +215,11 @@ class Auto(BaseEstimator):
     n_features_in_ = property(lambda self: self.chosen_.columns.n_features)
 
     @property
+    def constant_features_(self) -> list[str]:
+        """Names of the features that were constant in training: their coefficients are 0."""
+        return next(iter(self.learners_.values())).constant_features_
+
+    @property
     def feature_names_in_(self) -> np.ndarray:
         """Names of the features, if `fit` was given a table."""
         return self.chosen_.columns.feature_names
@@ -217,7 +228,8 @@ class Auto(BaseEstimator):
 
     def _blended(self, X, **whose) -> np.ndarray:
         """Return the combination of the learners' predictions (N,)."""
-        points, chosen = self.n_points(X, **whose), self.chosen_
+        chosen = self.chosen_
+        points = next(iter(chosen.learners.values())).n_points(X, **whose)
         answers = answers_of(chosen.learners.values(), chosen.classes, X, **whose)
         return blend(answers, chosen.used, chosen.shots, points)
 
@@ -248,10 +260,12 @@ class Auto(BaseEstimator):
         -------
         self
         """
-        learners = {name: copy.copy(learner) for name, learner in self.learners_.items()}
-        for learner in learners.values():
-            learner.update(X, y, task=task, side_info=side_info, sample_weight=sample_weight)
-        self._model = self.chosen_._replace(learners=learners)
+        with writing(self):
+            chosen = self.chosen_
+            learners = {name: copy.copy(learner) for name, learner in chosen.learners.items()}
+            for learner in learners.values():
+                learner.update(X, y, task=task, side_info=side_info, sample_weight=sample_weight)
+            self._model = chosen._replace(learners=learners)
         return self
 
     # Keep it.
@@ -326,8 +340,14 @@ def _default(names: list[str], why: str) -> dict[str, Any]:
 
 def _choose(names, trials: list[HeldOutAnswers], criterion: Criterion, numbers: bool) -> dict:
     """Return the weights of the candidates at each number of points, and what they rest on."""
-    said = [(trial.answers[:, : len(names)], trial) for trial in trials]
-    errors = np.array([criterion.mean(p, trial.y, trial.weight) for p, trial in said])
+    unit = power_of_two(max(np.abs(trial.y).max() for trial in trials))  # squares stay finite
+    with np.errstate(over="ignore"):
+        each = ((trial.answers[:, : len(names)], trial.y, trial.weight) for trial in trials)
+        errors = np.array([criterion.mean(*trial) for trial in each])
+    said = [
+        (trial.answers[:, : len(names)] / unit, trial._replace(y=trial.y / unit))
+        for trial in trials
+    ]
     weights = np.array(
         [best_weights(p, trial.y, trial.task, criterion, trial.weight) for p, trial in said]
     )
@@ -335,6 +355,7 @@ def _choose(names, trials: list[HeldOutAnswers], criterion: Criterion, numbers: 
     if numbers:
         blended = ((trial, p @ w) for (p, trial), w in zip(said, weights, strict=True))
         task_errors = np.array([_task_errors(*one) for one in blended])
+        task_errors[:, 0] += np.log(unit)
     shots = np.array([trial.shot for trial in trials])
     report = _report(names, shots, weights, errors, criterion)
     return {

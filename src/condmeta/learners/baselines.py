@@ -31,6 +31,7 @@ class Baseline(Learner):
     tol: float = 1e-6
 
     missing_side = "mean"
+    _learns_across_tasks = False
     _rules = {"lam": or_word("cv", POSITIVE)}
     lam_ = found()
 

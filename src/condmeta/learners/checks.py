@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
-from condmeta.errors import DataError
+from condmeta.errors import ConstantFeatureWarning, DataError
 from condmeta.fitted.fitted import Columns
 from condmeta.fitted.user_rows import no_weights
 from condmeta.tasks import TaskSet
@@ -40,3 +42,13 @@ def drop_weightless(tasks: TaskSet) -> TaskSet:
     first = tasks.row_order[tasks.offsets[filled]]
     empty = np.flatnonzero(tasks.sizes == 0)
     return tasks.subset(np.concatenate([filled[np.argsort(first)], empty]))
+
+
+def warn_constant(names: list[str], n_rows: int) -> None:
+    """Name the features that the models of tasks leave out; nothing can vary in one row."""
+    if names and n_rows > 1:
+        some = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+        text = f"Feature {some} has one value in all rows: it is left out (coefficient 0)."
+        if len(names) > 1:
+            text = f"{len(names)} features have one value in all rows: {some}. They are left out."
+        warnings.warn(text, ConstantFeatureWarning, stacklevel=3)

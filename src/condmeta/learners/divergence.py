@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from condmeta.errors import DivergenceError
@@ -12,7 +14,7 @@ from condmeta.inner.scores import row_scores
 from condmeta.learners.learn import Training
 
 
-def refuse_divergence(bad: int, data: Training, inner, meta_step: float, before, after) -> None:
+def refuse_divergence(bad: int, data: Training, inner, meta_step: Any, before, after) -> None:
     """Raise if the pass failed at the task `bad` (-1: none), or if the map became huge.
 
     `before` and `after` are functions that return theta (T, width) of the tasks at the last
@@ -21,10 +23,16 @@ def refuse_divergence(bad: int, data: Training, inner, meta_step: float, before,
     if bad >= 0 and isinstance(inner, Online):
         with naming_task(data.ids):
             raise diverged(bad, inner.lam)
-    if bad >= 0 or _is_huge(data, inner, before, after):
+    refuse_huge_map(bad >= 0, data, inner, meta_step, before, after)
+
+
+def refuse_huge_map(failed: bool, data: Training, inner, meta_step: Any, before, after) -> None:
+    """Raise if a step of the map failed, or if the map became huge; see `refuse_divergence`."""
+    if failed or _is_huge(data, inner, before, after):
+        shown = f"{meta_step:g}" if isinstance(meta_step, float) else repr(meta_step)
         raise DivergenceError(
-            f"The meta-steps diverge at meta_step={meta_step:g}. Use a smaller meta_step, a loss "
-            "with bounded slopes, or scale='standard'."
+            f"The meta-steps diverge at meta_step={shown}. Use a smaller meta_step, a loss with "
+            "bounded slopes, or scale='standard'."
         )
 
 

@@ -158,7 +158,7 @@ class GridTrial(NamedTuple):
         """Return the errors of rows: targets are given to a metric in the user's units."""
         if self.metric is None:
             return self.inner.loss.value(z, y)
-        return self.metric(y + self.scales.y_offset, z + self.scales.y_offset)
+        return self.metric(*(self.scales.answer(part.copy()) for part in (y, z)))
 
     def _batch_maps(self, lam, meta_step, at, jobs) -> list[np.ndarray]:
         """Return the maps (k+1, width, L) after each number of tasks in `at`, batch inner."""

@@ -6,19 +6,22 @@ and `read_rows` rows to predict. One task without an id is a set of one task, wi
 
 from __future__ import annotations
 
+import warnings
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import validate_data
 
-from condmeta.errors import DataError
+from condmeta.errors import DataError, OneTaskWarning
 from condmeta.fitted.fitted import Columns, Fitted, Rows
 from condmeta.fitted.prepared import no_points
 from condmeta.fitted.target import TargetScale
 from condmeta.fitted.user_rows import no_weights, numbers, read_points, read_target
 from condmeta.learners.checks import check_features, check_weights, drop_weightless
 from condmeta.learners.labels import read_labels
+from condmeta.learners.side_by_row import by_row
 from condmeta.learners.side_inputs import NAMELESS, read_one_side, read_side, side_reader
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.checks import check_finite
@@ -60,6 +63,16 @@ class Inputs(NamedTuple):
 def is_nameless(learner, X, task) -> bool:
     """Return whether a call does not name the tasks of its rows: they are then one task."""
     return task is None and learner.task_column is None and not isinstance(X, TaskSet)
+
+
+def warn_of_one_task(learner, X, task) -> None:
+    """Warn if a call of `fit` does not name the tasks of its rows; a baseline needs no names."""
+    if learner._learns_across_tasks and is_nameless(learner, X, task):
+        warnings.warn(
+            "Nothing names the tasks, so that all rows are one task and there is nothing to learn "
+            "across tasks: pass task=, ids or the name of a column of X.",
+            OneTaskWarning, stacklevel=3,
+        )  # fmt: skip
 
 
 def read_training(learner, X, y, task, side_info, weight=None, classes=None) -> Inputs:
@@ -168,13 +181,19 @@ def read_rows(learner, fitted: Fitted, X, task, side_info) -> Rows:
     if len(codes) != len(rows.X):
         raise DataError(f"X has {len(rows.X)} rows and task has {len(codes)} ids.")
     check_finite(rows.X, None, lambda row: ids[codes[row]], feature_names=columns.names)
-    table, points = read_side(learner, rows.side_info(side_info), fmap, rows.columns)
+    if rows.side_columns and side_info is None:
+        codes, ids, side_info = by_row(fitted, rows.side_columns, codes, ids)
+    else:
+        side_info = rows.side_info(side_info)
+    table, points = read_side(learner, side_info, fmap, rows.columns)
     return Rows(rows.X, codes, ids, table, points)
 
 
 def read_offset(offset, n_rows: int) -> np.ndarray:
-    """Return an offset (N,) as finite numbers, or raise."""
-    values = as_vector(np.asarray(offset))
+    """Return an offset (N,) as finite numbers, or raise; one number is that of all rows."""
+    if np.ndim(offset) == 0 and isinstance(offset, Real):
+        offset = np.full(n_rows, float(offset))
+    values = as_vector(offset, "offset")
     if values.shape != (n_rows,):
         raise DataError(f"offset has shape {values.shape}, expected one number for {n_rows} rows.")
     if not np.isfinite(values).all():
@@ -185,12 +204,31 @@ def read_offset(offset, n_rows: int) -> np.ndarray:
 
 def minus_offset(y, offset):
     """Return y - offset, or y unchanged without one."""
-    if offset is None:
+    if is_zero(offset):
         return y
     if y is None:
         raise DataError("An offset goes with y: a TaskSet carries its own target, take it off y.")
-    y = as_vector(np.asarray(y))
+    y = as_vector(y)
     return y - read_offset(offset, len(y))
+
+
+def is_zero(offset) -> bool:
+    """Return whether an offset changes nothing: None, or the number 0."""
+    return offset is None or (isinstance(offset, Real) and offset == 0)
+
+
+def remember_offset(fitted: Fitted, offset) -> Fitted:
+    """Return a value that knows whether it was learned with an offset."""
+    return fitted if is_zero(offset) else fitted._replace(info=fitted.info | {"offset": True})
+
+
+def require_offset(fitted: Fitted | None, offset) -> None:
+    """Raise if a model that was fitted with an offset is called without one."""
+    if offset is None and fitted is not None and fitted.info.get("offset"):
+        raise DataError(
+            "The model was fitted with an offset: give offset= here as well, one number for each "
+            "row, or offset=0 for rows without one."
+        )
 
 
 def refuse_unknown(method: str, unknown: dict) -> None:

@@ -12,7 +12,7 @@ from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.tau import KernelTau
-from condmeta.inner.algorithms import Batch, Online, get_inner
+from condmeta.inner.algorithms import Batch, Online, get_inner, solve_one
 from condmeta.kernels import check_kernel
 from condmeta.kernels.side_readers import has_side, join_sides
 from condmeta.learners.divergence import refuse_divergence
@@ -125,7 +125,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
             tol = inner.tol if is_batch else 0.0
             bad = kernel_pass(*tasks, inner.lam, inner.loss, step, is_batch, tol)
         else:
-            bad = kernel_steps(*tasks, lambda *task: inner.solve(*task)[1], step)
+            bad = kernel_steps(*tasks, lambda *task: solve_one(inner, *task)[1], step)
 
         def theta(count):
             c = task_weights(count, step, "last")[:, None]

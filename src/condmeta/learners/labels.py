@@ -21,6 +21,7 @@ def read_labels(y, task, is_classifier: bool, classes=None):
     if not is_classifier:
         return as_vector(y), None
     _check_missing(y, task)
+    _check_one_kind(y)
     if classes is None:
         check_classification_targets(y)
         classes = two_classes(y)
@@ -42,6 +43,17 @@ def two_classes(labels) -> np.ndarray:
             "one class. In partial_fit give both by classes=."
         )
     return classes
+
+
+def _check_one_kind(y) -> None:
+    """Raise if labels are of kinds that have no order, such as text and numbers."""
+    if y.dtype.kind == "O":
+        kinds = {isinstance(label, str): label for label in y}
+        if len(kinds) > 1:
+            raise DataError(
+                f"y mixes text and numbers ({kinds[True]!r} and {kinds[False]!r}): write all "
+                "classes as one of them."
+            )
 
 
 def _check_missing(y, task) -> None:

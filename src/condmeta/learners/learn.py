@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from condmeta import engine
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.predictor import LinearPredictor
-from condmeta.fitted.prepared import prepare
+from condmeta.fitted.prepared import prepare, scaled_rows
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
@@ -29,6 +29,7 @@ from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import side_reader
 from condmeta.losses import get_loss
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_halves, in_content_order, tasks_by_content
@@ -53,9 +54,11 @@ class Training(NamedTuple):
         only; None if Phi does not depend on the task's own points.
     kernel : kernel or None
         The kernel that reads Phi.
-    statistics : TaskStatistics or None
+    statistics : TaskStatistics, WideTasks or None
         In place of `tasks` and `rows`, for a learner with `_by_statistics`; tasks without rows are
         among them.
+    names : list of str
+        Names of the columns of scaled rows, with `statistics`.
     """
 
     tasks: TaskSet | None
@@ -66,7 +69,8 @@ class Training(NamedTuple):
     scales: Scales
     features: Callable | None = None
     kernel: Any = None
-    statistics: TaskStatistics | None = None
+    statistics: TaskStatistics | WideTasks | None = None
+    names: Sequence[str] = ()
 
     def by_content(self, most: int | None = None) -> tuple[np.ndarray, Points]:
         """Return the positions of at most `most` tasks, and their points, to choose settings on.
@@ -75,7 +79,7 @@ class Training(NamedTuple):
         input matter.
         """
         raw = self.tasks
-        if len(raw.X) > len(self.rows.X):  # the first halves condition
+        if len(raw.y) > len(self.rows.y):  # the first halves condition
             raw = raw.where(~first_halves(raw.offsets)[0])
         order = tasks_by_content(raw)[:most]
         return order, in_content_order(self.rows, raw).take(order)
@@ -114,7 +118,7 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
     filled, empty = np.flatnonzero(tasks.sizes > 0), np.flatnonzero(tasks.sizes == 0)
     if learner._by_statistics:
         ordered = tasks.subset(np.append(filled, empty)) if len(empty) else tasks
-        statistics = start.collect(ordered, given.points)
+        statistics = start.collect(ordered, given.points, learner._kind_of_statistics(start.scales))
         return conclude(learner, start._replace(state=statistics), tasks.side)
     trained = tasks.subset(filled) if len(empty) else tasks
     data = training(start, trained, given.points)
@@ -155,14 +159,15 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
     scales = Scales.learn(
         tasks.X, tasks.y, learner.scale, learner.fit_intercept, _centre(learner),
         transformer=getattr(learner, "x_transform", None), weight=tasks.weight,
-        n_inputs=columns.n_features, unit_free=learner._unit_free,
+        n_inputs=columns.n_features, unit_free=learner._unit_free, follows_y=_follows_y(learner),
     )  # fmt: skip
     reader = side_reader(learner)
     if validate or reader.reads_points or not learner._by_statistics:
         reader = reader.fit(tasks, scales, columns.names)
     parts = given.classes, shared, columns.names, False, bool(learner._weighs), given.target
     predictor = LinearPredictor(type(learner).__name__, scales, None, *parts)
-    return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning)
+    info = {"constant": scales.constant & (learner.scale == "standard")}
+    return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning, info)
 
 
 def _centre(learner):
@@ -170,6 +175,21 @@ def _centre(learner):
     if is_classifier(learner):
         return None
     return np.mean if getattr(get_loss(learner.loss), "name", "") == "squared" else np.median
+
+
+def _follows_y(learner) -> bool:
+    """Return whether predictions are multiplied by c if y is: then squares of y cannot overflow."""
+    chosen = getattr(learner, "lam", None) == "auto"
+    return not is_classifier(learner) and (
+        _centre(learner) is np.mean or learner._unit_free or chosen
+    )
+
+
+def in_units_of_y(s2: float, objective: float, n_points, y_scale: float) -> dict[str, float]:
+    """Return the noise and the log likelihood of y, from those of y / y_scale."""
+    with np.errstate(over="ignore"):
+        s2 = float(np.square(y_scale) * s2)
+    return {"s2_": s2, "objective_": objective - float(n_points) * np.log(y_scale)}
 
 
 def training(start: Fitted, tasks: TaskSet, points: TaskSet | None) -> Training:
@@ -215,11 +235,15 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
             mean = LinearTau(np.empty(0), Phi[order].mean(axis=0))
             Phi[~trained] = reader.features(state.ids[~trained], state.table, None, mean)
     start = collected._replace(reader=reader, tasks=None)
-    data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state)
+    names = start.scales.names(start.columns.names)
+    data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state, names=names)
     learned = learner._learn(data)._replace(state=state)
     fitted = settled(start, learned)._replace(n_tasks=len(order))
     if not learner.keep_tasks:
         return fitted
+    if isinstance(state, WideTasks):
+        rows = scaled_rows(state.whole, fitted.scales)
+        return with_store(fitted, fitted.solve(state.ids, Phi, rows, jobs_of(learner)), table)
     stats = scaled_statistics(state.whole, fitted.scales)
     parts = fitted.inner, state.ids, fitted.tau.theta(Phi), stats, jobs_of(learner), Phi
     store = TaskStore.from_statistics(*parts)

@@ -18,6 +18,7 @@ from condmeta import persistence
 from condmeta.fitted import tables
 from condmeta.fitted.fitted import Columns, Fitted, Rows
 from condmeta.learners import model_file
+from condmeta.learners.checks import warn_constant
 from condmeta.learners.inputs import (
     METADATA,
     is_nameless,
@@ -25,10 +26,12 @@ from condmeta.learners.inputs import (
     read_rows,
     read_tasks,
     read_training,
+    warn_of_one_task,
 )
 from condmeta.learners.learn import Learned, Training, conclude, learn
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import read_sides
+from condmeta.learners.writing import writing
 
 
 class found:  # noqa: N801 - reads like `property`
@@ -70,6 +73,7 @@ class Learner(BaseEstimator):
     _model = None  # the `Fitted` that a fit sets, and nothing else
     _rules = {}  # of parameters, beside those that all learners share
     _weighs = True  # rows may have weights
+    _learns_across_tasks = True  # one task alone is probably a mistake
     _streams = False  # `_learn` can go on from an earlier value
     _by_statistics = False  # `_learn` reads `Training.statistics`
     _unit_free = False  # maps of points read rows and targets in units of their size
@@ -105,7 +109,11 @@ class Learner(BaseEstimator):
         self
         """
         check_learner(self)
-        self._model = learn(self, read_training(self, X, y, task, side_info, sample_weight))
+        given = read_training(self, X, y, task, side_info, sample_weight)
+        warn_of_one_task(self, X, task)
+        with writing(self):
+            self._model = learn(self, given)
+        warn_constant(self.constant_features_, len(given.tasks.X))
         return self
 
     # What a fit leaves.
@@ -113,10 +121,14 @@ class Learner(BaseEstimator):
     @property
     def fitted_(self) -> Fitted:
         """The fitted value. Learners by statistics learn it when it is first needed."""
-        if self._model is None or self._model.tau is None:
+        model = self._model
+        if model is None or model.tau is None:
             check_is_fitted(self)
-            self._model = conclude(self, self._model)
-        return self._model
+            with writing(self):
+                if self._model.tau is None:
+                    self._model = conclude(self, self._model)
+                model = self._model
+        return model
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._model is not None
@@ -141,6 +153,18 @@ class Learner(BaseEstimator):
     def n_tasks_(self) -> int:
         """Tasks with points that the map was learned from."""
         return self.fitted_.n_tasks
+
+    @property
+    def constant_features_(self) -> list[str]:
+        """Names of the features that were constant in training: their coefficients are 0.
+
+        Without an intercept a constant feature takes its place, and only a feature of zeros says
+        nothing. With scale='none' the prior of `ConditionalRidge` and `ConditionalLogistic` leaves
+        constant features out; other learners take them as they are.
+        """
+        fitted = self.fitted_
+        names, constant = fitted.scales.names(fitted.columns.names), fitted.info.get("constant")
+        return [] if constant is None else [names[j] for j in np.flatnonzero(constant)]
 
     @property
     def side_features_(self) -> list[str]:
@@ -212,13 +236,14 @@ class Learner(BaseEstimator):
         -------
         self
         """
-        fitted = self.fitted_
-        if is_nameless(self, X, task) and fitted.tasks is not None:
-            if len(fitted.tasks) != 1:
-                raise fitted.which_task()
-            task = np.repeat(fitted.tasks.ids, len(X))
-        given = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
-        self._model = fitted.update(*given, jobs_of(self))
+        with writing(self):
+            fitted = self.fitted_
+            if is_nameless(self, X, task) and fitted.tasks is not None:
+                if len(fitted.tasks) != 1:
+                    raise fitted.which_task()
+                task = np.repeat(fitted.tasks.ids, len(X))
+            given = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
+            self._model = fitted.update(*given, jobs_of(self))
         return self
 
     def predict(self, X, *, task=None, side_info=None) -> np.ndarray:
@@ -233,17 +258,21 @@ class Learner(BaseEstimator):
         -------
         (N,) array, in the order of the rows of X
         """
-        return self.fitted_.predict(self._read_rows(X, task, side_info), jobs_of(self))
+        fitted, rows = self._read_rows(X, task, side_info)
+        return fitted.predict(rows, jobs_of(self))
 
-    def _read_rows(self, X, task, side_info) -> Rows:
-        return read_rows(self, self.fitted_, X, task, side_info)
+    def _read_rows(self, X, task, side_info) -> tuple[Fitted, Rows]:
+        """Return the fitted value and the rows of a call: one value, whatever writers do."""
+        fitted = self.fitted_
+        return fitted, read_rows(self, fitted, X, task, side_info)
 
     def n_points(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Return how many points of its task the model knows, for each row (N,); 0 is tau alone.
 
         Points with weights count as often as these say. The arguments are those of `predict`.
         """
-        return self.fitted_.n_points(self._read_rows(X, task, side_info))
+        fitted, rows = self._read_rows(X, task, side_info)
+        return fitted.n_points(rows)
 
     def theta_for(self, side_info=None) -> np.ndarray:
         """Return tau(s) in the user's units, the intercept last where there is one.
@@ -255,7 +284,7 @@ class Learner(BaseEstimator):
         theta = fitted.theta(*sides, jobs_of(self))
         return fitted.scales.user_vector(theta[0] if is_row else theta)
 
-    def coef_frame(self, wide: bool = False):
+    def coef_frame(self, wide: bool = False, std: bool = False):
         """Return the coefficients of the kept tasks as a table, in the user's units.
 
         Long: one row for each task and feature, with `prior` (tau), `own`, `adapted`, `shift`
@@ -264,16 +293,20 @@ class Learner(BaseEstimator):
         Learners that need no statistics of their tasks (online, or another loss than squared) keep
         them for `own` alone, if T tasks of d coefficients have T d^2 <= 2e6; beyond that it is NaN.
         `wide=True`: one row for each task, one column for each adapted coefficient.
+        `std=True` (`ConditionalRidge`): adds `std`, the standard deviation of the coefficient given
+        the task's points and side information; it includes the uncertainty of the map.
         The table is of the kind of frame that `fit` was given.
         """
-        return tables.coef_table(self.fitted_, wide)
+        return tables.coef_table(self.fitted_, wide, std)
 
-    def M_frame(self, wide: bool = False):  # noqa: N802 - named after the paper's M
+    def M_frame(self, wide: bool = False, std: bool = False, robust: bool | None = None):  # noqa: N802
         """Return the map as a table, in the user's units: effect of each side feature.
 
-        The last side feature, "(base)", is b: tau at Phi = 0.
+        The last side feature, "(base)", is b: tau at Phi = 0. `std=True` (`ConditionalRidge`): adds
+        `std_error`; it is NaN where the tasks do not determine an effect. `robust` standard errors
+        hold also if variances differ between tasks; None chooses them from 50 tasks on.
         """
-        return tables.map_table(self.fitted_, wide)
+        return tables.map_table(self.fitted_, wide, std, robust)
 
     # Keep it.
 

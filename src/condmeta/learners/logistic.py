@@ -119,11 +119,18 @@ class ConditionalLogistic(Classifier, Learner):
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice = self._choose(data, rotation, jobs)
             stopping = Stopping(self.tol, self.max_iter)
+            kept = data.scales.kept
             learned = learn_prior(
-                data.rows, Z, *choice.chosen, choice.start, stopping=stopping, n_jobs=jobs
+                data.rows.columns(kept),
+                Z,
+                *choice.chosen,
+                choice.start,
+                stopping=stopping,
+                n_jobs=jobs,
             )
         metric, kappa = choice.chosen
-        H = learned.prior.H
+        prior = learned.prior.widen(kept)
+        H = prior.H
         info = {
             "metric_": metric,
             "kappa_": kappa,
@@ -131,8 +138,9 @@ class ConditionalLogistic(Classifier, Learner):
             "H_": H,
             "n_iter_": learned.passes,
             "objective_": learned.objective,
+            "constant": data.scales.constant,
         }
-        tau = LinearTau(rotation.undo(learned.prior.W), data.Phi.mean(axis=0))
+        tau = LinearTau(rotation.undo(prior.W), data.Phi.mean(axis=0))
         return Learned(tau, Bernoulli(lower_root(H)), info)
 
     def _choose(self, data: Training, rotation: Rotation, jobs) -> Selection:
@@ -143,8 +151,9 @@ class ConditionalLogistic(Classifier, Learner):
         shown = Z
         if data.features is not None:
             shown = rotation.apply(data.features(sample, support))
+        parts = points, support, query
         return choose(
-            SplitPoints(points, support, query), Z, shown,
+            SplitPoints(*(part.columns(data.scales.kept) for part in parts)), Z, shown,
             fold_numbers(len(sample)),
             tuple(METRICS) if self.metric == "auto" else (self.metric,),
             KAPPAS if self.kappa == "auto" else (float(self.kappa),),

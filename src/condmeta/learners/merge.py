@@ -48,7 +48,9 @@ def merge(*learners):
                 "Feature maps of points read the scale of the first call, and the learners have "
                 "different scales. Use scale='none' or 'rows', or fit one learner."
             )
-        value = value._replace(state=value.state.join(theirs.state), tau=None)
+        factor = theirs.scales.units / value.scales.units  # powers of two: no digit is lost
+        state = theirs.state if (factor == 1).all() else theirs.state.times(factor)
+        value = value._replace(state=value.state.join(state), tau=None)
     merged = copy.copy(first)
     merged._model = value
     return merged

@@ -13,31 +13,43 @@ from condmeta.errors import DataError
 from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
+from condmeta.fitted.summary import Summary
 from condmeta.fitted.target import TRANSFORMS
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.context import Context
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.inputs import (
     is_nameless,
+    is_zero,
     minus_offset,
     read_offset,
     read_tasks,
     read_training,
+    remember_offset,
+    require_offset,
 )
-from condmeta.learners.learn import Learned, Training, begin, on_target_scale
+from condmeta.learners.learn import Learned, Training, begin, in_units_of_y, on_target_scale
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
+from condmeta.learners.shared_columns import (
+    differing_columns,
+    is_random,
+    learn_some_columns,
+)
 from condmeta.learners.targets import Regressor
+from condmeta.learners.wide import learn_wide_tasks
+from condmeta.learners.writing import writing
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.context import learn_context
 from condmeta.meta.pooled_map import pooled_map
-from condmeta.meta.prior import METRICS, LearnedPrior
+from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
 from condmeta.meta.ridge import learn_prior
 from condmeta.meta.ridge_choice import COLD_STARTS, NOISES, Options, RidgeChoice, choose
 from condmeta.meta.ridge_judge import ROUGH, HeldOutFeatures, SplitStatistics
 from condmeta.meta.rotation import Rotation
-from condmeta.meta.task_statistics import scaled_statistics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.wide_tasks import WIDE, WideTasks
 
 
 @storable
@@ -65,6 +77,14 @@ class ConditionalRidge(Regressor, Learner):
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
         the side information is not used.
+    random : "auto", "all", "intercept" or list of columns
+        Which coefficients may differ between tasks. "intercept": the intercept alone, lme4's
+        (1 | g); a list of names or positions: these columns, and the intercept if there is one.
+        All other coefficients are the same for all tasks, whatever their side information, and are
+        not penalised. A name may stand for all levels of a one-hot column. With more than 64
+        columns, "auto" looks for a few directions in which tasks differ, around a ridge on all
+        columns, and `metric`, `noise` and `kappa` are those of the directions; "all" learns about
+        every coefficient, in a time that grows with the cube of the columns.
     base : None, "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
@@ -103,10 +123,13 @@ class ConditionalRidge(Regressor, Learner):
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     s2_ : float
-        Variance of the noise.
+        Variance of the noise, in the units of y; infinite if its square is too large for a float.
     n_iter_ : int
     objective_ : float
-        The log likelihood of all labels, less the penalty on the map.
+        The log likelihood sum_t log N(y_t; X_t W phi_t, X_t H X_t^T + s2 I) of all labels, less
+        the penalty (kappa/2) tr(M^T H^-1 M) on the map. With `kappa=0` it is the `logLik` of lme4
+        with REML = FALSE. If noise is per task, it is that of the shared s2. With more than 64
+        columns it is that of the labels less the held-out predictions of the ridge on all columns.
     M_, b_, theta_mean_, n_tasks_, n_features_in_, feature_names_in_, side_features_, y_offset_
         As for `ConditionalSGDRegressor`.
 
@@ -130,6 +153,7 @@ class ConditionalRidge(Regressor, Learner):
     metric: Any = "auto"
     noise: Any = "auto"
     kappa: Any = "auto"
+    random: Any = "auto"
     base: Any = None
     x_transform: Any = None
     context: Any = "auto"
@@ -144,6 +168,7 @@ class ConditionalRidge(Regressor, Learner):
         "metric": or_word("auto", one_of(METRICS)),
         "noise": or_word("auto", one_of(NOISES)),
         "kappa": or_word("auto", NON_NEGATIVE),
+        "random": (is_random, "'auto', 'all', 'intercept' or a list of columns"),
         "context": one_of(("auto", False, True)),
         "cold_start": one_of(("auto", *COLD_STARTS)),
         "y_transform": one_of((None, *TRANSFORMS)),
@@ -151,7 +176,13 @@ class ConditionalRidge(Regressor, Learner):
     _by_statistics = True
     metric_, noise_, kappa_, context_ = found(), found(), found(), found()
     cold_start_, choice_ = found(), found()
-    H_, s2_, n_iter_, objective_ = found(), found(), found(), found()
+    s2_, n_iter_, objective_ = found(), found(), found()
+
+    @property
+    def H_(self) -> np.ndarray:  # noqa: N802 - the model's name
+        """Covariance (width, width) of task weights around tau, in the learner's units."""
+        factor = self.fitted_.inner.factor
+        return self.fitted_.info.get("H_", factor @ factor.T)
 
     def fit(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Learn the prior from many tasks, then every task's model from it.
@@ -162,7 +193,7 @@ class ConditionalRidge(Regressor, Learner):
         offset : (N,) array, optional
             Predictions of a model of the user's own for the rows: the prior is learned from y -
             offset. That model must not have seen the row's task. Give the offset to `adapt`,
-            `update` and `predict` as well.
+            `update` and `predict` as well: to leave it out there is an error.
         sample_weight : (N,) array, optional
             How often each row counts: 2 is the row twice, 0 is no row.
 
@@ -171,33 +202,45 @@ class ConditionalRidge(Regressor, Learner):
         self
         """
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
-        return super().fit(X, minus_offset(y, offset), **call)
+        with writing(self):
+            super().fit(X, minus_offset(y, offset), **call)
+            self._model = remember_offset(self._model, offset)
+        return self
 
     def adapt(self, X=None, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Solve new tasks (see `ConditionalSGDRegressor.adapt`); offset and weights as in `fit`.
 
         The models that it returns predict without the offset: add it to their predictions.
         """
+        if X is not None:
+            require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().adapt(X, minus_offset(y, offset), **call)
 
     def update(self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None):
         """Add points to known tasks, enrol new ones; tau stays. Offset and weights as in `fit`."""
+        require_offset(self._model, offset)
         call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
         return super().update(X, minus_offset(y, offset), **call)
 
-    def partial_fit(self, X, y=None, *, task=None, side_info=None, sample_weight=None):
+    def partial_fit(
+        self, X, y=None, *, task=None, side_info=None, offset=None, sample_weight=None
+    ):  # fmt: skip
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
         Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
         of points read the scale of the first call. A task that is known already is an error that
-        names `update`. `sample_weight` (N,) as in `fit`.
+        names `update`. `offset` and `sample_weight` (N,) as in `fit`.
 
         Returns
         -------
         self
         """
-        self._model = collect_more(self, X, y, task, side_info, sample_weight)
+        with writing(self):
+            require_offset(self._model, offset)
+            y = minus_offset(y, offset)
+            model = collect_more(self, X, y, task, side_info, sample_weight)
+            self._model = remember_offset(model, offset)
         return self
 
     def predict(self, X, *, task=None, side_info=None, offset=None, return_std=False):
@@ -206,17 +249,52 @@ class ConditionalRidge(Regressor, Learner):
         Parameters
         ----------
         offset : (N,) array, optional
-            Added to the predictions (see `fit`).
+            Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
+            `offset=0` leaves it out.
         return_std : bool
             Whether to return also the standard deviation (N,) of a new label: the noise, and the
             uncertainty about the task's weights given its points. It is valid as far as the model
             is; `conditioning="shared"` with maps of points makes it too small.
         """
-        rows = self._read_rows(X, task, side_info)
-        predicted = self.fitted_.predict(rows, jobs_of(self))
-        if offset is not None:
+        fitted, rows = self._read_rows(X, task, side_info)
+        require_offset(fitted, offset)
+        predicted = fitted.predict(rows, jobs_of(self))
+        if not is_zero(offset):
             predicted = predicted + read_offset(offset, len(predicted))
-        return (predicted, self.fitted_.std(rows)) if return_std else predicted
+        return (predicted, fitted.std(rows)) if return_std else predicted
+
+    def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
+        """Return the effects of side columns with intervals, variances between tasks, and noise.
+
+        It has what a mixed model's summary has, and prints as a table. The intervals take the
+        chosen settings as given; a penalty on the map (kappa > 0) shrinks effects and their
+        intervals towards zero: fit with `kappa=0` for those of maximum likelihood.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+            Coverage of the intervals.
+        robust : bool, optional
+            Whether standard errors hold also if variances differ between tasks; None: from 50
+            tasks on.
+
+        Examples
+        --------
+        >>> import numpy as np, condmeta as cm
+        >>> rng = np.random.default_rng(0)
+        >>> size, task = rng.normal(size=60), np.repeat(np.arange(60), 4)
+        >>> y = 1 + 2 * size[task] + rng.normal(size=60)[task] + rng.normal(size=240)
+        >>> model = cm.ConditionalRidge(kappa=0.0, fit_intercept=False).fit(
+        ...     np.ones((240, 1)), y, task=task, side_info=cm.TaskTable({"size": size}, range(60))
+        ... )
+        >>> model.summary().effects[["side", "effect"]].round(1).to_numpy().tolist()
+        [['(base)', 1.0], ['size', 1.8]]
+        """
+        return Summary.of(self.fitted_, level, robust, type(self).__name__)
+
+    def _kind_of_statistics(self, scales: Scales) -> type:
+        """Return what is kept of tasks: statistics, or rows if there are many columns."""
+        return WideTasks if len(scales.x_mean) > WIDE and self.random != "all" else TaskStatistics
 
     def _learn(self, data: Training) -> Learned:
         """Choose settings and learn the prior, in the scales of all rows.
@@ -224,16 +302,22 @@ class ConditionalRidge(Regressor, Learner):
         The scales that `data` has are those of the first call; the result is in these.
         """
         state, Phi = data.statistics, data.Phi
+        if isinstance(state, WideTasks):
+            return learn_wide_tasks(self, data)
+        columns = differing_columns(self.random, data.names, self.fit_intercept)
+        if columns is not None and len(columns) < len(data.names):
+            return learn_some_columns(self, data, columns)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
-        moments = state.whole.overall(order)
-        overall = Scales.of_moments(*moments, self.scale, self.fit_intercept)
+        overall = Scales.of_moments(*state.whole.overall(order), data.scales)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             found = self._learn_prior(state, order, rotation, overall, Phi)
         choice, learned, context, cold = found
         change = ChangeOfScale.between(overall, data.scales)
-        prior, (metric, noise, kappa) = learned.prior, choice.selection.chosen
+        prior = learned.prior.widen(overall.kept)
+        metric, noise, kappa = choice.selection.chosen
         H = change.covariance(prior.H)
+        n, y_scale = state.whole.count.sum(), data.scales.y_scale
         info = {
             "metric_": metric,
             "noise_": noise,
@@ -242,32 +326,38 @@ class ConditionalRidge(Regressor, Learner):
             "cold_start_": choice.cold_start,
             "choice_": choice.selection.rows(),
             "H_": H,
-            "s2_": prior.s2,
             "n_iter_": learned.passes,
-            "objective_": learned.objective,
+            **in_units_of_y(prior.s2, learned.objective, n, y_scale),
+            "constant": overall.constant,
         }
-        W, cold = (None if w is None else change.map(rotation.undo(w)) for w in (prior.W, cold))
-        context = None if context is None else change.context(context)
+        W = change.map(rotation.undo(prior.W))
+        if cold is not None:
+            cold = learned.prior._replace(W=cold).widen(overall.kept).W
+            cold = change.map(rotation.undo(cold))
+        context = None if context is None else change.context(context.widen(overall.kept))
         inner = Gaussian(lower_root(H), prior.s2, noise == "per_task", context)
         return Learned(LinearTau(W, Phi[order].mean(axis=0), cold), inner, info)
 
     def _learn_prior(self, state, order, rotation, overall, Phi) -> LearnedMaps:
         """Choose on the sample, then fit to all tasks."""
         jobs, m = jobs_of(self), len(state.sample)  # the first tasks of `order`
-        whole, Z = scaled_statistics(state.whole, overall, order), rotation.apply(Phi[order])
-        *few, support, query = (
-            scaled_statistics(part, overall) for part in (*state.few, state.support, state.query)
+        parts = (state.whole, order), *((part, None) for part in (*state.few, state.support))
+        whole, *shown_at, query = (
+            scaled_statistics(part, overall, at).columns(overall.kept)
+            for part, at in (*parts, (state.query, None))
         )
+        Z = rotation.apply(Phi[order])
         shown = HeldOutFeatures(Z[:m], Z[:m])
         if state.Phi is not None:  # a task without points has the mean features, which are zero
             shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))
+        every = Options(metrics=carried_metrics(whole.moment.shape[1], whole.count))
         given = self.metric, self.noise, self.kappa, self.context, self.cold_start
         options = Options(*(
-            every if value == "auto" else (value,)
-            for value, every in zip(given, Options(), strict=True)
+            all_ if value == "auto" else (value,)
+            for value, all_ in zip(given, every, strict=True)
         ))  # fmt: skip
-        parts = SplitStatistics(whole.take(slice(m)), (*few, support), query)
-        choice = choose(parts, Z[:m], shown, state.folds(), options, self.fit_intercept, jobs)
+        halves = SplitStatistics(whole.take(slice(m)), tuple(shown_at), query)
+        choice = choose(halves, Z[:m], shown, state.folds(), options, self.fit_intercept, jobs)
         metric, _, kappa = choice.selection.chosen
         start, some = choice.selection.start, m
         while some < len(order):  # fit ever more tasks, each time from the fit before
@@ -317,7 +407,8 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
         check_learner(learner)
         given = on_target_scale(learner, read_training(learner, X, y, task, side_info, weight))
         start = begin(learner, given, validate=True)
-        return start._replace(state=start.collect(given.tasks, given.points))
+        kind = learner._kind_of_statistics(start.scales)
+        return start._replace(state=start.collect(given.tasks, given.points, kind))
     if before.state is None:
         raise DataError(
             "This model was saved without the statistics that partial_fit needs. Save it with "
@@ -329,5 +420,6 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
-    more = before.collect(before.past_shared_model(tasks), points)
+    tasks = before.past_shared_model(tasks)
+    more = before.collect(tasks, points, type(before.state))
     return before._replace(state=before.state.join(more), tau=None)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+import numpy as np
+
+from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.task_store import naming_task
 from condmeta.fitted.tau import LinearTau
-from condmeta.inner.algorithms import Batch, Online, get_inner
-from condmeta.learners.divergence import refuse_divergence
+from condmeta.inner.algorithms import Batch, Online, get_inner, solve_one
+from condmeta.learners.divergence import refuse_divergence, refuse_huge_map
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.model_file import storable
 from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Classifier, Regressor
 from condmeta.meta.sgd import SGDState, sgd_pass, sgd_steps
+from condmeta.meta.sgd_outer import OuterState, outer_steps
+from condmeta.outer_steps import VALID_STEP, get_outer_step, is_outer_step, is_plain
 
 
 @dataclass(eq=False, repr=False)
@@ -32,15 +39,19 @@ class ConditionalSGD(StreamLearner):
     missing_side: str = "error"
     tol: float = 1e-6
 
+    _rules = {"meta_step": (is_outer_step, VALID_STEP)}
+
     def _learn(self, data: Training, before: Fitted | None = None) -> Learned:
         inner = get_inner(self.inner, self.lam, self.loss, self.tol)
         state = None if before is None else before.state
-        return self._run(data, inner, float(self.meta_step), state)
+        run = self._run if is_plain(self.meta_step) else self._run_outer
+        return run(data, inner, self.meta_step, state)
 
     def _run(self, data: Training, inner, step: float, state: SGDState | None) -> Learned:
         """Run the tasks through Algorithm 1, from a copy of `state`."""
         X, y, offsets, _ = data.rows
-        Phi = data.Phi
+        Phi, step = data.Phi, float(step)
+        _check_kind(state, SGDState)
         state = SGDState.start(Phi.shape[1], X.shape[1]) if state is None else state.copy()
         linear, at_average = self.averaging == "linear", self.gradient_at == "average"
         before = state.map(step, "last")
@@ -53,17 +64,39 @@ class ConditionalSGD(StreamLearner):
             )  # fmt: skip
         else:
             bad = sgd_steps(
-                state, X, y, offsets, Phi, lambda *task: inner.solve(*task)[1], step, linear,
+                state, X, y, offsets, Phi, lambda *task: solve_one(inner, *task)[1], step, linear,
                 at_average,
             )  # fmt: skip
-
-        def theta(last):
-            return lambda: Phi @ last[:-1] + last[-1]
-
-        ends = theta(before), theta(state.map(step, "last"))
-        refuse_divergence(bad, data, inner, step, *ends)
+        refuse_divergence(bad, data, inner, step, *_thetas(Phi, before, state.map(step, "last")))
         weights = state.map(step, self.averaging, self.gradient_at)
         return Learned(LinearTau(weights, state.phi_mean), inner, state=state)
+
+    def _run_outer(self, data: Training, inner, step: Any, state: OuterState | None) -> Learned:
+        """Run the tasks through Algorithm 1 with an outer step of another kind."""
+        X, y, offsets, _ = data.rows
+        Phi, outer = data.Phi, get_outer_step(step)
+        _check_kind(state, OuterState)
+        before = OuterState.start(Phi.shape[1], X.shape[1], outer) if state is None else state
+        how = self.averaging, self.gradient_at
+        with naming_task(data.ids):
+            after, bad = outer_steps(
+                before, X, y, offsets, Phi, lambda *task: solve_one(inner, *task)[1], outer, *how
+            )
+        refuse_huge_map(bad >= 0, data, inner, step, *_thetas(Phi, before.W, after.W))
+        return Learned(LinearTau(after.map(*how), after.phi_mean), inner, state=after)
+
+
+def _thetas(Phi: np.ndarray, *maps: np.ndarray) -> list[Callable[[], np.ndarray]]:
+    """Return functions that compute theta (T, d) of the tasks at each map."""
+    return [lambda W=W: Phi @ W[:-1] + W[-1] for W in maps]
+
+
+def _check_kind(state: Any, kind: type) -> None:
+    if state is not None and not isinstance(state, kind):
+        raise DataError(
+            "This stream began with another kind of meta_step: a number cannot be exchanged for a "
+            "function or an outer step, nor the other way round. Fit again."
+        )
 
 
 @storable
@@ -88,8 +121,10 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
         biased regularised minimiser.
     lam : float in (0, inf)
         The paper's lambda: mean loss + lam/2 ||w - theta||^2.
-    meta_step : float in (0, inf)
-        The paper's gamma.
+    meta_step : float in (0, inf), a function of t, or an outer step
+        The paper's gamma. A function returns the step of task t = 1, 2, ...; an object with
+        `start(W)` and `step(W, G, t, state)` may do anything (see `condmeta.outer_steps`, which has
+        `Decay`, `Momentum` and `Adam`).
     averaging : "uniform" (mean of M_1..M_T), "linear" (weights t) or "last" (M_{T+1})
     gradient_at : "current" or "average"
         Where theta_t is taken; "average" is the mean of M_2..M_t, with "uniform" only.
@@ -137,7 +172,7 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
 
     _: KW_ONLY
     lam: float = 1.0
-    meta_step: float = 0.1
+    meta_step: Any = 0.1
 
     partial_fit = partial_fit
 
@@ -176,6 +211,6 @@ class ConditionalSGDClassifier(Classifier, ConditionalSGD):
     _: KW_ONLY
     loss: Any = "hinge"
     lam: float = 1.0
-    meta_step: float = 0.1
+    meta_step: Any = 0.1
 
     partial_fit = partial_fit

@@ -78,7 +78,7 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     meta_steps: Any = GRID
     search: str = "grid"
     split: Any = None
-    random_state: Any = None
+    random_state: Any = 0
 
     _rules = {"search": one_of(("grid", "halving"))}
     lam_, meta_step_, cv_results_, learning_curve_ = found(), found(), found(), found()
@@ -128,6 +128,8 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
         runs = [search(trial, lam, meta_step, self.n_jobs) for trial in trials]
         errors, seen = (np.array(part) for part in zip(*runs, strict=True))
         mean = errors.mean(axis=0)
+        with np.errstate(invalid="ignore"):  # a pair that diverges has no standard deviation
+            std = errors.std(axis=0)
         # A pair that halving dropped in some split was judged on fewer tasks: not a candidate.
         finished = (seen == seen.max(axis=1, keepdims=True)).all(axis=0)
         if not finished.any():
@@ -146,7 +148,7 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
                 "param_meta_step": meta_step,
                 **{f"split{i}_test_error": row for i, row in enumerate(errors)},
                 "mean_test_error": mean,
-                "std_test_error": errors.std(axis=0),
+                "std_test_error": std,
                 "rank_test_error": np.argsort(np.argsort(mean, kind="stable")) + 1,
                 "n_tasks": seen.min(axis=0),
             },

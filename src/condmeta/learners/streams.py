@@ -14,6 +14,7 @@ from condmeta.learners.labels import two_classes
 from condmeta.learners.learn import Training, begin, settled, training
 from condmeta.learners.learner import Learner
 from condmeta.learners.parameters import check_learner
+from condmeta.learners.writing import writing
 from condmeta.tasks.messages import show_id
 
 
@@ -69,7 +70,8 @@ def partial_fit(self, X, y=None, *, task=None, side_info=None, classes=None, **u
     self
     """
     refuse_unknown(f"{type(self).__name__}.partial_fit", unknown)
-    self._model = go_on(self, X, y, task, side_info, classes)
+    with writing(self):
+        self._model = go_on(self, X, y, task, side_info, classes)
     return self
 
 

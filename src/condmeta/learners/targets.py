@@ -35,12 +35,14 @@ class Classifier(ClassifierMixin):
 
     def decision_function(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Return the scores of rows X (N,); a positive one is the second class."""
-        return self.fitted_.scores(self._read_rows(X, task, side_info), jobs_of(self))
+        fitted, rows = self._read_rows(X, task, side_info)
+        return fitted.scores(rows, jobs_of(self))
 
     @available_if(lambda learner: getattr(get_loss(learner.loss), "name", "") == "logistic")
     def predict_proba(self, X, *, task=None, side_info=None) -> np.ndarray:
         """Return the probabilities of the two classes (N, 2), in the order of `classes_`."""
-        return self.fitted_.predict_proba(self._read_rows(X, task, side_info), jobs_of(self))
+        fitted, rows = self._read_rows(X, task, side_info)
+        return fitted.predict_proba(rows, jobs_of(self))
 
     def score(self, X, y=None, *, task=None, side_info=None, sample_weight=None) -> float:
         """Return the accuracy of the predictions."""

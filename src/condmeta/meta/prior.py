@@ -28,6 +28,8 @@ METRICS = {
 }
 SMALLEST = 1e-300  # the least variance: its logarithm stays finite
 MAX_GROWTH = 100.0  # of a standard deviation in one frame
+FEW_COLUMNS = 24  # up to which every metric is a candidate
+WELL_KNOWN = 4  # observed coefficients for each free entry of H, from which on it can be learned
 REFRESH = 60  # evaluations after which a new frame is laid around the prior reached
 
 
@@ -46,6 +48,24 @@ class Prior(NamedTuple):
     def theta(self, Phi) -> np.ndarray:
         """Return W phi of tasks (T, d)."""
         return Phi @ self.W[:-1] + self.W[-1]
+
+    def widen(self, kept: np.ndarray) -> Prior:
+        """Return the prior of all coordinates, from that of a mask of them: the others are 0."""
+        W = np.zeros((len(self.W), len(kept)))
+        L = np.zeros((len(kept), len(kept)))
+        W[:, kept], L[np.ix_(kept, kept)] = self.W, self.L
+        return Prior(W, L, self.s2)
+
+
+def carried_metrics(d: int, count) -> tuple[str, ...]:
+    """Return the metrics that tasks with these numbers of points (T,) can carry, simplest first.
+
+    A task observes as many coefficients as it has points, at most d. Of more than 24 columns a full
+    metric is learned only if there are four of these for each of its d (d + 1) / 2 entries.
+    """
+    observed = float(np.minimum(count, d).sum())
+    full = d <= FEW_COLUMNS or observed >= WELL_KNOWN * d * (d + 1) / 2
+    return tuple(METRICS) if full else tuple(name for name in METRICS if name != "full")
 
 
 class LearnedPrior(NamedTuple):
@@ -99,7 +119,7 @@ class PriorModel(ABC):
 
     def climb(self, frame: Frame, stopping: Stopping) -> Ascent:
         """Maximise J in one frame."""
-        box = frame.bounds(self.min_noise())
+        box = frame.bounds(*self.noise_range())
         return ascend(partial(self.slope, frame), np.zeros(frame.size), *box, stopping)
 
     def slope(self, frame: Frame, x) -> tuple[float, np.ndarray]:
@@ -136,9 +156,9 @@ class PriorModel(ABC):
     def start(self) -> Prior:
         """Return a prior to start from."""
 
-    def min_noise(self) -> float:
-        """Return the least s2."""
-        return SMALLEST
+    def noise_range(self) -> tuple[float, float]:
+        """Return the least and the largest s2."""
+        return SMALLEST, np.inf
 
     def adopt(self, prior: Prior, metric: str) -> Prior:
         """Return a start from the fit of another kappa or of a simpler metric."""
@@ -172,8 +192,8 @@ class Frame:
         T = model.shape[0]
         return cls(start, metric, model.root, 1 / np.sqrt([2 * T, T, model.n_points / 2]))
 
-    def bounds(self, min_noise: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lower and upper bounds of the coordinates; `min_noise` is the least s2.
+    def bounds(self, least: float, largest: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lower and upper bounds of the coordinates; s2 stays in [least, largest].
 
         The diagonal of L and s2 stay positive. In one frame a standard deviation may shrink by
         10,000 and grow by 100: a line search that goes further would overflow.
@@ -182,8 +202,9 @@ class Frame:
         lowest, highest = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         lowest[a:b], highest[a:b] = -(1 - 1e-4) / self.units[0], MAX_GROWTH / self.units[0]
         lowest[b:c], highest[b:c] = -MAX_GROWTH / self.units[1], MAX_GROWTH / self.units[1]
-        lowest[c] = min(np.log(min_noise / self.start.s2) / self.units[2], 0.0)
-        highest[c] = 2 * np.log(MAX_GROWTH) / self.units[2]
+        lowest[c] = min(np.log(least / self.start.s2) / self.units[2], 0.0)
+        highest[c] = max(np.log(largest / self.start.s2) / self.units[2], 0.0)
+        highest[c] = min(highest[c], 2 * np.log(MAX_GROWTH) / self.units[2])
         return lowest, highest
 
     def prior(self, x) -> Prior:

@@ -32,7 +32,7 @@ SMALL = 1 << 18  # multiplications of features and maps up to which the compiled
 
 def learn_prior(
     stats: SquaredState, Phi, metric: str, kappa: float, start: Prior | None = None, *,
-    stopping=DEFAULT_STOPPING, n_jobs=1, trace=None,
+    noise: float | None = None, stopping=DEFAULT_STOPPING, n_jobs=1, trace=None,
 ) -> LearnedPrior:  # fmt: skip
     """Fit the prior to the tasks.
 
@@ -46,12 +46,14 @@ def learn_prior(
         Infinity leaves the side information out: M = 0.
     start : Prior, optional
         Where to start, e.g. the fit of a neighbouring kappa.
+    noise : float, optional
+        s2 where it is known; it is learned else.
     stopping : Stopping
         Its `tol` is in standard errors of each parameter.
     trace : list, optional
         Receives J after every step.
     """
-    return maximise(RidgeModel(stats, Phi, kappa, n_jobs), metric, start, stopping, trace)
+    return maximise(RidgeModel(stats, Phi, kappa, n_jobs, noise), metric, start, stopping, trace)
 
 
 @twin
@@ -73,9 +75,9 @@ def climb_prior(
 class RidgeModel(PriorModel):
     """J of labels with normal noise, from statistics."""
 
-    def __init__(self, stats: SquaredState, Phi, kappa: float, n_jobs: int):
+    def __init__(self, stats: SquaredState, Phi, kappa: float, n_jobs: int, noise=None):
         super().__init__(Phi, kappa, stats.count, stats.moment.shape[1], n_jobs)
-        self.stats = stats
+        self.stats, self.noise = stats, noise
 
     def climb(self, frame: Frame, stopping: Stopping) -> Ascent:
         """Maximise J in one frame, by one compiled call if the matrices are small."""
@@ -84,7 +86,7 @@ class RidgeModel(PriorModel):
             return super().climb(frame, stopping)
         return Ascent(*climb_prior(
             *self.stats[:3], self.count, self.Phi1, self.kappa, *frame.start, frame.C, frame.units,
-            list(METRICS).index(frame.metric), *frame.bounds(self.min_noise()), *stopping,
+            list(METRICS).index(frame.metric), *frame.bounds(*self.noise_range()), *stopping,
         ))  # fmt: skip
 
     def likelihood(self, prior: Prior, inverse, correlated: bool):
@@ -96,9 +98,11 @@ class RidgeModel(PriorModel):
         by_log_s2 = (float(rss.sum()) / s2 - self.n_points) / 2
         return float(loglik.sum()), g, g.T @ (g @ L) - inverse.T @ R, by_log_s2
 
-    def min_noise(self) -> float:
-        """Return the least s2: with labels that can be fitted exactly s2 would be 0."""
-        return max(1e-10 * float(self.stats.square.sum()) / self.n_points, SMALLEST)
+    def noise_range(self) -> tuple[float, float]:
+        """Return the range of s2: the known one, or above 0, which labels fitted exactly reach."""
+        if self.noise is not None:
+            return self.noise, self.noise
+        return max(1e-10 * float(self.stats.square.sum()) / self.n_points, SMALLEST), np.inf
 
     def start(self) -> Prior:
         """Return a pooled ridge of all tasks as b, M = 0, half its noise as s2, and a small L."""
@@ -109,6 +113,6 @@ class RidgeModel(PriorModel):
         W = np.zeros((self.Phi1.shape[1], d))
         W[-1] = np.linalg.solve(system, moment.sum(axis=0))
         errors = self.stats.squared_errors(self.Phi1 @ W).sum()
-        s2 = max(0.5 * errors / n, self.min_noise())
+        s2 = float(np.clip(0.5 * errors / n, *self.noise_range()))
         per_point = np.einsum("tii->", S) / n  # the mean of ||x||^2
         return Prior(W, np.sqrt(s2 / max(per_point, SMALLEST)) * np.eye(d), s2)

@@ -4,6 +4,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from condmeta.tasks.numbers import power_of_two
+
 MOST_COLUMNS = 2000  # among which copies are looked for
 
 
@@ -29,10 +31,12 @@ class Rotation(NamedTuple):
         Without `centre` columns are divided by their root mean square, and the mean is zero. If a
         column is there m times, these are divided by sqrt(m): a ridge takes them for one column.
         """
+        largest = np.abs(Phi).max(axis=0, initial=0.0)
+        unit = power_of_two(largest)  # squares neither overflow nor underflow
         mean = Phi.mean(axis=0) if centre else np.zeros(Phi.shape[1])
-        scale = np.sqrt(np.mean((Phi - mean) ** 2, axis=0))
+        scale = unit * np.sqrt(np.mean(((Phi - mean) / unit) ** 2, axis=0))
         # The spread of a constant column is rounding noise of its size, not exactly zero.
-        scale = np.where(scale > 1e-12 * np.abs(Phi).max(axis=0, initial=0.0), scale, 1.0)
+        scale = np.where(scale > 1e-12 * largest, scale, 1.0)
         scale = scale * np.sqrt(_copies((Phi - mean) / scale))
         basis = None
         if Phi.shape[1] > len(Phi):

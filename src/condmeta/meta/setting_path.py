@@ -45,8 +45,13 @@ def evidence(stats: SquaredState, Phi, metric: str, kappa: float, learned: Learn
     pull = np.eye(d) - np.linalg.inv(A)
     Lambda = np.einsum("ta,tb,tij->aibj", phi, phi, pull, optimize=True).reshape(-1, (k + 1) * d)
     ridge = np.repeat(np.append(np.full(k, kappa), 0.0), d) if k else np.zeros(d)
-    Lambda[np.arange(len(ridge)), np.arange(len(ridge))] += ridge + SMALLEST
+    Lambda[np.arange(len(ridge)), np.arange(len(ridge))] += ridge
+    # b is integrated over the directions that some row has: the likelihood is flat in the others.
+    sizes, directions = np.linalg.eigh(stats.gram.sum(axis=0))
+    flat = L.T @ directions[:, sizes <= d * np.finfo(float).eps * sizes[-1]]
+    Lambda[-d:, -d:] += flat @ flat.T
+    logdet = np.log(np.maximum(np.linalg.eigvalsh(Lambda), SMALLEST)).sum()
     free = {"identity": 1, "diagonal": d, "full": d * (d + 1) // 2}[metric]
     value = learned.objective + (k * d / 2 * np.log(kappa) if k else 0.0)
-    value = value + np.log(np.diag(L)).sum() - np.linalg.slogdet(Lambda)[1] / 2
+    value = value + np.log(np.diag(L)).sum() - logdet / 2
     return float(value - free / 2 * np.log(len(phi)))

@@ -83,11 +83,7 @@ class TaskStatistics(NamedTuple):
 
     def refuse_known(self, ids, remedy: str) -> None:
         """Raise if some ids are known already."""
-        known = set(self.ids.tolist())
-        again = [task for task in ids.tolist() if task in known]
-        if again:
-            few = "1 task was" if len(again) == 1 else f"{len(again)} tasks were"
-            raise DataError(f"{few} seen before: {show_ids(again)}. {remedy}")
+        refuse_known(self.ids, ids, remedy)
 
     def join(self, other: Self) -> Self:
         """Return the tasks of both, which differ in their ids."""
@@ -104,6 +100,10 @@ class TaskStatistics(NamedTuple):
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
             tuple(a.join(b).take(order) for a, b in zip(self.few, other.few, strict=False)),
         )  # fmt: skip
+
+    def times(self, factor: np.ndarray) -> Self:
+        """Return the statistics of points (x, y) times a factor (d+1,)."""
+        return self._map(lambda part: part.times(factor))
 
     def extend(self, at, points: Points) -> Self:
         """Return it with further points of the tasks at positions `at`."""
@@ -125,6 +125,15 @@ class TaskStatistics(NamedTuple):
             few=tuple(part.take(order) for part in self.few),
         )  # fmt: skip
 
+    def transformed(self, A, centre) -> Self:
+        """Return the statistics of points A (z - centre), z = (x, y) (see `Scatter`)."""
+        return self._map(lambda part: part.transformed(A, centre))
+
+    def _map(self, change) -> Self:
+        """Return the statistics with `change` of each part."""
+        parts = {name: change(getattr(self, name)) for name in ("whole", "support", "query")}
+        return self._replace(**parts, few=tuple(map(change, self.few)))
+
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points: the sample, then the rest by their keys.
 
@@ -140,8 +149,18 @@ class TaskStatistics(NamedTuple):
 
 def scaled_statistics(part: Scatter, scales, at=None) -> SquaredState:
     """Return the statistics of scaled rows, of the tasks at positions `at`."""
-    mean = np.append(scales.x_mean, scales.y_offset)
-    return part.statistics(mean, scales.x_scale, scales.fit_intercept, at)
+    units = scales.units
+    mean, scale = np.append(scales.x_mean, scales.y_offset) / units, scales.x_scale / units[:-1]
+    return part.statistics(mean, scale, scales.fit_intercept, at)
+
+
+def refuse_known(known, ids, remedy: str) -> None:
+    """Raise if some ids are among those known already."""
+    before = set(known.tolist())
+    again = [task for task in ids.tolist() if task in before]
+    if again:
+        few = "1 task was" if len(again) == 1 else f"{len(again)} tasks were"
+        raise DataError(f"{few} seen before: {show_ids(again)}. {remedy}")
 
 
 def _both(a, b):

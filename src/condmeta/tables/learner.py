@@ -47,6 +47,13 @@ def uncalibrated(learner: Any) -> Any:
     return learner.model if isinstance(learner, Calibrated) else learner
 
 
+def known_ids(learner: Any) -> list[Any]:
+    """Return the ids of the tasks that a fitted learner has a model of."""
+    learner = uncalibrated(learner)
+    part = next(iter(getattr(learner, "learners_", {"": learner}).values()))
+    return [] if part.fitted_.tasks is None else part.fitted_.tasks.ids.tolist()
+
+
 def require_resumable(learner: Any) -> None:
     """Refuse a learner that cannot add rows to its tasks."""
     learner = uncalibrated(learner)

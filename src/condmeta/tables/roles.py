@@ -3,7 +3,7 @@
 `assign_roles` decides this for `TableModel` and for the command line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from condmeta import persistence
@@ -35,7 +35,13 @@ class ColumnOptions(NamedTuple):
     sort_by : str, optional
         The column that rows are sorted by. It is a feature only if `features` names it.
     text : list of str
-        Columns of a file that hold names, even where these look like numbers.
+        Columns that hold names, even where these look like numbers or dates.
+    dates : list of str, optional
+        What becomes of a column of dates: some of "weekday", "month" and "days"; by default all.
+    holidays : str, optional
+        Country whose holidays are a further feature of dates.
+    decimal : "." or ",", optional
+        Decimal sign of numbers that are written as text, where the values leave it open.
     """
 
     task: Any
@@ -46,6 +52,9 @@ class ColumnOptions(NamedTuple):
     side_key: Any = None
     sort_by: str | None = None
     text: Sequence[str] = ()
+    dates: Sequence[str] | None = None
+    holidays: str | None = None
+    decimal: str | None = None
 
     @property
     def excluded(self) -> list[str]:
@@ -59,6 +68,22 @@ class ColumnOptions(NamedTuple):
         names, features = as_names(self.exclude), as_names(self.features)
         return names if self.sort_by in (None, *features) else [*names, self.sort_by]
 
+    def with_commas(self, have: Collection[str]) -> "ColumnOptions":
+        """Put names together that a comma has split, if the tables have such a column.
+
+        Examples
+        --------
+        >>> options = ColumnOptions(["store"], "sold", features=["price", "height", "cm"])
+        >>> options.with_commas(["store", "sold", "price", "height, cm"]).features
+        ['price', 'height, cm']
+        """
+        split = {tuple(part.strip() for part in name.split(",")): name
+                 for name in have if "," in name}  # fmt: skip
+        if not split:
+            return self
+        lists = {name: value for name, value in self._asdict().items() if isinstance(value, list)}
+        return self._replace(**{name: _joined(value, split) for name, value in lists.items()})
+
     @property
     def table_text(self) -> list[str]:
         """Columns of the table to read as text: the task ids and `text`."""
@@ -68,6 +93,16 @@ class ColumnOptions(NamedTuple):
     def side_table_text(self) -> list[str]:
         """Columns of the side table to read as text: its key and `text`."""
         return [*(as_names(self.side_key) or as_names(self.task)), *self.text]
+
+
+def _joined(names: list[str], split: dict[tuple[str, ...], str]) -> list[str]:
+    """Replace each run of names that is a split name by that name."""
+    out, at = [], 0
+    while at < len(names):
+        run = next((run for run in split if tuple(names[at : at + len(run)]) == run), None)
+        out.append(names[at] if run is None else split[run])
+        at += 1 if run is None else len(run)
+    return out
 
 
 class Roles(NamedTuple):

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,21 @@ import numpy as np
 from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.feature_maps.table_encoder import TableEncoder
+from condmeta.tables.raw_columns import Readers, apply_readers, expand_names, find_readers
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, open_side_table, read_side
-from condmeta.tables.values import find_classes, has_text, read_labels
+from condmeta.tables.values import find_classes, has_text, is_unique, read_labels
+from condmeta.tables.written_numbers import NumberReader
 from condmeta.tasks import TaskSet, TaskTable
-from condmeta.tasks.frames import backend_of, column_names, get_column, get_series, require_columns
+from condmeta.tasks.frames import (
+    backend_of,
+    column_names,
+    eager,
+    get_column,
+    get_series,
+    is_frame,
+    require_columns,
+    select_columns,
+)
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.numbers import DATE
 from condmeta.tasks.side_column import type_column
@@ -35,6 +46,8 @@ class Schema:
         The two values of a target that has two.
     side_text : list of str
         Side columns that hold text.
+    readers, side_readers : dict of name -> reader
+        How dates and numbers written as text are read, in the table and in the side table.
     """
 
     roles: Roles
@@ -42,6 +55,8 @@ class Schema:
     encoder: TableEncoder
     classes: list | None
     side_text: list[str]
+    readers: Readers = field(default_factory=dict)
+    side_readers: Readers = field(default_factory=dict)
 
     @property
     def feature_names(self) -> list[str]:
@@ -61,9 +76,17 @@ class Schema:
         """Columns of a side table that hold names: its key and its text columns."""
         return [*(self.roles.side_key or self.roles.task), *self.side_text]
 
+    @property
+    def written(self) -> list[str]:
+        """Columns of both tables with numbers that are written as text."""
+        readers = {**self.readers, **self.side_readers}
+        return [name for name, reader in readers.items() if isinstance(reader, NumberReader)]
+
     def matrix(self, frame: Any) -> np.ndarray:
         """Return the encoded features of a table (N, d); unseen levels are reported."""
-        rows = _read_features(frame, self.roles, self.missing)
+        rows = _read_features(frame, self.roles.features, self.readers)
+        if self.missing == "error":
+            _refuse_gaps(rows, "fit the model with missing='impute'")
         return np.ascontiguousarray(self.encoder.transform(rows))
 
     def side(self, frame: Any, side_info: Any) -> TaskTable | None:
@@ -79,21 +102,25 @@ class Schema:
         if len(given) < len(self.roles.side):
             lacking = next(name for name in self.roles.side if name not in have)
             raise DataError(f"Side column {lacking!r} is not in the table, and {given[0]!r} is.")
-        return _side_of_rows(frame, self.roles)
+        return _side_of_rows(frame, self.roles, self.side_readers)
 
     def side_of_table(self, side_info: Any) -> TaskTable:
         """Return the columns of a side table that the model reads."""
         if not self.roles.side_columns:
             raise DataError("The model was fitted without side information: give none now.")
         # A model that was fitted with side columns of the table reads them from a side table too.
-        return read_side(side_info, self.roles._replace(side_table=self.roles.side_columns))
+        return _read_side(side_info, self.roles, self.roles.side_columns, self.side_readers)
 
     def tasks(
         self, frame: Any, side: TaskTable | None, labelled: bool, X: np.ndarray | None = None
     ) -> TaskSet:
         """Return the rows of a table as tasks; `X` are its encoded features, where known."""
         X = self.matrix(frame) if X is None else X
-        y = read_labels(frame, self.roles.target, self.classes) if labelled else None
+        y = None
+        if labelled:
+            target = self.roles.target
+            require_columns(frame, [target], "target")
+            y = read_labels(apply_readers(frame, self.readers, [target]), target, self.classes)
         tasks = TaskSet.from_arrays(
             X, y, self.roles.ids(frame), side_info=side, feature_names=self.feature_names,
             missing_side="mean",
@@ -118,6 +145,7 @@ class Schema:
             "features": features, "side_columns": roles.side_columns,
             "side_from": "columns" if roles.side else "table" if roles.side_table else None,
             "missing": self.missing,
+            "read_as": {n: r.describe() for n, r in {**self.readers, **self.side_readers}.items()},
         }  # fmt: skip
 
 
@@ -148,73 +176,114 @@ def learn_schema(
         )
     side_table = None if side_info is None else open_side_table(side_info)
     roles = assign_roles(frame, side_table, options)
-    rows = _read_features(frame, roles, missing)
-    classes = find_classes(frame, roles.target, classifier)
+    readers = find_readers(frame, [*roles.features, roles.target], options, options.holidays)
+    rows = _read_features(frame, roles.features, readers)
+    if missing == "error":
+        _refuse_gaps(rows, "set missing='impute'")
+    labels = apply_readers(frame, readers, [roles.target])
+    classes = find_classes(labels, roles.target, classifier)
     encoder = TableEncoder(of_rows=True).fit(rows)
-    _refuse_names_and_dates(encoder, rows.n_tasks)
+    _refuse_names_and_dates(rows, encoder)
     X = np.ascontiguousarray(encoder.transform(rows))
+    side, side_readers = None, {}
     if side_table is not None:
-        side = read_side(side_table, roles)
-    else:
-        side = _side_of_rows(frame, roles) if roles.side else None
+        if is_frame(side_table):
+            side_readers = find_readers(side_table, roles.side_table, options)
+        side = _read_side(side_table, roles, roles.side_table, side_readers)
+    elif roles.side:
+        side_readers = find_readers(frame, roles.side, options)
+        side = _side_of_rows(frame, roles, side_readers)
     side_text = []
     if side is not None:
-        _warn_uncommon_texts(side)
+        side, roles = _without_names(side, roles)
         side_text = [name for name, column in side.data.items() if has_text(column)]
-    return Schema(roles, missing, encoder, classes, side_text), X, side
+    schema = Schema(roles, missing, encoder, classes, side_text, readers, side_readers)
+    return schema, X, side
 
 
-def _read_features(frame: Any, roles: Roles, missing: str) -> TaskTable:
-    """Return the raw features of a table, typed, one entry a row; gaps may be refused."""
-    require_columns(frame, roles.features, "features")
-    data = {n: type_column(get_series(frame, n), n, "Column") for n in roles.features}
+def classes_of(frame: Any, options: ColumnOptions, classifier: bool | None) -> list | None:
+    """Return the two classes of the target, as `learn_schema` finds them, or None for numbers."""
+    require_columns(frame, [options.target], "target")
+    readers = find_readers(frame, [options.target], options)
+    return find_classes(apply_readers(frame, readers), options.target, classifier)
+
+
+def _read_features(frame: Any, names: list[str], readers: Readers) -> TaskTable:
+    """Return the raw features of a table, typed, one entry a row."""
+    require_columns(frame, names, "features")
+    frame = apply_readers(select_columns(frame, names), readers)
+    read = expand_names(names, readers)
+    data = {n: type_column(get_series(frame, n), n, "Column") for n in read}
     n_rows = len(next(iter(data.values()))) if data else 0
-    rows = TaskTable.trusted(np.arange(n_rows), data)
-    if missing == "error" and (gaps := rows.gaps()).any():
+    return TaskTable.trusted(np.arange(n_rows), data)
+
+
+def _refuse_gaps(rows: TaskTable, remedy: str) -> None:
+    """Refuse missing features; the error counts them by column."""
+    gaps = rows.gaps()
+    if gaps.any():
         counts = zip(rows.columns, gaps.sum(axis=0).tolist(), strict=True)
         found = [f"{name!r} {count:,}" for name, count in counts if count]
         shown = ", ".join(found[:8]) + (", ..." if len(found) > 8 else "")
         raise DataError(
-            f"Features have missing values among {n_rows:,} rows: {shown}. Fill them, drop the "
-            "rows, or set missing='impute' to use the mean and mark the gaps."
+            f"Features have missing values among {rows.n_tasks:,} rows: {shown}. Fill them, drop "
+            f"the rows, or {remedy} to use the mean and mark the gaps."
         )
-    return rows
 
 
-def _side_of_rows(frame: Any, roles: Roles) -> TaskTable:
-    columns = {name: get_column(frame, name) for name in roles.side}
+def _read_side(side_info: Any, roles: Roles, columns: list[str], readers: Readers) -> TaskTable:
+    """Return the named columns of a side table."""
+    if is_frame(side_info):
+        have = set(column_names(side_info))
+        lacking = [name for name in columns if name not in have]
+        side_info = side_info if lacking else apply_readers(eager(side_info), readers, columns)
+        columns = columns if lacking else expand_names(columns, readers)
+    return read_side(side_info, roles._replace(side_table=columns))
+
+
+def _side_of_rows(frame: Any, roles: Roles, readers: Readers) -> TaskTable:
+    opened = apply_readers(select_columns(frame, roles.side), readers)
+    columns = {name: get_column(opened, name) for name in expand_names(roles.side, readers)}
     return side_from_rows(columns, *factorize(roles.ids(frame)))
 
 
-def _refuse_names_and_dates(encoder: TableEncoder, n_rows: int) -> None:
-    """Refuse text features that are dates, or where hardly any value occurs twice."""
+def _refuse_names_and_dates(rows: TaskTable, encoder: TableEncoder) -> None:
+    """Refuse text features that are dates, or where nearly every value is different."""
     for name, levels in encoder.levels_.items():
         pooled = encoder.pooled_[name]
         texts = levels or pooled
         if len(texts) > 1 and all(re.match(DATE, text) for text in texts):
             raise DataError(
-                f"Column {name!r} holds dates ({texts[0]}, ...): make a number of it, such as "
-                "the days since a start, or exclude it."
+                f"Column {name!r} holds dates ({texts[0]}, ...): write them as 2024-01-31, or "
+                "exclude the column."
             )
-        if not levels and pooled:
+        different = len(levels) + len(pooled)
+        if (not levels and pooled) or is_unique(rows.data[name]):
             raise DataError(
-                f"Column {name!r} holds {len(pooled):,} different texts in {n_rows:,} rows, none "
-                "of them common: leave it out."
+                f"Column {name!r} holds {different:,} different texts in {rows.n_tasks:,} rows "
+                f"({texts[0]!r}, ...): as categories they say nothing about other rows. Leave it "
+                "out, or turn it into numbers."
             )
 
 
-def _warn_uncommon_texts(table: TaskTable) -> None:
-    """Warn of text side columns without a common value: they carry no information."""
-    encoder = TableEncoder().fit(table)
-    for name, levels in encoder.levels_.items():
-        pooled = encoder.pooled_[name]
-        if not levels and pooled:
-            warnings.warn(
-                f"Side column {name!r} holds {len(pooled):,} different texts "
-                f"({next(iter(pooled))!r}, ...), none of them common. It carries no information: "
-                "leave it out, or turn it into numbers.",
-                stacklevel=5,
-            )
+def _without_names(side: TaskTable, roles: Roles) -> tuple[TaskTable, Roles]:
+    """Leave out text columns in which nearly every task has a value of its own, with a note."""
+    names = [name for name, column in side.data.items() if has_text(column) and is_unique(column)]
+    for name in names:
+        what = (
+            f"Side column {name!r} holds {len(set(side.data[name].tolist())):,} different texts in "
+            f"{side.n_tasks:,} rows ({side.data[name][0]!r}, ...), which say nothing about other "
+            "tasks"
+        )
+        if len(names) == len(side.data):
+            raise DataError(f"{what}: give other side columns, or none.")
+        warnings.warn(f"{what}: it is left out.", stacklevel=5)
+    if not names:
+        return side, roles
+    data = {name: column for name, column in side.data.items() if name not in names}
+    kept = {"side": roles.side, "side_table": roles.side_table}
+    kept = {role: [name for name in column if name not in names] for role, column in kept.items()}
+    return TaskTable.trusted(side.ids, data, side.backend), roles._replace(**kept)
 
 
 def _restore(cls: type, state: dict[str, Any]) -> Schema:

@@ -1,6 +1,7 @@
 """A learner that reads tables: from a table to predictions and coefficients."""
 
 import copy
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,20 +11,32 @@ from condmeta import persistence
 from condmeta.errors import DataError, ModelFileError
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
+from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
-from condmeta.tables.learner import fit_learner, make_learner, require_resumable, uncalibrated
+from condmeta.learners.writing import writing
+from condmeta.tables.additions import digest_of, refuse_again
+from condmeta.tables.dates import PARTS
+from condmeta.tables.learner import (
+    fit_learner,
+    known_ids,
+    make_learner,
+    require_resumable,
+    uncalibrated,
+)
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema, learn_schema
 from condmeta.tables.stream import fit_parts
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import backend_of, eager, is_frame, make_frame
 from condmeta.tasks.ids import id_columns
+from condmeta.tasks.messages import explain_mismatch
+from condmeta.tasks.side_table import as_names
 
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
-    "intervals", "order",
+    "intervals", "order", "text", "dates", "holidays", "decimal",
 )  # fmt: skip
-FITTED = "learner_", "schema_", "n_rows_"
+FITTED = "learner_", "schema_", "n_rows_", "added_"
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_"  # attributes of learners
 
 
@@ -34,8 +47,9 @@ class TableModel:
     `TaskModel` is the model of one task.
 
     Numbers are features as they are, booleans 0 and 1, categories and text one-hot with rare
-    levels pooled. Levels that `fit` did not see are all zero, with a warning. A target with two
-    values is read as two classes.
+    levels pooled. Levels that `fit` did not see are all zero, with a warning. Dates become weekday,
+    month and days; text such as 12%, EUR 5 or 1,904.66 becomes a number; a `ReadingNote` says so. A
+    target with two values is read as two classes.
 
     Parameters
     ----------
@@ -66,6 +80,17 @@ class TableModel:
     order : "random" or "first"
         Which rows a held-out task shows in that calibration: a random sample, or its first rows
         in the table.
+    text : list of str
+        Columns that hold names, even where these look like numbers or dates.
+    dates : list of str
+        What becomes of a column of dates: some of "weekday" and "month", as categories, and "days"
+        since the earliest date, as a number.
+    holidays : str, optional
+        A country, as "DE" or "US-NY": whether a date of the table is a public holiday there becomes
+        a further feature. This needs the package holidays: `pip install "condmeta[dates]"`.
+    decimal : "." or ",", optional
+        The decimal sign of numbers that are written as text, such as 1,904: needed only where they
+        can be read in two ways.
 
     Attributes
     ----------
@@ -75,6 +100,8 @@ class TableModel:
         How tables are read.
     n_rows_ : int
         Number of rows seen by `fit` and `update`.
+    added_ : dict of digest -> number of rows
+        The tables whose rows the model holds: that of `fit`, and those of `update` with `again`.
 
     Examples
     --------
@@ -91,16 +118,19 @@ class TableModel:
     learner_: Any
     schema_: Schema
     n_rows_: int
+    added_: dict[str, int]
 
     def __init__(
         self, learner: Any = None, *, task: Any, target: str, features: Any = None,
         exclude: Any = (), side: Any = None, side_key: Any = None, missing: str = "error",
         missing_side: str = "error", intervals: bool = False, order: str = "random",
+        text: Any = (), dates: Any = PARTS, holidays: str | None = None, decimal: str | None = None,
     ):  # fmt: skip
         self.learner, self.task, self.target, self.features = learner, task, target, features
         self.exclude, self.side, self.side_key = exclude, side, side_key
         self.missing, self.missing_side = missing, missing_side
-        self.intervals, self.order = intervals, order
+        self.intervals, self.order, self.text = intervals, order, text
+        self.dates, self.holidays, self.decimal = dates, holidays, decimal
 
     # -- learn: attributes are set last, so a call that fails leaves the model as it was --------
 
@@ -113,6 +143,7 @@ class TableModel:
         learner = make_learner(self.learner, schema.classes is not None, self.missing_side)
         fitted = fit_learner(learner, tasks, self.intervals, self.order)
         self.learner_, self.schema_, self.n_rows_ = fitted, schema, len(tasks.X)
+        self.added_ = {digest_of(tasks): self.n_rows_}
         return self
 
     def fit_batches(self, batches: Any, side_info: Any = None) -> Self:
@@ -134,17 +165,34 @@ class TableModel:
         self.learner_, self.schema_, self.n_rows_ = fit_parts(
             self.learner, map(_as_table, batches), side_info, self._columns(), self.missing
         )
+        self.added_ = {}
         return self
 
-    def update(self, frame: Any, side_info: Any = None) -> Self:
+    def update(self, frame: Any, side_info: Any = None, *, again: bool | None = None) -> Self:
         """Add the rows of a table to the tasks they belong to, and enrol new tasks.
 
         What was learned about all tasks stays. A model that was saved needs `save(resume=True)`.
+
+        Parameters
+        ----------
+        frame : table
+        side_info : table, optional
+        again : bool, optional
+            False refuses a table whose rows the model holds already, True adds it all the same;
+            both remember the table in `added_`. By default tables are not remembered: a stream
+            of single rows may well repeat itself.
         """
-        tasks = self._read(frame, side_info, labelled=True)
-        require_resumable(self.learner_)
-        self.learner_.update(tasks)
-        self.n_rows_ += len(tasks.X)
+        with writing(self):
+            tasks = self._read(frame, side_info, labelled=True)
+            require_resumable(self.learner_)
+            n_rows, added = len(tasks.X), self.added_
+            if again is not None:
+                digest = digest_of(tasks)
+                if not again:
+                    refuse_again(digest, added)
+                added = added | {digest: n_rows}
+            self.learner_.update(tasks)
+            self.n_rows_, self.added_ = self.n_rows_ + n_rows, added
         return self
 
     def read_tasks(self, frame: Any, side_info: Any = None) -> TaskSet:
@@ -162,8 +210,10 @@ class TableModel:
 
     def _columns(self) -> ColumnOptions:
         return ColumnOptions(
-            self.task, self.target, self.features, self.exclude, self.side, self.side_key
-        )
+            self.task, self.target, self.features, self.exclude, self.side, self.side_key,
+            text=as_names(self.text), dates=as_names(self.dates), holidays=self.holidays,
+            decimal=self.decimal,
+        )  # fmt: skip
 
     # -- predict and adapt ----------------------------------------------------------------------
 
@@ -236,7 +286,17 @@ class TableModel:
     def _read(self, frame: Any, side_info: Any, labelled: bool) -> TaskSet:
         self._require_fit()
         frame = _as_table(frame)
-        return self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
+        tasks = self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
+        self._warn_of_near_ids(tasks)
+        return tasks
+
+    def _warn_of_near_ids(self, tasks: TaskSet) -> None:
+        """Warn if a new id differs from a known one only by its type or by leading zeros."""
+        first = tasks.row_order[tasks.offsets[:-1][tasks.sizes > 0]]
+        new = tasks.ids[tasks.sizes > 0][self.learner_.n_points(tasks)[first] == 0]
+        near = explain_mismatch(known_ids(self.learner_), new.tolist()) if len(new) else ""
+        if near:
+            warnings.warn(near, stacklevel=4)
 
     def _read_new(self, frame: Any, side_info: Any) -> tuple[TaskSet, np.ndarray]:
         """Return rows to predict, and which rows (N,) extrapolate from the training range."""
@@ -271,14 +331,23 @@ class TableModel:
         tasks = self._read(frame, side_info, labelled=True)
         return check(self.learner_, tasks, false_alarm=false_alarm)
 
-    def explain(self, side_info: Any) -> Explanation:
+    def explain(self, side_info: Any = None, *, task: Any = None) -> Explanation:
         """Explain where the models of tasks start, by side column (see `condmeta.explain`)."""
         self._require_fit()
-        return explain(self.learner_, self.schema_.side_of_table(side_info))
+        if side_info is not None:
+            side_info = self.schema_.side_of_table(side_info)
+        return explain(self.learner_, side_info, task=task)
 
-    def coef_frame(self, wide: bool = False) -> Any:
+    def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
-        return self._learner_with_coefficients().coef_frame(wide)
+        return self._learner_with_coefficients().coef_frame(wide, std)
+
+    def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
+        """Return effects of side columns with intervals (see `ConditionalRidge.summary`)."""
+        learner = self._learner_with_coefficients()
+        if not hasattr(learner, "summary"):
+            raise DataError(f"{type(learner).__name__} has no summary: fit ConditionalRidge.")
+        return learner.summary(level, robust)
 
     def _learner_with_coefficients(self) -> Any:
         learner = uncalibrated(self.learner_)
@@ -296,6 +365,7 @@ class TableModel:
         chosen = {n: v.item() if isinstance(v, np.generic) else v for n, v in chosen.items()}
         return {"class": "TableModel"} | card | {
             "learner": type(learner).__name__, "sizes": card["sizes"] | {"rows": self.n_rows_},
+            "tables": [{"sha256": name[:12], "rows": n} for name, n in self.added_.items()],
             "schema": self.schema_.describe(), "encoded_features": self.schema_.feature_names,
             "side_features": list(getattr(learner, "side_features_", [])),
             "chosen": {name.rstrip("_"): value for name, value in chosen.items()},
@@ -316,6 +386,7 @@ class TableModel:
         """
         slim = copy.copy(self)
         slim.learner_ = self.learner_.slim(tasks, resume)
+        slim.added_ = self.added_ if resume else {}
         card = slim.card()
         del card["class"]  # `write_model` adds it
         persistence.write_model(path, slim, card=card)
@@ -343,7 +414,8 @@ def _restore(cls: type, state: dict[str, Any]) -> TableModel:
     try:
         learner = uncalibrated(state["learner_"])
         model = cls(clone(learner), **state["params"])
-        model.learner_, model.schema_, model.n_rows_ = (state[name] for name in FITTED)
+        state.setdefault("added_", {})  # older files
+        model.learner_, model.schema_, model.n_rows_, model.added_ = (state[n] for n in FITTED)
         width, n_names = learner.n_features_in_, len(model.schema_.feature_names)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ModelFileError(f"The parts of the stored TableModel do not fit: {error}") from None

@@ -1,5 +1,6 @@
 """Read and check the values of columns: missing values, text, the target."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,12 +9,18 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.tasks.frames import gaps_of, get_column, get_series
 from condmeta.tasks.messages import show_ids
-from condmeta.tasks.numbers import to_floats
+from condmeta.tasks.numbers import DATE, to_floats
 
 
 def has_text(column: np.ndarray) -> bool:
     """Return whether a column holds text in some row."""
     return column.dtype == object and any(isinstance(value, str) for value in column)
+
+
+def is_unique(column: np.ndarray) -> bool:
+    """Return whether nearly every text of a column is different: names, not categories."""
+    texts = [value for value in column.tolist() if value is not None]
+    return len(set(texts)) > max(10, 0.9 * len(texts))
 
 
 def require_values(frame: Any, names: Sequence[str], role: str) -> None:
@@ -38,9 +45,16 @@ def find_classes(frame: Any, target: str, classifier: bool | None) -> list | Non
     if classifier is False and not text:
         to_floats(column, f"Column {target!r}", role="y")
         return None
-    if column.dtype.kind == "M":
-        raise DataError(f"Column {target!r} (target) holds dates: predict a number, such as days.")
     values = sorted(set(column.tolist()), key=str if column.dtype == object else None)
+    if text and not all(isinstance(value, str) for value in values):
+        odd = next(value for value in values if not isinstance(value, str))
+        other = next(value for value in values if isinstance(value, str))
+        raise DataError(
+            f"Column {target!r} (target) mixes text and numbers ({other!r} and {odd!r}): write all "
+            "values as one of them."
+        )
+    if column.dtype.kind == "M" or (text and all(re.match(DATE, str(v)) for v in values)):
+        raise DataError(f"Column {target!r} (target) holds dates: predict a number, such as days.")
     if classifier is False:
         raise DataError(
             f"Column {target!r} (target) holds text ({values[0]!r}, ...) and the learner predicts "

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.tasks.numbers import level_name, to_floats
+from condmeta.tasks.numbers import level_name, refuse_masked, to_floats
 
 _MARKS = ("pandas", "columns", "factorize"), ("pyarrow", "column_names", "to_pylist")
 _BLOCK_BYTES = 1 << 19  # a block of rows that stays in cache while its columns are copied
@@ -129,6 +129,35 @@ def get_column(frame: Any, name: Any) -> np.ndarray:
     return to_array(get_series(frame, name))
 
 
+def get_raw(frame: Any, name: Any) -> np.ndarray:
+    """Return a column as `get_column` does; times lose their zone, categories are no text."""
+    import narwhals.stable.v2 as nw
+
+    column = nw.from_native(as_native(get_series(frame, name)), series_only=True)
+    if isinstance(column.dtype, nw.Categorical | nw.Enum):
+        return np.empty(0)  # the values are what the user says that they are
+    if isinstance(column.dtype, nw.Datetime) and column.dtype.time_zone is not None:
+        column = column.dt.replace_time_zone(None)
+    return to_array(column.to_native())
+
+
+def replace_columns(frame: Any, found: Mapping[Any, Mapping[str, np.ndarray]]) -> Any:
+    """Return a table of the same library with other columns in place of some."""
+    import narwhals.stable.v2 as nw
+
+    new = {name: values for columns in found.values() for name, values in columns.items()}
+    wrapped = nw.from_native(eager(frame), eager_only=True)
+    wrapped = wrapped.drop([name for name in found if name not in new])
+    backend = wrapped.implementation
+    columns = (
+        nw.new_series(name, values.tolist(), nw.String, backend=backend)
+        if values.dtype == object
+        else nw.new_series(name, values, nw.Float64, backend=backend)
+        for name, values in new.items()
+    )
+    return wrapped.with_columns(*columns).to_native()
+
+
 def drop_columns(frame: Any, names: Iterable[Any]) -> Any:
     """Return a table of the same library without the named columns."""
     frame, gone = eager(frame), set(names)
@@ -215,6 +244,7 @@ def as_matrix(X: Any) -> np.ndarray:
         return numeric_matrix(X)
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise DataError("X is sparse; condmeta needs a dense array: use X.toarray().")
+    refuse_masked(X, "X")
     try:
         array = to_array(X) if is_series(X) else np.asarray(X)
     except ValueError as error:
@@ -232,6 +262,7 @@ def as_vector(y: Any, label: str = "y") -> np.ndarray:
     rule = f"{label} must be 1-D (one target a row)"
     if is_frame(y):
         raise DataError(f"{rule}, got a table: pass one column.")
+    refuse_masked(y, label)
     try:
         array = to_array(y) if is_series(y) else np.asarray(y)
     except ValueError as error:

@@ -15,7 +15,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.tasks import frames
 from condmeta.tasks.codes import int_codes, object_codes, text_codes
-from condmeta.tasks.numbers import is_na
+from condmeta.tasks.numbers import is_na, level_name, refuse_masked
 
 _PLAIN = {str, int, bool, date, datetime}
 
@@ -50,6 +50,7 @@ def factorize(values: Any, *, what: str = "task") -> tuple[np.ndarray, np.ndarra
     if frames.is_series(values):
         codes, ids = _series_codes(values)
     elif isinstance(values, np.ndarray):
+        refuse_masked(values, f"The {what} column")
         if values.ndim == 2:
             return combine(list(values.T), what)
         if values.ndim != 1:
@@ -79,7 +80,26 @@ def _finish(codes: np.ndarray, ids: list, what: str) -> tuple[np.ndarray, np.nda
             f"The {what} ids have {rows.size} missing values among {codes.size} rows "
             f"(rows {shown}): give every row an id, or drop it."
         )
+    _refuse_twins(ids, what)
     return codes, as_id_array(ids)
+
+
+def _refuse_twins(ids: list, what: str) -> None:
+    """Raise if two ids differ by their type alone, as 3 and "3" do."""
+    kinds = set(map(type, ids))
+    if kinds == {tuple}:
+        kinds = {tuple(map(type, task_id)) for task_id in ids}
+    if len(kinds) < 2:
+        return
+    by_text: dict[Any, Any] = {}
+    for task_id in ids:
+        text = tuple(map(level_name, task_id if isinstance(task_id, tuple) else (task_id,)))
+        twin = by_text.setdefault(text, task_id)
+        if twin is not task_id:
+            raise DataError(
+                f"The {what} ids {twin!r} and {task_id!r} differ by their type alone: convert the "
+                "ids to one type."
+            )
 
 
 def as_id_array(ids: Sequence[Any]) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 from condmeta.errors import DataError
 
 DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(\D.*)?$"  # as text
+LARGE = 1e30  # numbers beyond it are squared in other units
 NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal)
 
 
@@ -32,16 +33,17 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
     if kind == "c":
         raise DataError(f"{label} holds complex numbers; {role} must be real.")
     if kind in "Mm":
+        holds, number = ("dates", "days since a start") if kind == "M" else ("durations", "hours")
         raise DataError(
-            f"{label} holds dates; {role} must be numeric: turn it into a number, "
-            "such as the days since a start."
+            f"{label} holds {holds}; {role} must be numeric: turn it into a number, such as the "
+            f"{number}."
         )
     flat = values.ravel().tolist()
     if kind == "O":
         others = [v for v in flat if not (isinstance(v, NUMBERS) or is_na(v))]
         if not others:
-            flat = [np.nan if is_na(v) else float(v) for v in flat]
-            return np.array(flat, dtype=np.float64).reshape(values.shape)
+            numbers = [np.nan if is_na(v) else as_float(v, label) for v in flat]
+            return np.array(numbers, dtype=np.float64).reshape(values.shape)
         if not isinstance(others[0], str):
             name = type(others[0]).__name__
             raise DataError(f"{label} holds objects (of type {name}); {remedy}")
@@ -50,8 +52,49 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
     raise DataError(f"{label} holds text ({shown}, ...); {remedy}")
 
 
+def refuse_masked(values: Any, label: str) -> None:
+    """Raise if an array, or a row of a list, hides values behind a mask."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise DataError(
+            f"{label} has masked values, and a mask is not read: fill them, or drop their rows."
+        )
+
+
+def as_float(value: Any, label: str) -> float:
+    """Return a number as a float; one that is too large for it is a DataError."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise DataError(
+            f"{label} holds a whole number of {len(str(value))} digits, which is beyond the range "
+            "of floating-point numbers (1.8e308)."
+        ) from None
+
+
 def is_na(value: Any) -> bool:
     """Return whether a value is missing: None, NaN, or the NA and NaT of pandas."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and value != value
+
+
+def power_of_two(size):
+    """Return powers of two of these sizes where squares could overflow or underflow, else 1.
+
+    To divide by a power of two changes no digit.
+
+    Examples
+    --------
+    >>> power_of_two(np.array([0.0, 3.0, 1e200])).tolist() == [1.0, 1.0, 2.0**664]
+    True
+    """
+    size = np.asarray(size, dtype=float)
+    extreme = (size > LARGE) | ((size > 0) & (size < 1 / LARGE))
+    return np.ldexp(1.0, np.where(extreme, np.frexp(size)[1] - 1, 0))
+
+
+def standard_deviation(values: np.ndarray) -> float:
+    """Return the standard deviation of numbers (N,), whatever their size."""
+    unit = power_of_two(np.abs(values).max(initial=0.0))
+    return float(unit * np.std(values / unit))

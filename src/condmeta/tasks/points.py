@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse, vstack
 
 from condmeta.tasks.splits import task_rows
 from condmeta.tasks.weights import task_sums
@@ -39,7 +40,26 @@ class Points(NamedTuple):
         """Return the points of a mask (N,), of the same tasks."""
         return self.pick(mask, np.append(0, np.cumsum(mask))[self.offsets])
 
+    def columns(self, kept: np.ndarray) -> Points:
+        """Return the points with the columns of a mask (d,)."""
+        return self if kept.all() else self._replace(X=np.ascontiguousarray(self.X[:, kept]))
+
     def pick(self, rows: Any, offsets: np.ndarray) -> Points:
         """Return the points of some rows, which belong to tasks with these offsets."""
         weight = None if self.weight is None else self.weight[rows]
         return Points(self.X[rows], self.y[rows], offsets, weight)
+
+    def join(self, other: Points) -> Points:
+        """Return the points of these tasks, then of others."""
+        weight = None
+        if self.weight is not None or other.weight is not None:
+            ones = (np.ones(len(p.y)) if p.weight is None else p.weight for p in (self, other))
+            weight = np.concatenate(list(ones))
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
+        return Points(_stacked(self.X, other.X), np.append(self.y, other.y), offsets, weight)
+
+
+def _stacked(A, B):
+    if issparse(A) or issparse(B):
+        return vstack([A, B], format="csr")
+    return np.concatenate([A, B])

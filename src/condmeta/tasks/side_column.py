@@ -7,7 +7,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks.frames import is_series, to_array
-from condmeta.tasks.numbers import NUMBERS, is_na
+from condmeta.tasks.numbers import NUMBERS, as_float, is_na
 
 _BOOLEANS = (bool, np.bool_)
 
@@ -47,7 +47,9 @@ def _type_list(values: list, name: str, what: str) -> np.ndarray:
         plain = [None if v is None else bool(v) for v in plain]
         return np.array(plain, dtype=bool if None not in plain else object)
     if all(issubclass(kind, NUMBERS) for kind in kinds):
-        return np.array([np.nan if v is None else float(v) for v in plain], dtype=np.float64)
+        return np.array(
+            [np.nan if v is None else as_float(v, f"{what} {name!r}") for v in plain], np.float64
+        )
     if all(issubclass(kind, str) for kind in kinds):
         text = [None if v is None else str(v) for v in plain]
         return np.fromiter(text, dtype=object, count=len(text))

@@ -1,6 +1,6 @@
 """Read side information in any form that users have into a `TaskTable`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,22 +126,44 @@ def side_from_rows(columns: Mapping[str, Any], codes: np.ndarray, ids: np.ndarra
 
     `codes` (N,) are the positions of the rows' tasks among `ids`; each task has at least one row.
     """
-    first = np.empty(len(ids), np.int64)
-    first[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # the last write is the first row
+    first = _first_rows(codes, len(ids))
     data = {}
     for name, values in columns.items():
-        column = frames.to_array(values) if frames.is_series(values) else np.asarray(values)
-        per_task = column[first]
-        expected = per_task[codes]
-        differs = column != expected
-        if column.dtype.kind in "fM":  # a gap equals a gap
-            differs &= ~(np.isnan(column) & np.isnan(expected))
-        for row in np.flatnonzero(differs):
-            if not (is_na(column[row]) and is_na(expected[row])):
-                raise DataError(
-                    f"Side column {name!r} varies within task {show_id(ids[codes[row]])} "
-                    f"({expected[row]} and {column[row]}): a side column has one value a task; "
-                    "use it as a feature instead."
-                )
-        data[str(name)] = type_column(per_task, str(name))
+        column = _as_array(values)
+        for row in _differing(column, codes, first):
+            raise DataError(
+                f"Side column {name!r} varies within task {show_id(ids[codes[row]])} "
+                f"({column[first[codes[row]]]} and {column[row]}): a side column has one value a "
+                "task; use it as a feature instead."
+            )
+        data[str(name)] = type_column(column[first], str(name))
     return TaskTable.trusted(as_id_array(list(ids)), data)
+
+
+def varies_within_tasks(columns: Mapping[str, Any], codes: np.ndarray, n_tasks: int) -> bool:
+    """Return whether a row-aligned column has several values in a task; see `side_from_rows`."""
+    first = _first_rows(codes, n_tasks)
+    parts = (_differing(_as_array(values), codes, first) for values in columns.values())
+    return any(next(rows, None) is not None for rows in parts)
+
+
+def _first_rows(codes: np.ndarray, n_tasks: int) -> np.ndarray:
+    """Return the first row of each task, (T,)."""
+    first = np.empty(n_tasks, np.int64)
+    first[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # the last write is the first row
+    return first
+
+
+def _as_array(values: Any) -> np.ndarray:
+    return frames.to_array(values) if frames.is_series(values) else np.asarray(values)
+
+
+def _differing(column: np.ndarray, codes: np.ndarray, first: np.ndarray) -> Iterator[int]:
+    """Yield the rows that differ from the first row of their task; a gap equals a gap."""
+    expected = column[first][codes]
+    differs = column != expected
+    if column.dtype.kind in "fM":
+        differs &= ~(np.isnan(column) & np.isnan(expected))
+    for row in np.flatnonzero(differs):
+        if not (is_na(column[row]) and is_na(expected[row])):
+            yield row

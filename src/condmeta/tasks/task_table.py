@@ -13,7 +13,9 @@ from condmeta.persistence import register
 from condmeta.tasks.frames import backend_of, column_names, eager, get_series, is_frame, make_frame
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.messages import explain_absent, name_task, show_ids
+from condmeta.tasks.numbers import refuse_masked
 from condmeta.tasks.side_column import join_columns, type_column
+from condmeta.text import pluralize
 
 
 class TaskTable:
@@ -48,6 +50,7 @@ class TaskTable:
     """
 
     def __init__(self, values: Any, ids: Any, columns: Sequence[str] | None = None):
+        refuse_masked(values, "The side table")
         codes, distinct = factorize(ids, what="side table")
         row_ids = distinct[codes]
         if distinct.size < codes.size:
@@ -117,6 +120,12 @@ class TaskTable:
             return self
         lacking = [name for name in columns if name not in self.data]
         extra = [name for name in self.columns if name not in columns]
+        if lacking and extra == [f"s{j}" for j in range(len(self.columns))]:
+            raise DataError(
+                f"The side information has {pluralize(len(extra), 'value')} without names in each "
+                f"row; fit saw {pluralize(len(columns), 'column')}: "
+                f"{', '.join(map(repr, columns))}. Give the values by name, as a dict or a table."
+            )
         if lacking or extra:
             parts = ["lacks " + ", ".join(map(repr, lacking))] if lacking else []
             parts += ["has the unknown " + ", ".join(map(repr, extra))] if extra else []

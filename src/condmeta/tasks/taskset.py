@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import read
 from condmeta.tasks.checks import check_finite, task_of_row
 from condmeta.tasks.frames import make_frame
@@ -16,6 +17,9 @@ from condmeta.tasks.messages import show_id, show_ids
 from condmeta.tasks.splits import point_mask, task_parts, task_rows
 from condmeta.tasks.task_table import TaskTable
 from condmeta.tasks.weights import read_weight
+
+SHOWN = 5  # tasks and side columns in the table of a notebook
+MOST_NAMES = 12  # names of columns below it
 
 
 class Task(NamedTuple):
@@ -313,6 +317,29 @@ class TaskSet:
         spread = f", {sizes.min()} to {sizes.max()} a task" if sizes.size else ""
         side = "" if self.side is None else f", side: {len(self.side.columns)} columns"
         return f"TaskSet({len(self)} tasks, {n_rows} rows{spread}, {d} features{side})"
+
+    def _repr_html_(self) -> str:
+        names = self.feature_names or [f"x{j}" for j in range(self.n_features)]
+        side = () if self.side is None else self.side.columns
+        header = ["task", "rows", *map(str, side[:SHOWN])]
+        shown = self.ids[:SHOWN]
+        table = None if self.side is None else self.side.take(shown[self.side.has(shown)])
+        known = {} if table is None else {one: t for t, one in enumerate(table.ids.tolist())}
+        rows = [
+            [show_id(one), int(n)]
+            + [table.data[name][known[one]] if one in known else "" for name in side[:SHOWN]]
+            for one, n in zip(shown.tolist(), self.sizes, strict=False)
+        ]
+        listed = [f"features: {_listed(names)}"]
+        listed += [f"side columns: {_listed(side)}"] if side else []
+        return html_block(
+            paragraph(repr(self), True), html_table(header, rows), paragraph("; ".join(listed))
+        )
+
+
+def _listed(names: Sequence[Any]) -> str:
+    more = f", ... ({len(names)})" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(str, names[:MOST_NAMES])) + more
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -137,6 +137,15 @@ def test_update_in_place(folder):
     assert "Fit it without --share" in done.stderr
 
 
+def test_summary_shows_effects(folder):
+    text = run(folder, "summary", "m.condmeta", "--level", "0.9").stdout
+    assert "90 % intervals" in text
+    assert "Differences between tasks" in text
+    wrong = run(folder, "summary", "m.condmeta", "--level", "90")
+    assert wrong.exit_code == 1
+    assert "'level' of a summary must be in (0, 1). Got 90.0 instead." in wrong.stderr
+
+
 def test_inspect_shows_the_card(folder):
     text = run(folder, "inspect", "m.condmeta").stdout
     for part in ("ConditionalRidge", "city", "levels Bonn, Kiel", "rows", "168", "side columns"):
@@ -173,9 +182,10 @@ def test_the_exit_code_of_check_is_the_verdict(folder):
         done = run(folder, "check", "m.condmeta", "later.csv", "-o", "by_store.csv")
         assert done.exit_code == code, done.output
         assert done.stdout.startswith(f"{verdict}: errors of 28 tasks are ")
+        assert ("update, " in done.stdout.partition("\n")[2]) == (verdict == "update")
         told = pd.read_csv(folder / "by_store.csv", dtype={"store": str})
         assert told["n"].eq(8).all()
-    assert "  003: update, z " in done.stdout
+    assert "  003: update, error " in done.stdout
     done = run(folder, "check", "m.condmeta", "later.csv", "--json")
     outcome = json.loads(done.stdout)
     assert (done.exit_code, outcome["verdict"]) == (3, "update")
@@ -261,7 +271,7 @@ def test_pipes_through_real_processes(folder):
 
 
 def test_help_loads_nothing_heavy():
-    for name in ("fit", "predict", "adapt", "update", "check", "inspect"):
+    for name in ("fit", "predict", "adapt", "update", "check", "inspect", "summary"):
         done = CliRunner().invoke(app, [name, "--help"])
         assert done.exit_code == 0
         assert "condmeta " + name in done.output
@@ -283,7 +293,10 @@ BAD = {
     "missing ids": ("store,sold,x\na,1,2\n,2,3\n,4,5\n", "in 2 of 3 rows, first in row 2"),
     "missing features": ("store,sold,x\na,1,\nb,2,3\nb,4,5\n", "'x' 1. Fill them"),
     "text target": ("store,sold,x\na,u,1\nb,v,2\nb,w,2\n", "'sold' .* has 3 values"),
-    "dates": ("store,sold,x\na,1,2024-01-01\nb,2,2024-01-02\n", "holds dates .*--exclude x"),
+    "dates": ("store,sold,x\na,1,3/4/2024\nb,2,5/6/2024\n", "is the day or the month first"),
+    "dated target": ("store,sold,x\na,2024-01-01,1\nb,2024-01-02,2\n", "make a number of it"),
+    "percent and share": ("store,sold,x\na,1,12%\nb,2,0.1\n", "numbers in several units"),
+    "thousands?": ('store,sold,x\na,1,"1,904"\nb,2,"2,100"\n', "use --decimal . or --decimal ,"),
     "mixed": ("store,sold,x\na,1,1\nb,2,2\nb,3,?\n", r"text in 1 of 3 rows, first '\?' in row 3"),
     "empty": ("", "is empty"),
     "header": ("store,sold,x\n", "no rows"),
@@ -312,12 +325,20 @@ def test_usage_errors_are_code_2(folder):
 
 
 def test_outputs_are_checked_before_the_work(folder):
-    for out, sentence in (("-", "to a file"), ("none/x", "There is no folder"), (".", "a folder")):
+    (folder / "d.condmeta").mkdir()
+    for out, sentence in (
+        ("-", "must end in .condmeta"),
+        ("none/x.condmeta", "There is no folder"),
+        ("d.condmeta", "a folder"),
+    ):
         done = fit(folder, "sales.csv", out=out)
         assert done.exit_code == 1
         assert sentence in done.stderr
     done = run(folder, "predict", "m.condmeta", "new.csv", "-o", "x.xlsx")
-    assert "The ending of 'x.xlsx' is not a known format" in done.stderr
+    assert (
+        "must end in .csv, .txt, .tsv, .parquet, .pq, .feather or .arrow. Got 'x.xlsx'"
+        in done.stderr
+    )
 
 
 def test_answers_never_overwrite_columns(folder):
@@ -393,6 +414,8 @@ def test_fit_with_sorted_rows_and_with_boosting(folder):
     )
     done = fit(folder, "dated.csv", "--chunks", "--sort-by", "day")
     assert (done.exit_code, "leave --sort-by out" in done.stderr) == (1, True)
+    done = fit(folder, "dated.csv", "--chunks", "--learner", "logistic")
+    assert (done.exit_code, "logistic needs all rows at once" in done.stderr) == (1, True)
     done = fit(folder, "dated.csv", "--exclude", "dya")
     assert (done.exit_code, "'dya'" in done.stderr) == (1, True)
 

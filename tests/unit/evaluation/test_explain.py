@@ -241,3 +241,30 @@ def test_calibrated_learners_and_errors(ridge):
         cm.explain({}, NEW)
     with pytest.raises(DataError, match="'n_nearest' parameter must be an int of at least 1"):
         cm.explain(ridge, NEW, n_nearest=0)
+
+
+def test_known_tasks_by_their_ids(ridge):
+    found = cm.explain(ridge, task=["shop 3", "shop 7"])
+    given = cm.explain(ridge, SIDE.loc[["shop 3", "shop 7"]])
+    np.testing.assert_allclose(found.theta, given.theta, rtol=1e-9)
+    np.testing.assert_allclose(found.contributions, given.contributions, rtol=1e-9, atol=1e-12)
+    assert found.neighbours.ids.tolist() == given.neighbours.ids.tolist()
+    table = ridge.coef_frame(wide=True).set_index("task").loc[["shop 3", "shop 7"]]
+    np.testing.assert_allclose(found.adapted, table[found.features], rtol=1e-9)
+    assert found.n.tolist() == [N, N]
+    assert given.adapted is None
+    assert "with its 6 points it is at x0" in repr(cm.explain(ridge, task="shop 3"))
+
+
+def test_known_tasks_are_found_or_named(ridge):
+    with pytest.raises(DataError, match="1 task is missing from the model: 'shop 99'"):
+        cm.explain(ridge, task="shop 99")
+    with pytest.raises(DataError, match="not both"):
+        cm.explain(ridge, NEW, task="shop 3")
+    with pytest.raises(
+        DataError, match=r"'shop 3' is a known task: call explain\(model, task=...\)"
+    ):
+        cm.explain(ridge, "shop 3")
+    bare = cm.ConditionalRidge(keep_tasks=False).fit(X, Y, task=TASK, side_info=SIDE)
+    with pytest.raises(DataError, match="does not keep the side information of its tasks"):
+        cm.explain(bare, task="shop 3")

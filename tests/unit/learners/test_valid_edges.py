@@ -58,13 +58,6 @@ def test_constant_target(engine, cls, intercept):
     assert np.isfinite(predicted).all()
 
 
-@pytest.mark.parametrize("cls", REGRESSORS, **named)
-def test_constant_feature(cls):
-    learner = cls(fit_intercept=True, scale="standard")
-    learner.fit(np.c_[X, np.full(len(Y), 0.1)], Y, task=TASK, side_info=SIDE)
-    assert np.isfinite(learner.predict(np.c_[X, np.full(len(Y), 0.1)], task=TASK)).all()
-
-
 FAR = 1e8
 WITH_INNER = [cls for cls in REGRESSORS if {"lam", "inner"} <= set(cls().get_params())]
 

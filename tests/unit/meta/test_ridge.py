@@ -179,7 +179,7 @@ def test_the_objective_is_a_number_wherever_a_line_search_may_look(metric, end):
     X, y, Phi = draw()
     model = RidgeModel(SquaredState.of(*flat(X, y)), Phi, 1.0, 1)
     frame = Frame.around(model, model.start(), metric)
-    ends = frame.bounds(model.min_noise())[end]
+    ends = frame.bounds(*model.noise_range())[end]
     assert np.isinf(ends).sum() == model.start().W.size  # all but the map has an end
     x = np.where(np.isinf(ends), 0.0, ends)
     value, gradient = model.evaluate(frame.prior(x))

@@ -57,7 +57,7 @@ def test_older_files_hold_fewer_fields():
     roles = find_by_name("Columns").restore(Roles, dict(old))
     assert roles == Roles(**old, side_table=[], side_key=[])
     model = cm.TableModel(cm.PooledRegressor(), task="store", target="sold", features=["price"])
-    many = pd.concat([SALES.assign(store=str(i), sold=1.0 * i) for i in range(12)])
+    many = pd.concat([SALES.assign(store=str(i), price=i, sold=1.0 * i) for i in range(12)])
     schema = model.fit(many).schema_
     state = vars(schema) | {"columns": roles, "side_columns": ["size"], "side_key": "key"}
     del state["roles"]

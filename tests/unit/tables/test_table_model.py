@@ -230,7 +230,6 @@ def test_two_values_are_classes(values, classes):
         ({"sold": "a"}, "Column 'sold' .* one value 'a'"),
         ({"sold": lambda f: f["city"]}, r"has 3 values \('Bonn', 'Kiel', 'Rome'\), .*sold_Bonn"),
         ({"sold": pd.Timestamp("2024-01-01")}, "Column 'sold' .* holds dates"),
-        ({"city": pd.Timestamp("2024-01-01")}, "Column 'city' holds dates: turn it into a number"),
         ({"city": lambda f: f.index.map(str)}, "'city' holds 240 different texts in 240 rows"),
         ({"price": np.inf}, "Row 1 has infinity in column 'price'"),
         (
@@ -409,15 +408,6 @@ def test_new_tasks_far_outside_the_training_range_raise_a_warning(fitted):
     with pytest.warns(UserWarning, match=r"of 1 new task .* 'z', size -60 is below the training"):
         fitted.adapt(rows[3:].assign(sold=1.0), stores)
     fitted.predict(rows[:2], stores)  # nothing to tell: a warning would fail the test
-
-
-def test_text_that_is_dates_is_refused():
-    days = SALES.assign(day=[f"2024-01-{1 + i % 28:02d}" for i in range(len(SALES))])
-    with pytest.raises(
-        DataError, match=r"Column 'day' holds dates \(2024-01-01, ...\): make a num"
-    ):
-        model_of().fit(days, STORES)
-    model_of(exclude=["day"]).fit(days, STORES)
 
 
 def test_few_tasks_raise_a_warning():

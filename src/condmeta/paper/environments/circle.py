@@ -74,10 +74,11 @@ class Circle(drawing.Environment):
         """Mean of the weights, (d,): the centre of the circle."""
         return self.center
 
-    def _draw_places(self, rng: np.random.Generator, T: int):
+    def _draw_places(self, rng: np.random.Generator, T: int) -> drawing.Places:
         s = rng.random(T)
         centers = np.broadcast_to(self.x_center, (T, self.d))
-        return self.tau(s), centers, {"side": TaskTable({"s": s}, ids=range(T))}
+        known = {"side": TaskTable({"s": s}, ids=range(T))}
+        return drawing.Places(self.tau(s), centers, self.sigma_w, known)
 
     def tau(self, side: Any) -> np.ndarray:
         """Return h(s) = tau_rho(s), (T, d), for an array s (T,), a side table or a TaskSet."""

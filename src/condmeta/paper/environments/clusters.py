@@ -7,13 +7,14 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.paper.environments import drawing
 from condmeta.paper.environments.posterior import (
+    flat_points,
     gaussian_posterior,
     gaussian_residual,
     sphere_posterior,
+    sums_of_points,
 )
 from condmeta.paper.environments.sampled import read_only
 from condmeta.paper.environments.variances import Variances
-from condmeta.tasks import TaskSet
 
 
 class Clusters(drawing.Environment):
@@ -83,10 +84,10 @@ class Clusters(drawing.Environment):
         """Mean of the weights, (d,)."""
         return self.weights @ self.w_centers
 
-    def _draw_places(self, rng: np.random.Generator, T: int):
+    def _draw_places(self, rng: np.random.Generator, T: int) -> drawing.Places:
         ends = np.cumsum(self.weights)
         j = np.searchsorted(ends / ends[-1], rng.random(T), side="right")
-        return self.w_centers[j], self.x_centers[j], {"clusters": j}
+        return drawing.Places(self.w_centers[j], self.x_centers[j], self.sigma_w, {"clusters": j})
 
     def posterior(self, points: Any, offsets: Any = None) -> np.ndarray:
         """Return the probability of each cluster given the inputs of each task, (T, m).
@@ -99,13 +100,10 @@ class Clusters(drawing.Environment):
             Rows ``offsets[t]:offsets[t + 1]`` of an array belong to task t; by default all rows
             belong to one task.
         """
-        X, offsets = _flat_points(points, offsets, self.d)
+        X, offsets = flat_points(points, offsets, self.d)
         if self.inputs == "unit":
             return sphere_posterior(X, offsets, self.x_centers, self.weights, self.sigma_x)
-        counts = np.diff(offsets)
-        sums = np.zeros((counts.size, self.d))
-        if len(X):
-            sums[counts > 0] = np.add.reduceat(X, offsets[:-1][counts > 0], axis=0)
+        sums, counts = sums_of_points(X, offsets)
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.weights)
         return gaussian_posterior(sums, counts, self.x_centers, log_prior, self.sigma_x)
@@ -155,18 +153,3 @@ def _probabilities(weights: Any, m: int) -> np.ndarray:
     if p.shape != (m,) or not np.isfinite(p).all() or (p < 0).any() or p.sum() <= 0:
         raise drawing.invalid("weights", "Clusters", f"{m} numbers >= 0 with a sum > 0", weights)
     return p / p.sum()
-
-
-def _flat_points(points: Any, offsets: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return inputs (N, d) and offsets (T+1,) of a TaskSet, of an array, or of one task."""
-    if isinstance(points, TaskSet):
-        X, offsets = points.X, points.offsets
-    else:
-        X = np.asarray(points, dtype=np.float64)
-        offsets = np.array([0, len(X)]) if offsets is None else np.asarray(offsets, np.int64)
-    if X.ndim != 2 or X.shape[1] != d:
-        raise DataError(f"points must have {d} features. Got the shape {X.shape}.")
-    fits = offsets.ndim == 1 and offsets.size and (offsets[0], offsets[-1]) == (0, len(X))
-    if not fits or (np.diff(offsets) < 0).any():
-        raise DataError(f"offsets must rise from 0 to {len(X)}, the number of points.")
-    return X, offsets

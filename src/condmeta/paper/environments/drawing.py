@@ -30,6 +30,18 @@ def open_streams(random_state: Any) -> Streams:
     return Streams(*map(np.random.default_rng, children))
 
 
+class Places(NamedTuple):
+    """Where tasks lie: means of w (T, d), centres of x (T, d), and the spread of w around its mean.
+
+    spread : float or (T, 1); known : further arguments of `SampledTaskSet`.
+    """
+
+    means: np.ndarray
+    centers: np.ndarray
+    spread: Any
+    known: dict[str, Any]
+
+
 class Environment:
     """Draw tasks with weights w around a mean, n inputs x around a centre, y = <x, w> + noise.
 
@@ -50,8 +62,8 @@ class Environment:
             raise invalid("inputs", owner, "'gaussian' or 'unit'", inputs)
         self.inputs = inputs
 
-    def _draw_places(self, rng: np.random.Generator, T: int) -> tuple[Any, Any, dict[str, Any]]:
-        """Return means of w and centres of x, (T, d), and further arguments of `SampledTaskSet`."""
+    def _draw_places(self, rng: np.random.Generator, T: int) -> Places:
+        """Draw what the means of w and the centres of x depend on."""
         raise NotImplementedError
 
     def sample(self, n_tasks: int, random_state: Any = None) -> SampledTaskSet:
@@ -62,39 +74,52 @@ class Environment:
         """
         T = check_count(n_tasks, "n_tasks", "sample")
         streams = open_streams(random_state)
-        means, centers, known = self._draw_places(streams.place, T)
-        w = means + self.sigma_w * streams.weights.standard_normal((T, self.d))
-        X = self._draw_inputs(streams.inputs, centers)
-        y = self._draw_labels(streams.noise, X, w)
+        places = self._draw_places(streams.place, T)
+        w = places.means + places.spread * streams.weights.standard_normal((T, self.d))
+        X = self._draw_inputs(streams.inputs, places.centers, self.n)
+        clean = (X @ w[:, :, None])[:, :, 0]
+        noise = self._noise_levels(clean)
+        y = clean + noise[:, None] * streams.noise.standard_normal(clean.shape)
         rows, offsets = X.reshape(-1, self.d), np.arange(T + 1) * self.n
-        return SampledTaskSet(rows, y.ravel(), offsets, range(T), weights=w, **known)
+        return SampledTaskSet(
+            rows, y.ravel(), offsets, range(T), weights=w, centers=places.centers, noise=noise,
+            **places.known,
+        )  # fmt: skip
 
-    def _draw_inputs(self, rng: np.random.Generator, centers: np.ndarray) -> np.ndarray:
+    def sample_points(
+        self, tasks: SampledTaskSet, n_points: int, random_state: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw further points of tasks that this environment drew: X (T, n, d) and y (T, n)."""
+        n = check_count(n_points, "n_points", "sample_points")
+        if tasks.centers is None or tasks.noise is None:
+            raise DataError("These tasks were not drawn from this environment by `sample`.")
+        rng = make_generator(random_state)
+        X = self._draw_inputs(rng, tasks.centers, n)
+        y = (X @ tasks.weights[:, :, None])[:, :, 0]
+        return X, y + tasks.noise[:, None] * rng.standard_normal(y.shape)
+
+    def _draw_inputs(self, rng: np.random.Generator, centers: np.ndarray, n: int) -> np.ndarray:
         """Draw n points, (T, n, d), around the centre of each task, (T, d).
 
         "gaussian": centre + sigma_x N(0, I); "unit": centre + sigma_x u, u uniform on the unit
         sphere.
         """
-        steps = rng.standard_normal((len(centers), self.n, self.d))
+        steps = rng.standard_normal((len(centers), n, self.d))
         if self.inputs == "unit":
             steps /= np.sqrt(np.einsum("tnd,tnd->tn", steps, steps))[:, :, None]
         steps *= self.sigma_x
         steps += centers[:, None, :]
         return steps
 
-    def _draw_labels(self, rng: np.random.Generator, X: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Draw y = <x, w> + noise, (T, n), for X (T, n, d) and w (T, d).
+    def _noise_levels(self, clean: np.ndarray) -> np.ndarray:
+        """Return the standard deviation of the label noise, (T,), from noise-free labels (T, n).
 
-        The noise standard deviation of a task is `noise` if given, else the standard deviation of
-        its n noise-free labels divided by sqrt(snr) if `snr` is given, else 0.
+        It is `noise` if given, else the standard deviation of a task's noise-free labels divided by
+        sqrt(snr) if `snr` is given, else 0.
         """
-        clean = (X @ w[:, :, None])[:, :, 0]
-        spread = self.noise
-        if spread is None and self.snr is None:
-            return clean
-        if spread is None:
-            spread = clean.std(axis=1, keepdims=True) / np.sqrt(self.snr)
-        return clean + spread * rng.standard_normal(clean.shape)
+        if self.noise is None and self.snr is not None:
+            return clean.std(axis=1) / np.sqrt(self.snr)
+        return np.full(len(clean), self.noise or 0.0)
 
     def _options_text(self) -> str:
         level = f"snr={self.snr}" if self.noise is None else f"noise={self.noise}"

@@ -8,7 +8,12 @@ The variance that remains given X, E ||w(j) - tau_rho(X)||^2, is an integral ove
 points. It depends only on the projection of that mean onto the affine span of the centres.
 """
 
+from typing import Any
+
 import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.tasks import TaskSet
 
 REACH = 9.0  # a standard normal variable exceeds it with probability 2e-19
 MAX_NODES = 600_000
@@ -104,3 +109,27 @@ def _posterior_spread(w, centers, prior, nodes, weights) -> tuple[float, float]:
         value += prior[i] * np.average(spread, weights=weights)
         variance += prior[i] * spread.var()
     return float(value), float(np.sqrt(variance / len(nodes))) if weights is None else 0.0
+
+
+def flat_points(points: Any, offsets: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs (N, d) and offsets (T+1,) of a TaskSet, of an array, or of one task."""
+    if isinstance(points, TaskSet):
+        X, offsets = points.X, points.offsets
+    else:
+        X = np.asarray(points, dtype=np.float64)
+        offsets = np.array([0, len(X)]) if offsets is None else np.asarray(offsets, np.int64)
+    if X.ndim != 2 or X.shape[1] != d:
+        raise DataError(f"points must have {d} features. Got the shape {X.shape}.")
+    fits = offsets.ndim == 1 and offsets.size and (offsets[0], offsets[-1]) == (0, len(X))
+    if not fits or (np.diff(offsets) < 0).any():
+        raise DataError(f"offsets must rise from 0 to {len(X)}, the number of points.")
+    return X, offsets
+
+
+def sums_of_points(X: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum (T, d) and the number (T,) of the points of each task."""
+    counts = np.diff(offsets)
+    sums = np.zeros((counts.size, X.shape[1]))
+    if len(X):
+        sums[counts > 0] = np.add.reduceat(X, offsets[:-1][counts > 0], axis=0)
+    return sums, counts

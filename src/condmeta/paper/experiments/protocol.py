@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -171,10 +172,9 @@ def seeded(method, seed: int, name: str):
 def evaluate(method, tasks: SeedTasks, grid, metric: Metric, at):
     """Yield (T, lam, meta_step, split, error) of one method."""
     params = method.get_params(deep=False)
-    fast = params.get("inner") in INNER
-    names = [name for name in PARAMETERS if name in params]
-    if not fast:  # the method itself chooses a parameter that is "auto" and not in the grid
-        names = [name for name in names if name in grid or not isinstance(params[name], str)]
+    fixed = [name for name in PARAMETERS if name in params and not _is_searched(name, params, grid)]
+    fast = params.get("inner") in INNER and "meta_step" not in fixed
+    names = [name for name in PARAMETERS if name in params and (fast or name not in fixed)]
     values = [np.asarray(grid[n], float) if n in grid else [params[n]] for n in names]
     values = [[1.0] if isinstance(v[0], str) else v for v in values]  # lam="cv" without a grid
     columns = np.meshgrid(*(np.asarray(v, float) for v in values), indexing="ij")
@@ -185,6 +185,16 @@ def evaluate(method, tasks: SeedTasks, grid, metric: Metric, at):
         yield from _evaluate_fixed(method, tasks, pairs, metric, at)
     else:
         yield from _evaluate_any(method, tasks, pairs, metric, at)
+
+
+def _is_searched(name: str, params: Mapping[str, Any], grid: Mapping[str, Any]) -> bool:
+    """Return whether a parameter is searched over or a number; else the method keeps its own.
+
+    The method itself chooses a parameter that is "auto" and not in the grid. A function or an outer
+    step as meta_step has its own size.
+    """
+    value = params[name]
+    return isinstance(value, Real) or (name in grid and isinstance(value, str))
 
 
 def _trial(method, tasks: SeedTasks, metric: Metric) -> GridTrial:

@@ -17,6 +17,7 @@ from condmeta.paper.theory.bounds import (
 )
 from condmeta.paper.theory.clusters import ClusterGap, cluster_gap, overlap
 from condmeta.paper.theory.guarantees import Guarantees, guarantees
+from condmeta.paper.theory.kernel_oracle import BestKernel, BestKernelMap
 from condmeta.paper.theory.moments import Moments
 from condmeta.paper.theory.oracle import BestLinear, BestMap, best_linear
 from condmeta.paper.theory.radii import Radii, radii
@@ -25,8 +26,8 @@ from condmeta.paper.theory.suggest import Suggestion, suggest
 from condmeta.paper.theory.variance import Estimate, gap, variance
 
 __all__ = [
-    "BestLinear", "BestMap", "Bound", "ClusterGap", "Estimate", "Guarantees", "Moments", "Radii",
-    "Suggestion", "best_linear", "bound_fixed", "bound_learned", "cluster_gap", "effective_n",
-    "excess_risk", "gap", "gradient_bound", "guarantees", "overlap", "radii", "stability",
-    "suggest", "variance",
+    "BestKernel", "BestKernelMap", "BestLinear", "BestMap", "Bound", "ClusterGap", "Estimate",
+    "Guarantees", "Moments", "Radii", "Suggestion", "best_linear", "bound_fixed", "bound_learned",
+    "cluster_gap", "effective_n", "excess_risk", "gap", "gradient_bound", "guarantees", "overlap",
+    "radii", "stability", "suggest", "variance",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.paper.theory import sources
+from condmeta.paper.theory.kernel_oracle import best_of_environment, best_of_sample, is_kernel
 from condmeta.paper.theory.moments import Moments, exact_moments, sample_moments
 from condmeta.paper.theory.sources import N_TASKS
 
@@ -101,16 +102,19 @@ class BestLinear(NamedTuple):
 
 def best_linear(
     source: Any, Phi: Any = None, *, p: Any = None, n_tasks: int = N_TASKS, random_state: Any = 0
-) -> BestLinear:
-    """Return the best linear conditioning function in hindsight.
+) -> Any:
+    """Return the best linear conditioning function in hindsight, a `BestLinear`.
 
     Parameters
     ----------
     source : environment, SampledTaskSet or array (T, d)
         The source of the weights w. `Clusters` with `MeanInput` and `Circle` with `CircleMap` have
         a closed form; from other environments tasks are drawn.
-    Phi : array (T, k), feature map, list of maps, "auto" or None
+    Phi : array (T, k), feature map, list of maps, "auto", kernel or None
         The features of the tasks, or the map that computes them; None means no features (k = 0).
+        For a kernel of `condmeta.kernels` the result is a `BestKernel`. The kernel reads the
+        numbers of the side table as they are (`feature_map=Identity()` of the kernel learner), or
+        points. Its functions are sums over at most 1000 drawn tasks.
     p : array (T,), optional
         Probabilities of the tasks of a sample; equal by default. Covariances then have the divisor
         T, with which all identities are exact.
@@ -128,12 +132,13 @@ def best_linear(
     >>> best.map.M.item(), best.map.b.item(), round(best.gap, 12)
     (2.0, -2.0, 2.666666666667)
     """
+    if is_kernel(Phi):
+        return _best_in_kernel(source, Phi, p, n_tasks, random_state)
     if not hasattr(source, "sample"):
         W = sources.weights_of(source)
         features = sources.features_of(source, Phi, len(W))
         return from_moments(sample_moments(W, features, sources.probabilities(p, len(W))))
-    if p is not None:
-        raise DataError("p is for a sample; an environment has its own probabilities. Omit p.")
+    _refuse_probabilities(p)
     moments = exact_moments(source, Phi)
     if moments is not None:
         return from_moments(moments)
@@ -142,6 +147,18 @@ def best_linear(
     best = from_moments(sample_moments(W, features, sources.probabilities(None, len(W))))
     misses = ((W - best.map(features)) ** 2).sum(axis=1)
     return best._replace(error=float(misses.std() / np.sqrt(len(W))))
+
+
+def _best_in_kernel(source: Any, kernel: Any, p: Any, n_tasks: int, random_state: Any):
+    if not hasattr(source, "sample"):
+        return best_of_sample(source, kernel, p)
+    _refuse_probabilities(p)
+    return best_of_environment(source, kernel, n_tasks, random_state)
+
+
+def _refuse_probabilities(p: Any) -> None:
+    if p is not None:
+        raise DataError("p is for a sample; an environment has its own probabilities. Omit p.")
 
 
 def from_moments(moments: Moments) -> BestLinear:

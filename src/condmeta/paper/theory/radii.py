@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.paper.theory.kernel_oracle import is_kernel, kernel_diagonal
 from condmeta.paper.theory.sources import features_of
 from condmeta.tasks import TaskSet
 
@@ -31,8 +32,8 @@ def radii(tasks: TaskSet, Phi: Any = None, *, how: str = "rms") -> Radii:
     ----------
     tasks : TaskSet
         Tasks without points are ignored.
-    Phi : array (T, k), feature map or None
-        As in `best_linear`.
+    Phi : array (T, k), feature map, kernel or None
+        As in `best_linear`; ||Phi(s)||^2 of a kernel is k(s, s).
     how : {"rms", "max"}
         "max" returns the largest norms, as in the paper's assumptions. "rms" returns root mean
         squares: R^2 = E||x||^2 and R^2 (K^2 + 1) = E[||x||^2 (||Phi||^2 + 1)], where E is the mean
@@ -48,12 +49,11 @@ def radii(tasks: TaskSet, Phi: Any = None, *, how: str = "rms") -> Radii:
     """
     if how not in ("rms", "max"):
         raise DataError(f"how must be 'rms' or 'max'. Got {how!r} instead.")
-    features = features_of(tasks, Phi, len(tasks))
     busy = tasks.sizes > 0
     if not busy.any():
         raise DataError("radii needs at least one task with points.")
     squares = np.einsum("ij,ij->i", tasks.X, tasks.X)
-    of_phi = np.einsum("tk,tk->t", features, features)[busy]
+    of_phi = _squared_norms(tasks, Phi)[busy]
     if how == "max":
         return Radii(float(np.sqrt(squares.max())), float(np.sqrt(of_phi.max())))
     means = np.add.reduceat(squares, tasks.offsets[:-1][busy]) / tasks.sizes[busy]
@@ -61,3 +61,11 @@ def radii(tasks: TaskSet, Phi: Any = None, *, how: str = "rms") -> Radii:
     if R2 == 0:
         return Radii(0.0, float(np.sqrt(of_phi.max())))
     return Radii(float(np.sqrt(R2)), float(np.sqrt((means * of_phi).mean() / R2)))
+
+
+def _squared_norms(tasks: TaskSet, Phi: Any) -> np.ndarray:
+    """Return ||Phi(s)||^2 of each task, (T,)."""
+    if is_kernel(Phi):
+        return kernel_diagonal(tasks, Phi)
+    features = features_of(tasks, Phi, len(tasks))
+    return np.einsum("tk,tk->t", features, features)

@@ -20,18 +20,18 @@ def read_csv(source: Source, text: Collection[str], options: CsvOptions) -> Any:
     """Return all of a CSV file as a PyArrow table."""
     dialect = _dialect_of(source, options)
     try:
-        table = arrow.csv.read_csv(source.stream(), **_options(dialect, text, options))
+        table = arrow.csv.read_csv(source.stream(), **_options(dialect, text))
     except (arrow.pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
         raise _explain(error, source, dialect, options) from None
     if any(field.type == arrow.pa.binary() for field in table.schema):
-        raise not_encoded(source.name, options.encoding)
+        raise not_encoded(source.name, dialect.encoding, options.prefix)
     return table
 
 
 def stream_csv(source: Source, text: Collection[str], options: CsvOptions) -> Iterator[Any]:
     """Yield a CSV file as tables of some megabytes; the first rows decide the types."""
     dialect = _dialect_of(source, options)
-    parts = _options(dialect, text, options)
+    parts = _options(dialect, text)
     try:
         parts["convert_options"].column_types = _guess_types(source, parts)
         for batch in arrow.csv.open_csv(source.stream(), **parts):
@@ -75,12 +75,12 @@ def _dialect_of(source: Source, options: CsvOptions) -> Dialect:
     return dialect
 
 
-def _options(dialect: Dialect, text: Collection[str], options: CsvOptions) -> dict[str, Any]:
+def _options(dialect: Dialect, text: Collection[str]) -> dict[str, Any]:
     csv, named = arrow.csv, [name for name in dialect.names if name]
     # a column without a name gets a unique one, by which it is left out
     names = [name or f"\0{j}" for j, name in enumerate(dialect.names)]
     return {
-        "read_options": _read_options(names, options.encoding, _BLOCK),
+        "read_options": _read_options(names, dialect.encoding, _BLOCK),
         "parse_options": csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         "convert_options": csv.ConvertOptions(
             column_types={n: arrow.pa.string() for n in named if n in {*text, *dialect.codes}},
@@ -96,13 +96,14 @@ def _explain(error: Exception, source: Source, dialect: Dialect, options: CsvOpt
     if isinstance(error, OSError):
         return DataError(f"{source.name} is damaged ({message}): copy it again from its source.")
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
-        return not_encoded(source.name, options.encoding)
+        return not_encoded(source.name, dialect.encoding, options.prefix)
     if found := _RAGGED.search(message):
         row, expected, got, line = found.groups()
         where = "A row" if row is None else f"Line {row}"
         return DataError(
             f"{where} of {source.name} has {got} values, the header has {expected} names "
-            f"({line.strip()[:60]!r}): correct it, or give the delimiter with --delimiter."
+            f"({line.strip()[:60]!r}): correct it, or give the delimiter with "
+            f"{options.prefix}delimiter."
         )
     if found := _VALUE.search(message):
         name = [name for name in dialect.names if name][int(found[1])]

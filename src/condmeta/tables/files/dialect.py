@@ -13,11 +13,17 @@ _CODE = re.compile(r"0\d+")  # a number that would lose zeros
 
 
 class CsvOptions(NamedTuple):
-    """The options for a CSV file; what is None is detected from its first bytes."""
+    """The options for a CSV file; what is None is detected from its first bytes.
+
+    `like` are the options of the table that a side table goes with: where nothing else fits, the
+    side table is written like it. `prefix` begins the names of the options on the command line.
+    """
 
     delimiter: str | None = None
     decimal: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
+    like: "CsvOptions | None" = None
+    prefix: str = "--"
 
 
 class Dialect(NamedTuple):
@@ -27,6 +33,7 @@ class Dialect(NamedTuple):
     decimal: str
     names: list[str]
     codes: list[str]
+    encoding: str = "utf-8"
 
     @property
     def unnamed(self) -> list[int]:
@@ -37,16 +44,30 @@ class Dialect(NamedTuple):
 
 def find_dialect(head: bytes, whole: bool, name: str, options: CsvOptions) -> Dialect:
     """Detect the format of a file from its first bytes; `whole` if they are all of the file."""
-    text = decode(head, whole, name, options.encoding)
-    delimiter = options.delimiter or _find_delimiter(text, whole)
-    if len(delimiter) != 1:
-        raise DataError(f"The delimiter must be one character. Got {delimiter!r} instead.")
+    text, encoding = _decode(head, whole, name, options)
+    if "\0" in text:
+        raise DataError(
+            f"{name} holds the character NUL, so it is no CSV file: save the table as CSV (UTF-8), "
+            f"or give its encoding with {options.prefix}encoding, such as utf-16-le."
+        )
+    likely = (options.like and options.like.delimiter) or ","
+    delimiter = options.delimiter or _find_delimiter(text, whole, likely)
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise DataError(
+            f"The delimiter must be one ASCII character, not a quote. Got {delimiter!r} instead."
+        )
     rows = _rows(text, delimiter, whole)
+    if not rows:
+        raise DataError(
+            f"{name} has a first line of more than {csv.field_size_limit():,} characters: is it a "
+            "table with a row of column names?"
+        )
     names = [cell.strip() for cell in rows[0]]
     refuse_repeated([cell for cell in names if cell], name)
     if len(names) == 1 and re.search(r"[ ;|:\t]", names[0]):
         raise DataError(
-            f"{name} has the single column {names[0]!r}: give its delimiter with --delimiter."
+            f"{name} has the single column {names[0]!r}: give its delimiter with "
+            f"{options.prefix}delimiter."
         )
     cells = list(zip(*(row for row in rows[1:] if len(row) == len(names)), strict=True))
     columns = zip(names, cells, strict=False)  # a header alone has no cells
@@ -57,34 +78,47 @@ def find_dialect(head: bytes, whole: bool, name: str, options: CsvOptions) -> Di
     if decimal == delimiter:
         raise DataError(
             f"{name} cannot have the comma as delimiter and as decimal sign: give another "
-            "--delimiter, such as ';'."
+            f"{options.prefix}delimiter, such as ';'."
         )
-    return Dialect(delimiter, decimal, names, codes)
+    return Dialect(delimiter, decimal, names, codes, encoding)
 
 
-def decode(head: bytes, whole: bool, name: str, encoding: str) -> str:
-    """Return the first bytes as text; a character cut at the end is left out."""
-    if encoding.lower() in ("utf-8", "utf8") and head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError(f"{name} is written in UTF-16: use --encoding utf-16.")
+def _decode(head: bytes, whole: bool, name: str, options: CsvOptions) -> tuple[str, str]:
+    """Return the first bytes as text, and their encoding: UTF-8, if none is given and it fits."""
+    given = options.encoding
+    if given is None and head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        given = "utf-16"
+    other = options.like and options.like.encoding
     try:
-        return head.decode(encoding).lstrip("\ufeff")
+        return _decoded(head, whole, given or "utf-8"), given or "utf-8"
     except LookupError:
         raise DataError(
-            f"There is no encoding {encoding!r}: use utf-8, latin-1, cp1252, ..."
+            f"There is no encoding {given!r}: use utf-8, latin-1, cp1252, ..."
         ) from None
     except UnicodeDecodeError as error:
-        if not whole and error.start > len(head) - 4:
-            return head[: error.start].decode(encoding).lstrip("\ufeff")
-        raise not_encoded(name, encoding, head.count(b"\n", 0, error.start) + 1) from None
+        if given is None and other:
+            return _decode(head, whole, name, options._replace(encoding=other))
+        line = head.count(b"\n", 0, error.start) + 1
+        raise not_encoded(name, given or "utf-8", options.prefix, line) from None
 
 
-def not_encoded(name: str, encoding: str, line: int | None = None) -> DataError:
+def _decoded(head: bytes, whole: bool, encoding: str) -> str:
+    """Return the first bytes as text; a character cut at the end is left out."""
+    try:
+        return head.decode(encoding).lstrip("\ufeff")
+    except UnicodeDecodeError as error:
+        if whole or error.start <= len(head) - 4:
+            raise
+        return head[: error.start].decode(encoding).lstrip("\ufeff")
+
+
+def not_encoded(name: str, encoding: str, prefix: str, line: int | None = None) -> DataError:
     """Return an error for a file that has another encoding."""
     where = "" if line is None else f" (line {line})"
     other = "latin-1" if encoding.lower() in ("utf-8", "utf8") else "utf-8"
     return DataError(
         f"{name} is not written in {encoding.upper()}{where}: give its encoding, such as "
-        f"--encoding {other}, or save it again as UTF-8."
+        f"{prefix}encoding {other}, or save it again as UTF-8."
     )
 
 
@@ -94,16 +128,21 @@ def _rows(text: str, delimiter: str, whole: bool) -> list[list[str]]:
     try:
         rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error:  # a cell of more than 131,072 characters
-        rows = list(csv.reader(lines[:1], delimiter=delimiter))
+        try:
+            rows = list(csv.reader(lines[:1], delimiter=delimiter))
+        except csv.Error:
+            return []
     return rows if whole or len(rows) < 2 else rows[:-1]
 
 
-def _find_delimiter(text: str, whole: bool) -> str:
+def _find_delimiter(text: str, whole: bool, likely: str) -> str:
     """Return the delimiter that gives all rows the same number of columns, and the most."""
-    best, most = ",", 0
+    best, most = likely, 0
     sample = text[: 1 << 16]
-    for delimiter in DELIMITERS:
+    for delimiter in dict.fromkeys((likely, *DELIMITERS)):
         widths = [len(row) for row in _rows(sample, delimiter, whole and sample == text)]
+        if not widths:
+            continue
         alike = 2 * (len(set(widths)) == 1) * (widths[0] > 1)
         if (score := widths[0] + alike * 1000) > most:
             best, most = delimiter, score

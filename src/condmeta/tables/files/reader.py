@@ -7,15 +7,15 @@ from typing import Any
 from condmeta.errors import DataError
 from condmeta.tables.files import arrow
 from condmeta.tables.files.csv_reader import read_csv, stream_csv
-from condmeta.tables.files.dialect import CsvOptions, refuse_repeated
+from condmeta.tables.files.dialect import CsvOptions, find_dialect, refuse_repeated
 from condmeta.tables.files.source import Source
 
 _PART = 1 << 18  # rows of a part of a Parquet or Feather file
 
 
 def read_table(
-    path: str | os.PathLike, *, text: Collection[str] = (), csv: CsvOptions | None = None,
-    keep_types: bool = False,
+    path: str | os.PathLike, *, text: Collection[str] = (), written: Collection[str] = (),
+    csv: CsvOptions | None = None, keep_types: bool = False,
 ) -> Any:  # fmt: skip
     """Return a CSV, Parquet or Feather file as a PyArrow table; "-" is standard input.
 
@@ -29,6 +29,8 @@ def read_table(
     text : collection of str
         Columns that hold names, such as ids. They are read as text in all formats: 7 in a Parquet
         file equals 7 in a CSV file, but not 007. Names that the table does not have are ignored.
+    written : collection of str
+        Columns of CSV that are not converted: numbers with units or separators, as in 1,904 %.
     csv : CsvOptions, optional
         Delimiter, decimal sign and encoding of CSV.
     keep_types : bool
@@ -46,7 +48,7 @@ def read_table(
     """
     source = Source(path)
     if source.format == "csv":
-        table = read_csv(source, text, csv or CsvOptions())
+        table = read_csv(source, {*text, *written}, csv or CsvOptions())
     else:
         table = _read_typed(source)
     if table.num_rows == 0:
@@ -56,8 +58,8 @@ def read_table(
 
 
 def read_batches(
-    path: str | os.PathLike, *, text: Collection[str] = (), csv: CsvOptions | None = None,
-    keep_types: bool = False,
+    path: str | os.PathLike, *, text: Collection[str] = (), written: Collection[str] = (),
+    csv: CsvOptions | None = None, keep_types: bool = False,
 ) -> Iterator[Any]:  # fmt: skip
     """Yield the rows of a file as PyArrow tables, for files that do not fit into memory.
 
@@ -65,7 +67,7 @@ def read_batches(
     """
     source, empty = Source(path), True
     if source.format == "csv":
-        parts = stream_csv(source, text, csv or CsvOptions())
+        parts = stream_csv(source, {*text, *written}, csv or CsvOptions())
     else:
         parts = _typed_parts(source)
     for part in parts:
@@ -76,11 +78,27 @@ def read_batches(
         raise DataError(f"{source.name} has column names but no rows.")
 
 
+def names_in_file(path: str | os.PathLike) -> list[str]:
+    """Return the column names of a file, which is not read further; none if it is no table."""
+    try:
+        source = Source(path)
+        if source.format == "csv":
+            return find_dialect(source.head, source.whole, source.name, CsvOptions()).names
+        if source.format == "parquet":
+            return arrow.parquet.read_schema(source.seekable()).names
+        return arrow.ipc.open_file(source.seekable()).schema.names
+    except (DataError, OSError, arrow.pa.ArrowException):
+        return []
+
+
 def _read_typed(source: Source) -> Any:
     try:
         if source.format == "parquet":
-            return arrow.parquet.ParquetFile(source.seekable()).read()
-        return arrow.feather.read_table(source.seekable())
+            table = arrow.parquet.ParquetFile(source.seekable()).read()
+        else:
+            table = arrow.feather.read_table(source.seekable())
+        table.validate(full=True)  # damage within the values
+        return table
     except (arrow.pa.ArrowException, OSError) as error:
         raise _damaged(source, error) from None
 
@@ -94,6 +112,7 @@ def _typed_parts(source: Source) -> Iterator[Any]:
             batches = (file.get_batch(i) for i in range(file.num_record_batches))
         for batch in batches:
             if batch.num_rows:
+                batch.validate(full=True)
                 yield arrow.pa.Table.from_batches([batch])
     except (arrow.pa.ArrowException, OSError) as error:
         raise _damaged(source, error) from None

@@ -22,6 +22,12 @@ _FOREIGN = {
     b"RDX": "is an R file: write the table as CSV or Parquet",
 }
 
+_MARKUP = {
+    (b"<!doctype", b"<html", b"<head", b"<body", b"<table"): "an HTML page",
+    (b"<?xml",): "an XML file",
+    (b'{"', b"{\n", b"{\r", b"{ ", b"[{", b"[["): "a JSON file",
+}
+
 
 class Source:
     """An open table: its name for messages, its first bytes, and ways to read all of it."""
@@ -76,6 +82,10 @@ class Source:
         for magic, what in _FOREIGN.items():
             if self.head.startswith(magic):
                 raise DataError(f"{self.name} {what}.")
+        begin = self.head.lstrip(b"\xef\xbb\xbf\r\n\t ")[:64].lower()
+        for marks, what in _MARKUP.items():
+            if begin.startswith(marks):
+                raise DataError(f"{self.name} is {what}, not a table: save the table in it as CSV.")
         suffix = os.path.splitext(path)[1].lower()
         if not self.head.strip(b"\xef\xbb\xbf\r\n\t "):
             raise DataError(f"{self.name} is empty: a table has a row of column names, then rows.")
@@ -124,6 +134,12 @@ class _Joined(io.RawIOBase):
                     part.close()
             left -= len(out[-1]) * (left > 0)
         return b"".join(out)
+
+
+def require_file(path: str | os.PathLike) -> None:
+    """Refuse a path where there is no file."""
+    if not os.path.exists(path):
+        raise no_file(path)
 
 
 def no_file(path: str | os.PathLike) -> DataError:

@@ -1,20 +1,18 @@
-"""Refuse columns that look wrong: numbers with a stray word or decimal commas, dates as text."""
+"""Refuse columns that look wrong: numbers with a stray word, text to sort by, dates to predict."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from condmeta.errors import DataError
 from condmeta.tables.files import arrow
+from condmeta.tables.written_numbers import WRITTEN
 from condmeta.tasks.numbers import DATE
-
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
-_COMMA = r"^\s*[+-]?\d+,\d+\s*$"
 
 
 def check_columns(
     table: Any, names: Iterable[str], text: Collection[str] = (), target: str | None = None
 ) -> None:
-    """Refuse columns of a PyArrow table that are dates, or text that is numbers for the most part.
+    """Refuse text columns of a PyArrow table that are numbers for the most part; dates as target.
 
     As categories they would carry no information, and nobody would notice. Columns in `text` are
     meant as text and are not checked.
@@ -31,8 +29,8 @@ in row 3: correct it, leave the cell empty if the value is missing, or use --tex
         column = table.column(name)
         if name in text:
             continue
-        if arrow.types.is_temporal(column.type):
-            raise _dates(name, column.drop_null().slice(0, 1), name == target)
+        if name == target and arrow.types.is_temporal(column.type):
+            raise _dates(name, column.drop_null().slice(0, 1))
         if arrow.is_text(column.type):
             _check(column, name, name == target)
 
@@ -65,7 +63,7 @@ def _check(column: Any, name: str, is_target: bool) -> None:
     compute, rows = arrow.compute, len(column) - column.null_count
     if rows == 0:
         return
-    numbers = compute.match_substring_regex(column, _NUMBER)
+    numbers = compute.match_substring_regex(column, WRITTEN)
     count = compute.sum(numbers).as_py()
     if 2 * count > rows and count < rows:
         at = compute.index(numbers, False).as_py()
@@ -77,22 +75,13 @@ def _check(column: Any, name: str, is_target: bool) -> None:
             f"missing, or use --text {name}."
         )
     first = column.drop_null().slice(0, 1000)
-    if compute.all(compute.match_substring_regex(first, _COMMA)).as_py():
-        raise DataError(
-            f"Column {name!r} holds numbers with decimal commas ({first[0].as_py()!r}, ...), which "
-            f"are read as text: use --decimal , or, if they are names, --text {name}."
-        )
-    if compute.all(compute.match_substring_regex(first, DATE)).as_py():
-        raise _dates(name, first, is_target)
+    if is_target and compute.all(compute.match_substring_regex(first, DATE)).as_py():
+        raise _dates(name, first)
 
 
-def _dates(name: str, first: Any, is_target: bool) -> DataError:
+def _dates(name: str, first: Any) -> DataError:
     shown = f" ({first[0].as_py()}, ...)" if len(first) else ""
-    remedy = "make a number of it, such as the days since a start"
-    if not is_target:
-        remedy = (
-            f"{remedy}, leave it out with --exclude {name}, or sort the rows by it with "
-            f"--sort-by {name} (fit and compare)"
-        )
-    role = " (target)" if is_target else ""
-    return DataError(f"Column {name!r}{role} holds dates{shown}: {remedy}.")
+    return DataError(
+        f"Column {name!r} (target) holds dates{shown}: make a number of it, such as the days since "
+        "a start."
+    )

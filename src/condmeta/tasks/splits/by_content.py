@@ -18,7 +18,6 @@ FACTORS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)  # split
 STEP = 0x9E3779B97F4A7C15  # 2^64 by the golden ratio
 IGNORED_BITS = np.uint64(20)  # of 52: a sum in another order may change the last digits
 HALF = np.uint64(1 << 19)  # to round them off
-BLOCK = 1 << 14  # rows in a temporary, which then stays in the cache
 
 
 def folds_by_content(tasks: TaskSet, n_folds: int, salt: int = 0) -> np.ndarray:
@@ -94,17 +93,38 @@ def in_content_order(points: Points, raw: TaskSet | Points | None = None) -> Poi
 
 
 def _hashes(tasks: TaskSet | Points, salt: int) -> np.ndarray:
-    """Return a hash (N,) of the numbers in each row: x and, where given, y."""
-    hashes = np.full(len(tasks.X), (salt + 1) * STEP & WORD, np.uint64)
-    for lo in range(0, len(hashes), BLOCK):
-        part = slice(lo, lo + BLOCK)
-        for column in (*tasks.X[part].T, *([] if tasks.y is None else [tasks.y[part]])):
-            bits = (column + 0.0).view(np.uint64)  # + 0.0: -0.0 is 0.0
-            bits += HALF
-            bits >>= IGNORED_BITS
-            bits ^= hashes[part] + np.uint64(STEP)
-            hashes[part] = _mixed(bits)
+    """Return a hash (N,) of the numbers in each row: x, unless it is sparse, and y, if given.
+
+    Columns of x that are constant in a task are left out, and so are copies of an earlier column: a
+    column that says nothing may be added.
+    """
+    sizes, seen = np.diff(tasks.offsets), set()
+    hashes = np.full(int(sizes.sum()), (salt + 1) * STEP & WORD, np.uint64)
+    for column in tasks.X.T if isinstance(tasks.X, np.ndarray) else ():
+        key = hash(np.ascontiguousarray(column).tobytes())
+        if key not in seen:
+            seen.add(key)
+            _stir(hashes, column, np.repeat(_varies(column, tasks.offsets), sizes))
+    if tasks.y is not None:
+        _stir(hashes, tasks.y, slice(None))
     return hashes
+
+
+def _stir(hashes: np.ndarray, column: np.ndarray, rows) -> None:
+    """Mix the numbers of some rows of a column into the hashes."""
+    bits = (column[rows] + 0.0).view(np.uint64)  # + 0.0: -0.0 is 0.0
+    bits += HALF
+    bits >>= IGNORED_BITS
+    bits ^= hashes[rows] + np.uint64(STEP)
+    hashes[rows] = _mixed(bits)
+
+
+def _varies(column: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return whether a column is not constant in each task (T,)."""
+    steps = np.zeros(len(column) + 1, np.int64)
+    np.cumsum(column[1:] != column[:-1], out=steps[1:-1] if len(column) else steps[:0])
+    first = np.minimum(offsets[:-1], max(len(column) - 1, 0))
+    return steps[np.maximum(offsets[1:] - 1, first)] > steps[first]
 
 
 def _times(weight: np.ndarray) -> np.ndarray:

@@ -83,7 +83,7 @@ def test_options_override_what_was_found(write):
     assert read(write("a,b;c\n1,2;3\n"), csv=CsvOptions(delimiter=";"))["c"] == [3]
     path = write("a;b\n1,5;2\n")
     assert read(path, csv=CsvOptions(decimal="."))["a"] == ["1,5"]
-    refuse(path, "must be one character", csv=CsvOptions(delimiter=";;"))
+    refuse(path, "must be one ASCII character", csv=CsvOptions(delimiter=";;"))
     refuse(path, "point or a comma", csv=CsvOptions(decimal="x"))
     path = write("a,b\n1,2\n")
     refuse(path, "comma as delimiter and as decimal", csv=CsvOptions(delimiter=",", decimal=","))
@@ -99,7 +99,7 @@ def test_encodings(write):
     refuse(path, r"is not written in UTF-8 \(line 2\): .* --encoding latin-1")
     assert read(path, csv=CsvOptions(encoding="latin-1")) == {"a": ["Köln"], "b": [2]}
     path = write("a,b\nKöln,2\n".encode("utf-16"))
-    refuse(path, "written in UTF-16: use --encoding utf-16")
+    assert read(path) == {"a": ["Köln"], "b": [2]}  # by its mark
     assert read(path, csv=CsvOptions(encoding="utf-16")) == {"a": ["Köln"], "b": [2]}
     refuse(path, "There is no encoding 'utf-99'", csv=CsvOptions(encoding="utf-99"))
 
@@ -155,13 +155,14 @@ def test_mixed_types_are_found_wherever_they_stand(write):
 def test_text_is_not_taken_for_numbers_or_dates(write):
     table = read_table(write("a,b,c\nS,31.12.2024,1\nM,1.2.2025,x\n38,,y\n"))
     check_columns(table, ["a", "c"])  # sizes: mostly text
-    with pytest.raises(DataError, match=r"Column 'b' holds dates \(31.12.2024, .*--exclude b"):
-        check_columns(table, ["b"])
+    check_columns(table, ["b"])  # dates are features
     with pytest.raises(DataError, match=r"'b' \(target\) holds dates .*days since a start\.$"):
         check_columns(table, ["b"], target="b")
     mixed = read_table(write('a,b\n"1,5",1\n2,1\n3,1\n'))
-    with pytest.raises(DataError, match="or use --decimal ,"):
-        check_columns(mixed, ["a"])
+    check_columns(mixed, ["a"])  # the schema reads them as numbers
+    odd = read_table(write("a,b\n12%,1\n13%,1\nmuch,1\n"))
+    with pytest.raises(DataError, match="text in 1 of 3 rows, first 'much' in row 3"):
+        check_columns(odd, ["a"])
 
 
 def test_parts_are_cut_between_rows_whatever_is_quoted(write):
@@ -201,3 +202,34 @@ def test_parts_make_the_whole(tmp_path):
     parts = list(read_batches(tmp_path / "t.csv", text=["task"]))
     assert len(parts) > 1
     assert pa.concat_tables(parts).equals(whole)
+
+
+FOREIGN = {
+    "html": (b"<!DOCTYPE html>\n<html><body>", "is an HTML page, not a table"),
+    "xml": (b"<?xml version='1.0'?><rows/>", "is an XML file, not a table"),
+    "json": (b'[{"store": "a", "sold": 1}]', "is a JSON file, not a table"),
+    "zeros": (bytes(1 << 20), "holds the character NUL, so it is no CSV file"),
+    "long name": (b"a" * 140_000 + b",b\n1,2\n", "a first line of more than 131,072 characters"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_other_files_are_named_for_what_they_are(write, name):
+    content, sentence = FOREIGN[name]
+    refuse(write(content), sentence)
+    with pytest.raises(DataError, match=sentence):
+        list(read_batches(write(content)))
+
+
+@pytest.mark.parametrize("delimiter", ["é", ";;", '"', "\n"])
+def test_delimiters_that_no_csv_has(write, delimiter):
+    refuse(write("a,b\n1,2\n"), "must be one ASCII", csv=CsvOptions(delimiter=delimiter))
+
+
+def test_a_side_table_is_written_like_the_table_only_if_nothing_else_fits(write):
+    like = CsvOptions("#", ",", "latin-1")
+    options = CsvOptions(like=like, prefix="--side-")
+    for text, encoding in (("a,b\nSüd,1.5\n", "utf-8"), ("a#b\nSüd#1,5\n", "latin-1")):
+        assert read(write(text.encode(encoding)), csv=options) == {"a": ["Süd"], "b": [1.5]}
+    other = options._replace(like=None)
+    refuse(write("a,b\nSüd,1\n".encode("latin-1")), "--side-encoding latin-1", csv=other)

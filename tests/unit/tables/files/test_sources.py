@@ -179,3 +179,20 @@ def test_without_pyarrow_the_remedy_is_named():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "condmeta[cli]"' in done.stdout
+
+
+@pytest.mark.parametrize("at", range(0, 1000, 60))
+def test_a_feather_file_with_damaged_values_is_a_sentence(tmp_path, at):
+    """A byte is changed anywhere: the table is read, or the error names the file."""
+    whole = pa.table({"a": ["x", "yy", None] * 20, "b": [1.0, 2.0, 3.0] * 20})
+    path = tmp_path / "t.feather"
+    feather.write_feather(whole, path, compression="uncompressed")
+    content = bytearray(path.read_bytes())
+    content[8 + at % (len(content) - 8)] ^= 0xFF
+    path.write_bytes(content)
+    said = "t.feather"
+    try:
+        read_table(path).to_pylist()
+    except DataError as error:
+        said = str(error)
+    assert "t.feather" in said

@@ -1,0 +1,73 @@
+"""`condmeta shrink`: read estimates and standard errors of tasks, write shrunken estimates."""
+
+import click
+
+from condmeta.cli.options import Names, common_options, output_option
+from condmeta.cli.terminal import show_notes, spinner
+
+
+@click.command("shrink", short_help="Shrink estimates that you have towards what tasks share.")
+@click.argument("table")
+@click.option("--task", type=Names(), required=True, metavar="COL", help="Column with the ids.")
+@click.option(
+    "--estimate", type=Names(), required=True, metavar="COLS", help="Columns with the estimates."
+)
+@click.option(
+    "--se",
+    type=Names(),
+    required=True,
+    metavar="COLS",
+    help="Columns with their standard errors, in the same order.",
+)
+@click.option("--side-table", metavar="FILE", help="Table of side information, one row per task.")
+@click.option(
+    "--kappa",
+    type=click.FloatRange(min=0),
+    metavar="NUMBER",
+    help="Penalty on the effects of side columns; 0 is maximum likelihood.  [default: chosen]",
+)
+@output_option
+@common_options
+def shrink_command(table, task, estimate, se, side_table, kappa, output, force, quiet, **params):
+    """Shrink the estimates in TABLE, which has one row per task, towards what tasks share.
+
+    Use it for regressions that were fitted task by task, or for the studies of a meta-analysis. The
+    output has one row per task and estimate: its id, the starting value that side information
+    gives (prior), the estimate itself (own), the shrunken estimate (adapted) and its standard
+    deviation (std).
+
+    \b
+    condmeta shrink trials.csv --task trial --estimate effect --se se -o shrunken.csv
+
+    Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
+    """  # fmt: skip
+    from condmeta.cli.inputs import csv_options
+    from condmeta.cli.outputs import SHRUNKEN, check_files
+    from condmeta.errors import DataError
+    from condmeta.learners.shrinkage import shrink
+    from condmeta.tables.files import read_table, write_table
+    from condmeta.tasks.frames import require_columns
+
+    if len(estimate) != len(se):
+        raise DataError(
+            f"--estimate names {len(estimate)} columns and --se {len(se)}: give one standard error "
+            "for each estimate."
+        )
+    check_files(table, side_table, output=output, kind=SHRUNKEN, force=force)
+    csv = csv_options(params)
+    with show_notes(quiet) as note, spinner(f"Shrinking {table}", quiet):
+        rows = read_table(table, text=task, csv=csv)
+        require_columns(rows, [*task, *estimate, *se])
+        errors = rows.select([*task, *se]).rename_columns([*task, *estimate])
+        side = (
+            None
+            if side_table is None
+            else read_table(side_table, text=task, csv=csv_options(params, side=True))
+        )
+        result = shrink(
+            rows.select([*task, *estimate]), std_errors=errors,
+            task=task[0] if len(task) == 1 else task, side_info=side,
+            kappa="auto" if kappa is None else kappa,
+        )  # fmt: skip
+        write_table(result.coef_frame(std=True), output)
+        note(str(result.summary()))

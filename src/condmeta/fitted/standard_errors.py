@@ -1,0 +1,103 @@
+"""Standard errors of the map and of task coefficients, in the user's units."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.fitted.fitted import Fitted
+from condmeta.inner.low_rank import LowRankGaussian
+from condmeta.inner.posterior import Gaussian
+from condmeta.inner.squared import SquaredState
+from condmeta.meta.map_covariance import MapCovariance, coefficient_covariances, map_covariance
+from condmeta.meta.rotation import Rotation
+from condmeta.meta.wide_tasks import WIDE
+
+MANY = 50  # tasks from which robust standard errors are the default
+BLOCK = 1 << 12  # tasks whose covariances are computed at once
+
+
+class MapErrors(NamedTuple):
+    """How well the tasks determine the map of a fitted value.
+
+    covariance : MapCovariance in the coordinates of `rotation`; robust : whether it is the robust
+    one; freedom : degrees of freedom of intervals, tasks - features - 1.
+    """
+
+    covariance: MapCovariance
+    rotation: Rotation
+    robust: bool
+    freedom: int
+
+    @classmethod
+    def of(cls, fitted: Fitted, robust: bool | None = None) -> MapErrors:
+        """Compute it from the statistics of the tasks; robust by default from 50 tasks."""
+        stats, Phi, theta, noise, trained = _tasks(fitted)
+        rotation, kappa = Rotation.learn(Phi[trained]), float(fitted.info["kappa_"])
+        robust = len(trained) >= MANY if robust is None else bool(robust)
+        covariance = map_covariance(
+            stats.take(trained), rotation.apply(Phi[trained]), theta[trained],
+            fitted.inner.factor, noise[trained], kappa, robust,
+        )  # fmt: skip
+        used = 0 if np.isinf(kappa) else Phi.shape[1]
+        return cls(covariance, rotation, robust, max(len(trained) - used - 1, 1))
+
+    def features(self, mean=0.0, scale=1.0) -> np.ndarray:
+        """Return the features of one unit of each side feature, and of b (k+1, r+1).
+
+        `mean` and `scale` (k,) say what a unit is: a feature is (side column - mean) / scale.
+        """
+        k = len(self.rotation.mean)
+        unit = Rotation(np.zeros(k) + mean, np.ones(k) * scale, None)
+        return unit.undo(self.rotation.undo(np.eye(self.covariance.matrix.shape[0])))
+
+
+def map_std(fitted: Fitted, errors: MapErrors, mean=0.0, scale=1.0) -> np.ndarray:
+    """Return the standard error of each side feature's effect, then of b (k+1, width)."""
+    return errors.covariance.std(errors.features(mean, scale), fitted.scales.user_matrix())
+
+
+def coefficient_std(fitted: Fitted) -> np.ndarray:
+    """Return the standard deviations of the coefficients of known tasks (T, width).
+
+    They include the uncertainty of the map. Maximum likelihood makes H too small by about the share
+    of tasks that the map uses up, which is undone here.
+    """
+    stats, Phi, _, noise, trained = _tasks(fitted)
+    errors, C = MapErrors.of(fitted), fitted.scales.user_matrix()
+    factor = fitted.inner.factor * np.sqrt(len(trained) / errors.freedom)
+    std = np.empty(fitted.tasks.coef.shape)
+    for lo in range(0, len(std), BLOCK):
+        part = slice(lo, lo + BLOCK)
+        Z = errors.rotation.apply(Phi[part])
+        of_theta = errors.covariance.of_theta(np.column_stack([Z, np.ones(len(Z))]))
+        covariance = coefficient_covariances(stats.take(part), factor, noise[part], of_theta)
+        std[part] = np.sqrt(np.einsum("ij,tjl,il->ti", C, covariance, C, optimize=True))
+    return std
+
+
+def _tasks(fitted: Fitted):
+    """Return statistics, Phi, theta, noise of known tasks, and positions of those with points."""
+    store = fitted.tasks
+    if isinstance(fitted.inner, LowRankGaussian):
+        raise DataError(
+            f"Standard errors are for up to {WIDE} columns: beyond, the map is a ridge on all "
+            "columns, and a task has fewer rows than coefficients. Give fewer columns, or "
+            "random='all'."
+        )
+    if not isinstance(fitted.inner, Gaussian):
+        raise DataError("Standard errors are for ConditionalRidge: other learners have none.")
+    if store is None or not isinstance(store.state, SquaredState):
+        raise DataError(
+            "Standard errors need the statistics of the tasks: fit with keep_tasks=True, and save "
+            "with tasks=True and resume=True."
+        )
+    if store.Phi is None:
+        raise DataError(
+            f"Standard errors need the side features of the tasks, which a model with "
+            f"{len(fitted.reader.names)} of them does not keep. Use fewer side columns."
+        )
+    noise = fitted.inner.posterior(store.state, store.theta).s2
+    return store.state, store.Phi, store.theta, noise, np.flatnonzero(store.sizes > 0)

@@ -1,0 +1,177 @@
+"""What a mixed model's summary prints: effects of side columns, variances between tasks, noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from condmeta.errors import DataError
+from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.standard_errors import MapErrors, map_std
+from condmeta.fitted.tables import BASE, coefficient_names, map_effects
+from condmeta.meta.rotation import Rotation
+from condmeta.tasks.frames import make_frame
+from condmeta.text import pluralize
+
+Table = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """Effects of side columns on coefficients, and how tasks differ beyond them.
+
+    It prints as a table, and as HTML in a notebook. There are no p-values: a p-value tests one
+    effect that was planned before the data were seen, and the map has many effects, shrunken by a
+    penalty that was chosen on the same data. Read the intervals instead.
+
+    Attributes
+    ----------
+    effects : table
+        `coefficient`, `side`, `effect`, `std_error`, `lower`, `upper`. An effect is the change of
+        the coefficient for one unit of the side column; "(base)" is the coefficient where all side
+        columns are zero (for one-hot columns: no level).
+    between : table
+        `coefficient`, `std` of its differences between tasks that side information leaves, and
+        its correlation with each coefficient.
+    noise : float or None
+        Standard deviation of labels around a task's model; None for `Shrinkage`.
+    n_tasks, n_rows : int
+        Tasks, and their rows (or estimates).
+    log_likelihood : float
+        Of all labels, less the penalty on the map.
+    level : float
+        Coverage of the intervals [lower, upper].
+    robust : bool
+        Whether standard errors hold also if variances differ between tasks.
+    title : str
+
+    Examples
+    --------
+    >>> import numpy as np, condmeta as cm
+    >>> X, y = np.arange(8.0)[:, None], np.array([0.0, 1.1, 1.9, 3.1, 8.2, 9.8, 12.1, 14.0])
+    >>> model = cm.ConditionalRidge(metric="diagonal").fit(X, y, task=np.repeat(["a", "b"], 4))
+    >>> str(model.summary()).splitlines()[0]
+    'ConditionalRidge: 8 rows of 2 tasks, log likelihood -6.83, noise 0.165 (standard deviation)'
+    """
+
+    effects: Any
+    between: Any
+    noise: float | None
+    n_tasks: int
+    n_rows: int
+    log_likelihood: float
+    level: float
+    robust: bool
+    title: str
+    _tables: tuple[Table, Table]
+
+    @classmethod
+    def of(cls, fitted: Fitted, level: float, robust: bool | None, title: str) -> Summary:
+        """Summarise a fitted value with a learned prior."""
+        if not 0 < level < 1:
+            raise DataError(f"The 'level' of a summary must be in (0, 1). Got {level!r} instead.")
+        errors = MapErrors.of(fitted, robust)
+        effects, between = _effects(fitted, errors, level), _between(fitted)
+        return cls(
+            *(make_frame(table, fitted.columns.backend) for table in (effects, between)),
+            noise=float(np.sqrt(fitted.info["s2_"])) if "s2_" in fitted.info else None,
+            n_tasks=fitted.n_tasks,
+            n_rows=round(float(fitted.tasks.sizes.sum())),
+            log_likelihood=float(fitted.info["objective_"]),
+            level=level, robust=errors.robust, title=title, _tables=(effects, between),
+        )  # fmt: skip
+
+    @property
+    def _lines(self) -> list[str]:
+        """The three sentences above and between the tables."""
+        tasks, likely = pluralize(self.n_tasks, "task"), f"log likelihood {self.log_likelihood:.2f}"
+        rows = pluralize(self.n_rows, "estimate" if self.noise is None else "row")
+        noise = "" if self.noise is None else f", noise {self.noise:.4g} (standard deviation)"
+        kind = "robust" if self.robust else "model-based"
+        return [
+            f"{self.title}: {rows} of {tasks}, {likely}{noise}",
+            f"Effects of side columns, with {100 * self.level:g} % intervals ({kind}):",
+            "Differences between tasks that side columns do not explain:",
+        ]
+
+    def __repr__(self) -> str:
+        head, *titles = self._lines
+        parts = [
+            f"{title}\n{_text(table)}" for title, table in zip(titles, self._tables, strict=True)
+        ]
+        return "\n\n".join([head, *parts])
+
+    def _repr_html_(self) -> str:
+        head, *titles = self._lines
+        parts = zip(titles, self._tables, strict=True)
+        return f"<p>{escape(head)}</p>" + "".join(
+            f"<p>{escape(title)}</p>{_html(table)}" for title, table in parts
+        )
+
+
+def _effects(fitted: Fitted, errors: MapErrors, level: float) -> Table:
+    names, sides = coefficient_names(fitted), [BASE, *fitted.reader.names]
+    unit = fitted.reader.map.units_out()
+    in_features = np.vstack([map_effects(fitted), fitted.scales.user_vector(fitted.tau.b)])
+    values = Rotation(*unit, None).undo(in_features)
+    spread = map_std(fitted, errors, *unit)
+    values, spread = (np.roll(array, 1, axis=0).T.ravel() for array in (values, spread))
+    reach = float(stdtrit(errors.freedom, (1 + level) / 2)) * spread
+    return {
+        "coefficient": np.repeat(names, len(sides)),
+        "side": np.array(sides * len(names)),
+        "effect": values,
+        "std_error": spread,
+        "lower": values - reach,
+        "upper": values + reach,
+    }
+
+
+def _between(fitted: Fitted) -> Table:
+    names, C = coefficient_names(fitted), fitted.scales.user_matrix()
+    H = C @ fitted.info["H_"] @ C.T
+    std = np.sqrt(np.maximum(np.diag(H), 0.0))
+    varies = np.where(std > 0, std, np.nan)
+    correlation = H / np.outer(varies, varies)
+    by_name = {f"corr {name}": correlation[:, j] for j, name in enumerate(names)}
+    return {"coefficient": np.array(names), "std": std} | by_name
+
+
+def _cells(table: Table) -> list[list[str]]:
+    """Return the cells of a table, row by row; a number has four digits, NaN is empty."""
+
+    def show(value) -> str:
+        if not isinstance(value, float):
+            return str(value)
+        return "" if np.isnan(value) else f"{value:.4g}"
+
+    return [
+        [show(value) for value in row]
+        for row in zip(*(c.tolist() for c in table.values()), strict=True)
+    ]
+
+
+def _text(table: Table) -> str:
+    rows = [list(table), *_cells(table)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    words = [values.dtype.kind == "U" for values in table.values()]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if word else cell.rjust(width)
+            for cell, width, word in zip(row, widths, words, strict=True)
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _html(table: Table) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in table)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in _cells(table)
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

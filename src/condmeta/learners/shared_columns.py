@@ -1,0 +1,110 @@
+"""`ConditionalRidge(random=...)`: some coefficients differ between tasks, the others are shared."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from condmeta.errors import DataError
+from condmeta.fitted.change_of_scale import ChangeOfScale
+from condmeta.fitted.scales import Scales
+from condmeta.fitted.tau import LinearTau
+from condmeta.inner.posterior import Gaussian, lower_root
+from condmeta.learners.learn import Learned, Training, in_units_of_y
+from condmeta.learners.parameters import jobs_of
+from condmeta.meta.ascent import Stopping
+from condmeta.meta.ridge_judge import ROUGH
+from condmeta.meta.rotation import Rotation
+from condmeta.meta.shared_columns import SharedColumns, learn_shared
+from condmeta.meta.task_statistics import scaled_statistics
+from condmeta.text import pluralize
+
+WORDS = "auto", "all", "intercept"
+PLAIN = {"context": False, "cold_start": "prior"}  # these need the coefficients of all columns
+
+
+def is_random(value) -> bool:
+    """Return whether a value can be the parameter `random`: a word, or columns."""
+    if isinstance(value, str):
+        return value in WORDS
+    names = isinstance(value, list | tuple) and all(isinstance(v, str | Integral) for v in value)
+    return names and len(value) > 0 and not any(isinstance(v, bool) for v in value)
+
+
+def differing_columns(random, names: list[str], intercept: bool) -> np.ndarray | None:
+    """Return the positions of the columns that `random` names; None if all may differ."""
+    if random in ("auto", "all"):
+        return None
+    if random == "intercept":
+        if not intercept:
+            raise DataError("random='intercept' needs fit_intercept=True: there is no intercept.")
+        return np.empty(0, np.int64)
+    return np.unique(np.concatenate([_positions(column, names) for column in random]))
+
+
+def _positions(column, names: list[str]) -> list[int]:
+    """Return the positions of one column, or of all levels of an encoded one."""
+    if isinstance(column, Integral):
+        found = [int(column)] if 0 <= column < len(names) else []
+    else:
+        found = [j for j, name in enumerate(names) if name == column]
+        found = found or [j for j, name in enumerate(names) if name.startswith(f"{column}=")]
+    if not found:
+        few = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
+        raise DataError(
+            f"random names {column!r}, which is not among the {pluralize(len(names), 'column')} "
+            f"of X: {few}."
+        )
+    return found
+
+
+def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Learned:
+    """Learn the prior of a `ConditionalRidge` if only some coefficients differ between tasks.
+
+    The settings are those that the learner chooses for the labels less the shared part.
+    """
+    state, order, Phi = data.statistics, data.statistics.order(), data.Phi
+    overall = Scales.of_moments(*state.whole.overall(order), data.scales)
+    d, rotation = len(overall.x_mean), Rotation.learn(Phi[order])
+    kept = np.flatnonzero(overall.kept[:d])
+    columns, shared = np.intersect1d(columns, kept), np.setdiff1d(kept, columns)
+    own = np.append(columns, d) if learner.fit_intercept else columns
+    parts = SharedColumns(scaled_statistics(state.whole, overall, order), shared, own)
+    Z, jobs = rotation.apply(Phi[order]), jobs_of(learner)
+    with threadpool_limits(1):
+        kappa = 1.0 if Z.shape[1] else np.inf
+        first = learn_shared(parts, Z, "diagonal", kappa, stopping=ROUGH, n_jobs=jobs)
+        info = _choose(learner, data, overall, columns, shared, first.beta).info
+        settings = info["metric_"], info["kappa_"]
+        stopping = Stopping(learner.tol, learner.max_iter)
+        beta, learned = learn_shared(parts, Z, *settings, first, stopping=stopping, n_jobs=jobs)
+    prior, width = learned.prior, overall.width
+    W, H = np.zeros((len(prior.W), width)), np.zeros((width, width))
+    W[-1, shared], W[:, own] = beta, prior.W
+    H[np.ix_(own, own)] = prior.H
+    change = ChangeOfScale.between(overall, data.scales)
+    H = change.covariance(H)
+    n, y_scale = state.whole.count.sum(), data.scales.y_scale
+    info = info | in_units_of_y(prior.s2, learned.objective, n, y_scale)
+    info |= {"H_": H, "n_iter_": learned.passes, "constant": overall.constant}
+    tau = LinearTau(change.map(rotation.undo(W)), Phi[order].mean(axis=0))
+    return Learned(tau, Gaussian(lower_root(H), prior.s2, info["noise_"] == "per_task"), info)
+
+
+def _choose(learner, data: Training, overall: Scales, columns, shared, beta) -> Learned:
+    """Return what the learner finds for the columns that may differ, and y - S beta."""
+    d, r = len(overall.x_mean), len(columns)
+    reduce = np.zeros((r + 1, d + 1))  # from (x, y) to the columns that differ, and what is left
+    units = overall.units
+    x_scale, mean = overall.x_scale / units[:d], np.append(overall.x_mean, overall.y_offset) / units
+    reduce[np.arange(r), columns] = 1 / x_scale[columns]
+    reduce[r, shared], reduce[r, d] = -beta / x_scale[shared], 1.0
+    statistics = data.statistics.transformed(reduce, mean)
+    zero = np.zeros(r)
+    scales = Scales("none", learner.fit_intercept, zero, zero + 1.0, 0.0, r)
+    heads = clone(learner).set_params(scale="none", random="all", **PLAIN)
+    return heads._learn(data._replace(scales=scales, statistics=statistics))

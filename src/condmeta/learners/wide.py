@@ -1,0 +1,81 @@
+"""`ConditionalRidge` on a table of many columns: see `condmeta.meta.wide` for the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from condmeta.fitted.prepared import user_points
+from condmeta.fitted.scales import Scales
+from condmeta.fitted.tau import LinearTau
+from condmeta.inner.low_rank import LowRankGaussian
+from condmeta.learners.learn import Learned, Training, in_units_of_y
+from condmeta.learners.shared_columns import PLAIN, differing_columns
+from condmeta.meta.rotation import Rotation
+from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.meta.wide import learn_wide
+from condmeta.tasks.points import Points
+from condmeta.tasks.splits import fold_numbers
+
+
+def learn_wide_tasks(learner: Any, data: Training) -> Learned:
+    """Learn the prior of a `ConditionalRidge` from the rows of tasks.
+
+    The prior in the directions in which tasks differ is that of the same learner, fitted to the
+    rows in these directions, so that its settings mean the same.
+    """
+    state, order = data.statistics, data.statistics.order()
+    points, Phi, ids = state.whole.take(order), data.Phi[order], state.ids[order]
+    points, y_scale = user_points(points, data.scales), data.scales.y_scale
+    overall = Scales.learn(
+        points.X, points.y, "none" if learner.scale == "rows" else learner.scale,
+        learner.fit_intercept, np.mean, weight=points.weight,
+    )  # fmt: skip
+    overall = replace(overall, y_scale=y_scale)
+    rotation = Rotation.learn(Phi)
+    heads = clone(learner).set_params(scale="none", random="all", feature_map=None, **PLAIN)
+
+    features = None if state.Phi is None else Phi
+
+    def learn_heads(rows: Points) -> Learned:
+        zero = np.zeros(rows.X.shape[1])
+        scales = Scales("none", learner.fit_intercept, zero, zero + 1.0, 0.0, len(zero))
+        statistics = TaskStatistics.of(ids, rows, None, features)
+        return heads._learn(Training(None, None, ids, None, Phi, scales, statistics=statistics))
+
+    rows = points._replace(X=overall.rescaled(points.X), y=overall.target(points.y))
+    with threadpool_limits(1):
+        folds = fold_numbers(len(ids))
+        columns = differing_columns(learner.random, data.names, learner.fit_intercept)
+        found = learn_wide(
+            rows, rotation.apply(Phi), folds, learner.fit_intercept, learn_heads, columns
+        )
+    P, (tau, inner, info, _) = found.P, found.heads
+    r = P.shape[1]
+    W = rotation.undo(found.B) + tau.weights[:, :r] @ P.T
+    factor = P @ inner.factor[:r]
+    if learner.fit_intercept:
+        W = np.hstack([W, tau.weights[:, r:]])
+        factor = np.vstack([factor, inner.factor[r:]])
+    change = overall, data.scales
+    W, factor = in_scale(W, *change), in_scale(factor.T, *change).T
+    W[-1, -1] += learner.fit_intercept * (overall.y_offset - data.scales.y_offset) / y_scale
+    info = {name: value for name, value in info.items() if name != "H_"}
+    info |= in_units_of_y(info["s2_"], info["objective_"], len(points.y), y_scale)
+    info["constant"] = overall.constant
+    inner = LowRankGaussian(np.ascontiguousarray(factor), inner.s2, inner.own_noise)
+    return Learned(LinearTau(W, Phi.mean(axis=0)), inner, info)
+
+
+def in_scale(W, one: Scales, other: Scales) -> np.ndarray:
+    """Return differences of weights (m, width) of rows in the scale `one` as those in `other`."""
+    d = len(one.x_mean)
+    W = W.copy()
+    if one.fit_intercept:
+        W[:, d] += W[:, :d] @ ((other.x_mean - one.x_mean) / one.x_scale)
+    W[:, :d] *= other.x_scale / one.x_scale
+    return W

@@ -1,0 +1,208 @@
+"""Models from formulas: `target ~ features | task ~ side columns`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import narwhals as nw
+from sklearn.base import clone
+
+from condmeta.errors import DataError
+from condmeta.fitted.summary import Summary
+from condmeta.fitted.tables import INTERCEPT
+from condmeta.learners.ridge import ConditionalRidge
+from condmeta.tasks import TaskTable
+from condmeta.tasks.frames import is_frame, require_columns
+from condmeta.tasks.messages import show_id
+
+SHAPE = "'target ~ features | task ~ side columns', or 'target ~ features | task'"
+
+
+class Parts(NamedTuple):
+    """The parts of a formula: a formula of rows, the task columns, and one of side columns."""
+
+    rows: str
+    task: list[str]
+    side: str | None
+
+    @classmethod
+    def of(cls, formula: str) -> Parts:
+        """Split a formula at its bar."""
+        rows, bar, tasks = (part.strip() for part in str(formula).partition("|"))
+        task, tilde, side = (part.strip() for part in tasks.partition("~"))
+        names = [name.strip() for name in re.split(r"[:+]", task)]
+        if "(" in rows and rows.count("(") > rows.count(")"):
+            raise DataError(
+                f"{formula!r} has a bar in brackets, as in lme4. Here all coefficients vary by "
+                f"task, and the bar stands alone: write {SHAPE}."
+            )
+        if not (bar and rows.count("~") == 1 and all(names) and bool(tilde) == bool(side)):
+            raise DataError(f"A formula has the form {SHAPE}. Got {formula!r}.")
+        return cls(rows, names, side or None)
+
+
+class FormulaModel:
+    """A fitted learner with the formula that makes its features; the result of `from_formula`.
+
+    Attributes
+    ----------
+    formula : str
+    learner_ : fitted learner
+
+    Examples
+    --------
+    >>> import pandas as pd, condmeta as cm
+    >>> sales = pd.DataFrame({"store": list("aabb"), "price": [1.0, 2, 1, 2]})
+    >>> sales["sold"] = [3.0, 5.0, 4.0, 7.0]
+    >>> model = cm.from_formula("sold ~ price | store", sales)
+    >>> isinstance(model, cm.FormulaModel), model.learner_.n_tasks_
+    (True, 2)
+    """
+
+    def __init__(self, formula: str, learner: Any):
+        self.formula, self.learner_ = formula, learner
+        self._parts = Parts.of(formula)
+        self._specs: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"FormulaModel({self.formula!r}, {self.learner_!r})"
+
+    def _fit(self, table: Any, side_table: Any) -> FormulaModel:
+        X, y, ids, side = self._read(table, side_table, labelled=True)
+        self.learner_.fit(X, y, task=ids, side_info=side)
+        return self
+
+    def predict(self, table: Any, side_table: Any = None, **options: Any) -> Any:
+        """Predict the rows of a table; new tasks need their side columns.
+
+        `options`, such as return_std=True, go to the learner's `predict`.
+        """
+        X, _, ids, side = self._read(table, side_table)
+        return self.learner_.predict(X, task=ids, side_info=side, **options)
+
+    def adapt(self, table: Any, side_table: Any = None) -> Any:
+        """Return the models of new tasks (`TaskModels`), from their labelled rows."""
+        X, y, ids, side = self._read(table, side_table, labelled=True)
+        return self.learner_.adapt(X, y, task=ids, side_info=side)
+
+    def update(self, table: Any, side_table: Any = None) -> FormulaModel:
+        """Add labelled rows of known tasks, and new tasks; tau stays as it is."""
+        X, y, ids, side = self._read(table, side_table, labelled=True)
+        self.learner_.update(X, y, task=ids, side_info=side)
+        return self
+
+    def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
+        """Return effects with intervals, named by the terms of the formula."""
+        return self.learner_.summary(level, robust)
+
+    def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
+        """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
+        return self.learner_.coef_frame(wide, std)
+
+    def _read(self, table: Any, side_table: Any, labelled: bool = False):
+        """Return X as a table, y or None, ids and side information."""
+        table = _pandas(table, "the table")
+        require_columns(table, self._parts.task)
+        target, terms = (part.strip() for part in self._parts.rows.split("~"))
+        X = self._matrix("features", terms, table)
+        if not X.shape[1]:
+            X = X.assign(**{INTERCEPT: 1.0})
+        y = self._matrix("target", f"0 + {target}", table).iloc[:, 0] if labelled else None
+        ids = table[self._parts.task[0] if len(self._parts.task) == 1 else self._parts.task]
+        return X, y, ids, self._side(table, side_table)
+
+    def _side(self, table: Any, side_table: Any) -> TaskTable | None:
+        """Return the side rows of tasks: of the side table, or of columns that tasks share."""
+        task, terms = self._parts.task, self._parts.side
+        if terms is None:
+            return None
+        if side_table is None:
+            if not set(_variables(terms)) <= set(table.columns):
+                return None  # of known tasks
+            rows = table[[*task, *_variables(terms)]].drop_duplicates()
+        else:
+            rows = _pandas(side_table, "the side table")
+            require_columns(rows, task)
+        twice = rows[task].duplicated()
+        if twice.any():
+            first = tuple(rows[task][twice].iloc[0])
+            raise DataError(
+                f"Task {show_id(first[0] if len(task) == 1 else first)} has several rows of side "
+                f"columns: {', '.join(_variables(terms))} must be constant within a task."
+            )
+        return TaskTable(self._matrix("side", terms, rows), rows[task])
+
+    def _matrix(self, name: str, terms: str, table: Any) -> Any:
+        """Return the columns of terms as a table, without the intercept."""
+        from formulaic import Formula
+        from formulaic.errors import FormulaicError
+
+        try:
+            spec = self._specs.get(name, Formula.from_spec(terms))
+            matrix = spec.get_model_matrix(table, na_action="raise", context={})
+        except (FormulaicError, ValueError) as error:
+            reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).splitlines()[0]
+            raise DataError(f"The terms {terms!r} cannot be computed: {reason}") from None
+        self._specs[name] = matrix.model_spec
+        return matrix.drop(columns="Intercept", errors="ignore")
+
+
+def from_formula(
+    formula: str, table: Any, side_table: Any = None, learner: Any = None
+) -> FormulaModel:
+    """Fit a learner to the terms of a formula; needs the package formulaic.
+
+    Parameters
+    ----------
+    formula : str
+        "target ~ features | task ~ side columns". Both sides take the terms of R's formulas:
+        products, `log(price)`, `C(city)`, `poly(x, 2)`. Several task columns: "region:store". All
+        coefficients vary by task, and each depends on the side columns.
+    table : DataFrame
+        One row for each labelled point, with the task columns.
+    side_table : DataFrame, optional
+        One row for each task; by default the side columns are in `table`.
+    learner : learner, optional
+        By default `ConditionalRidge()`. "0 + ..." among the features leaves the intercept out.
+
+    Returns
+    -------
+    FormulaModel
+        With `predict`, `adapt`, `update`, `summary`, `coef_frame`, and the fitted `learner_`.
+
+    Examples
+    --------
+    >>> import condmeta as cm
+    >>> table = cm.datasets.load_flights().to_frame(side=True)
+    >>> model = cm.from_formula("air_time ~ hour + winter | dest ~ lat + lon", table)
+    >>> model.summary().effects["side"].tolist()[:3]
+    ['(base)', 'lat', 'lon']
+    >>> model.predict(table[:2]).shape
+    (2,)
+    """
+    try:
+        import formulaic  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            'Formulas need the package formulaic: pip install "condmeta[formula]".'
+        ) from None
+    learner = ConditionalRidge() if learner is None else clone(learner)
+    terms = Parts.of(formula).rows.split("~")[1].strip()
+    if terms == "1" or re.match(r"0\s*\+", terms):  # a column of ones, or no intercept
+        learner.set_params(fit_intercept=False)
+    return FormulaModel(formula, learner)._fit(table, side_table)
+
+
+def _variables(terms: str) -> list[str]:
+    from formulaic import Formula
+
+    return sorted(map(str, Formula.from_spec(terms).required_variables))
+
+
+def _pandas(table: Any, what: str) -> Any:
+    """Return a table as pandas, with rows numbered from 0."""
+    if not is_frame(table):
+        raise DataError(f"A formula needs {what} as a DataFrame. Got {type(table).__name__}.")
+    frame = nw.from_native(table, eager_only=True).to_pandas()
+    return frame.reset_index(drop=frame.index.names == [None])

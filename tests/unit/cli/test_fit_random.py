@@ -1,0 +1,72 @@
+"""`condmeta fit --random`, and the steps that the command line shows."""
+
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import condmeta as cm
+from condmeta.cli.app import app
+from condmeta.cli.terminal import logged_steps
+
+
+@pytest.fixture
+def sales(tmp_path):
+    rng = np.random.default_rng(0)
+    store = np.repeat([f"s{i:02d}" for i in range(30)], 8)
+    price, promo = rng.normal(size=(2, 240))
+    level = np.repeat(rng.normal(size=30), 8)
+    table = pd.DataFrame({"store": store, "price": price, "promo": promo})
+    table["sold"] = 2 * price - promo + level + 0.3 * rng.normal(size=240)
+    path = tmp_path / "sales.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def run(path, *options):
+    output = path.with_suffix(".condmeta")
+    words = ["fit", str(path), "--task", "store", "--target", "sold", "-o", str(output), *options]
+    return CliRunner().invoke(app, words), output
+
+
+def slopes(output):
+    return cm.load(output).coef_frame(wide=True)
+
+
+def test_random_intercept_has_shared_slopes(sales):
+    done, output = run(sales, "--random", "intercept")
+    assert done.exit_code == 0, done.output
+    table = slopes(output)
+    assert np.ptp(table["price"]) < 1e-12
+    assert np.ptp(table["promo"]) < 1e-12
+    assert np.ptp(table["(intercept)"]) > 1
+
+
+def test_random_names_columns(sales):
+    done, output = run(sales, "--random", "promo")
+    assert done.exit_code == 0, done.output
+    assert np.ptp(slopes(output)["price"]) < 1e-12
+
+
+def test_unknown_columns_and_other_learners_are_errors(sales):
+    done, output = run(sales, "--random", "colour")
+    assert done.exit_code == 1
+    assert "names 'colour', which is not among the 2 columns of X: 'price', 'promo'" in done.output
+    assert not output.exists()
+    done, _ = run(sales, "--random", "price", "--learner", "pooled")
+    assert "--random works with ridge, not with pooled" in done.output
+
+
+def test_steps_of_learners_are_shown():
+    shown = []
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(120, 70)), np.repeat(np.arange(20), 6)
+    level = logging.getLogger("condmeta").level
+    with logged_steps(shown.append):
+        cm.ConditionalRidge(metric="identity", noise="shared").fit(X, X[:, 0], task=task)
+    assert shown[0] == "ridge on 70 columns, round 1 of 2"
+    assert shown[-1].endswith("directions in which tasks differ")
+    assert logging.getLogger("condmeta").level == level
+    assert not logging.getLogger("condmeta").handlers

@@ -1,0 +1,129 @@
+"""Standard errors and the summary of ConditionalRidge, beside lme4 and by what they cover."""
+
+import numpy as np
+import pytest
+
+import condmeta as cm
+from condmeta.errors import DataError
+
+# lme4 1.1.31, maximum likelihood: tests/data/lme4/wages.R
+LME4 = {
+    ("(intercept)", "(base)"): (0.25548755084, 0.17860029314),
+    ("exper", "(base)"): (0.02280227758, 0.02094986141),
+    ("(intercept)", "educ"): (0.08513530920, 0.01486249336),
+    ("exper", "educ"): (0.00340887177, 0.00176350894),
+}
+MAXIMUM_LIKELIHOOD = {"metric": "full", "noise": "shared", "kappa": 0.0}
+
+
+@pytest.fixture(scope="module")
+def wages():
+    pytest.importorskip("linearmodels")
+    table = cm.datasets.load_wages().to_frame(side=True)
+    men = table.groupby("nr")[["educ"]].first()
+    model = cm.ConditionalRidge(**MAXIMUM_LIKELIHOOD, tol=1e-5)
+    return model.fit(table[["exper"]], table["lwage"], task=table["nr"], side_info=men)
+
+
+def test_agrees_with_lme4(wages):
+    summary = wages.summary(robust=False)
+    for row in summary.effects.itertuples():
+        estimate, error = LME4[row.coefficient, row.side]
+        assert abs(row.effect - estimate) < 2e-3 * error
+        assert abs(row.std_error / error - 1) < 1e-4
+    np.testing.assert_allclose(summary.between["std"], [0.0541737783, 0.4584005033], rtol=2e-4)
+    assert abs(summary.between["corr exper"][1] + 0.6567421670) < 2e-4
+    assert abs(summary.noise - 0.3275035686) < 2e-6
+    assert abs(summary.log_likelihood + 2162.4462162) < 1e-4
+    assert (summary.n_tasks, summary.n_rows) == (545, 4360)
+
+
+def test_prints_tables_and_html(wages):
+    summary = wages.summary()
+    text, html = repr(summary), summary._repr_html_()
+    assert text.startswith("ConditionalRidge: 4,360 rows of 545 tasks, log likelihood -2162.45")
+    assert "95 % intervals (robust)" in text
+    assert "noise 0.3275" in text
+    assert html.count("<table>") == 2
+    assert "<td>educ</td>" in html
+
+
+def test_markup_in_names_is_escaped():
+    rng = np.random.default_rng(0)
+    side = cm.TaskTable({"<b>s</b>": rng.normal(size=30)}, range(30))
+    X, y, task = rng.normal(size=(90, 1)), rng.normal(size=90), np.repeat(np.arange(30), 3)
+    html = cm.ConditionalRidge().fit(X, y, task=task, side_info=side).summary()._repr_html_()
+    assert "<b>" not in html
+
+
+def test_effects_are_per_unit_of_the_side_column(wages):
+    step = wages.theta_for({"educ": 13.0}) - wages.theta_for({"educ": 12.0})
+    effects = wages.summary().effects
+    np.testing.assert_allclose(effects[effects["side"] == "educ"]["effect"], step, rtol=1e-9)
+
+
+def test_m_frame_has_the_errors_of_its_units(wages):
+    frame, effects = wages.M_frame(std=True, robust=False), wages.summary(robust=False).effects
+    scaled = frame[frame["side_feature"] == "educ"]
+    plain = effects[effects["side"] == "educ"]
+    ratio = scaled["std_error"].to_numpy() / plain["std_error"].to_numpy()
+    np.testing.assert_allclose(
+        ratio, scaled["effect"].to_numpy() / plain["effect"].to_numpy(), rtol=1e-9
+    )
+    assert "exper (std)" in wages.M_frame(wide=True, std=True).columns
+
+
+def test_coefficients_without_points_have_the_spread_of_the_prior():
+    rng = np.random.default_rng(1)
+    s, task = rng.normal(size=40), np.repeat(np.arange(39), 5)
+    y = s[task] + rng.normal(size=39)[task] + rng.normal(size=195)
+    model = cm.ConditionalRidge(**MAXIMUM_LIKELIHOOD, fit_intercept=False).fit(
+        np.ones((195, 1)), y, task=task, side_info=cm.TaskTable({"s": s}, range(40))
+    )
+    frame = model.coef_frame(std=True)
+    of_empty = frame.loc[frame["n"] == 0, "std"].item()
+    errors = model.M_frame(std=True)["std_error"]
+    assert of_empty > np.sqrt(model.H_[0, 0]) > frame.loc[frame["n"] > 0, "std"].max()
+    assert of_empty < np.sqrt(model.H_[0, 0] * 40 / 37 + 4 * errors.max() ** 2 * (1 + s[39] ** 2))
+
+
+def simulate(seed, n_tasks, spread):
+    """Draw tasks with two coefficients; `spread` is how much log H grows with s."""
+    rng = np.random.default_rng(seed)
+    s, W = rng.normal(size=n_tasks), np.array([[0.8, -0.5], [1.0, 0.3]])
+    around = rng.normal(size=(n_tasks, 2)) @ np.array([[0.6, 0.2], [0.0, 0.5]])
+    w = np.column_stack([s, np.ones(n_tasks)]) @ W + around * np.exp(spread * s)[:, None]
+    task, x = np.repeat(np.arange(n_tasks), 6), rng.normal(size=6 * n_tasks)
+    y = w[task, 0] * x + w[task, 1] + rng.normal(size=6 * n_tasks)
+    model = cm.ConditionalRidge(**MAXIMUM_LIKELIHOOD)
+    side = cm.TaskTable({"s": s}, range(n_tasks))
+    return model.fit(x[:, None], y, task=task, side_info=side), W, w
+
+
+@pytest.mark.parametrize(("n_tasks", "spread"), [(50, 0.0), (50, 0.6), (200, 0.0), (200, 0.6)])
+def test_intervals_cover(n_tasks, spread):
+    """95 % intervals of effects and of coefficients cover 93 to 97 %, and two standard errors."""
+    effects, coefficients = [], []
+    for seed in range(100):
+        model, W, w = simulate(seed, n_tasks, spread)
+        found, truth = model.summary(robust=True).effects, W[::-1].T.ravel()
+        effects.append(np.mean((found["lower"] <= truth) & (truth <= found["upper"])))
+        frame = model.coef_frame(std=True)
+        off = np.abs(frame["adapted"].to_numpy() - w.ravel()) / frame["std"].to_numpy()
+        coefficients.append(np.mean(off < 1.96))
+    for hits in (effects, coefficients):
+        slack = 0.02 + 2 * np.std(hits) / np.sqrt(len(hits))
+        assert abs(np.mean(hits) - 0.95) < slack
+
+
+def test_sentences():
+    X, y, task = np.arange(8.0)[:, None], np.arange(8.0), np.repeat([0, 1], 4)
+    pooled = cm.PooledRegressor(lam=1.0).fit(X, y, task=task)
+    with pytest.raises(DataError, match="Standard errors are for ConditionalRidge"):
+        pooled.coef_frame(std=True)
+    bare = cm.ConditionalRidge(keep_tasks=False).fit(X, y, task=task)
+    with pytest.raises(DataError, match="fit with keep_tasks=True"):
+        bare.summary()
+    model = cm.ConditionalRidge().fit(X, y, task=task)
+    with pytest.raises(DataError, match=r"'level' of a summary must be in \(0, 1\). Got 95"):
+        model.summary(level=95)

@@ -1,0 +1,74 @@
+"""Statistics around a task's own means, against sums over its rows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from condmeta.inner.scatter import Scatter
+from condmeta.inner.squared import SquaredState
+
+OFFSETS = np.array([0, 4, 4, 9, 12])
+
+
+def draw(seed=0, n=12):
+    rng = np.random.default_rng(seed)
+    return rng.normal([5.0, 0.0, -2.0], size=(n, 3)), rng.normal(size=n) + 7
+
+
+def test_statistics_are_sums_over_rows():
+    X, y = draw()
+    found = Scatter.of(X, y, OFFSETS)
+    for t, (lo, hi) in enumerate(pairwise(OFFSETS)):
+        z = np.column_stack([X, y])[lo:hi]
+        mean = z.mean(axis=0) if lo < hi else np.zeros(4)
+        np.testing.assert_allclose(found.mean[t], mean)
+        np.testing.assert_allclose(found.scatter[t], (z - mean).T @ (z - mean), atol=1e-12)
+
+
+def test_weights_repeat_rows():
+    X, y = draw()
+    times = np.array([1, 3, 2, 1, 1, 1, 4, 1, 2, 2, 1, 1])
+    weighted = Scatter.of(X, y, OFFSETS, times.astype(float))
+    cuts = np.append(0, np.cumsum(times))[OFFSETS]
+    repeated = Scatter.of(np.repeat(X, times, axis=0), np.repeat(y, times), cuts)
+    for found, expected in zip(weighted, repeated, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_chunks_add_up():
+    X, y = draw()
+    more, labels = draw(1, 7)
+    cuts = np.array([0, 1, 3, 7, 7])
+    together = Scatter.of(X, y, OFFSETS).extend(Scatter.of(more, labels, cuts))
+    rows = [
+        (np.vstack([X[a:b], more[c:d]]), np.concatenate([y[a:b], labels[c:d]]))
+        for a, b, c, d in zip(OFFSETS, OFFSETS[1:], cuts, cuts[1:], strict=False)
+    ]
+    offsets = np.append(0, np.cumsum([len(part[1]) for part in rows]))
+    whole = Scatter.of(*(np.concatenate(part) for part in zip(*rows, strict=True)), offsets)
+    for found, expected in zip(together, whole, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_moments_of_all_rows():
+    X, y = draw()
+    mean, spread = Scatter.of(X, y, OFFSETS).overall()
+    z = np.column_stack([X, y])
+    np.testing.assert_allclose(mean, z.mean(axis=0))
+    np.testing.assert_allclose(spread, z.std(axis=0))
+    part, _ = Scatter.of(X, y, OFFSETS).overall([2, 3])
+    np.testing.assert_allclose(part, z[4:].mean(axis=0))
+
+
+def test_scaled_statistics_are_those_of_scaled_rows():
+    X, y = draw()
+    mean, scale = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 0.5, 4.0])
+    rows, labels = (X - mean[:3]) / scale, y - mean[3]
+    for intercept in (True, False):
+        given = np.column_stack([rows, np.ones(12)]) if intercept else rows
+        expected = SquaredState.of(given, labels, OFFSETS)
+        found = Scatter.of(X, y, OFFSETS).statistics(mean, scale, intercept)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-10)

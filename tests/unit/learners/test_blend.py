@@ -1,0 +1,23 @@
+"""Combinations of models by the number of points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condmeta.learners.blend import blend, decided, probabilities
+
+
+def test_the_largest_number_up_to_a_tasks_own_counts():
+    answers = np.array([[1.0, 10.0, 100.0]] * 6)
+    weights = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]])
+    found = blend(answers, weights, np.array([1, 3, 5]), np.array([0, 1, 2, 3, 5, 99]))
+    assert found.tolist() == [1.0, 1.0, 1.0, 10.0, 52.75, 52.75]
+
+
+def test_classes_are_the_more_probable_ones():
+    classes, answers = np.array(["no", "yes"]), np.array([0.2, 0.5, 0.7])
+    assert decided(answers, classes).tolist() == ["no", "no", "yes"]
+    np.testing.assert_allclose(
+        probabilities(answers, classes), [[0.8, 0.2], [0.5, 0.5], [0.3, 0.7]]
+    )
+    assert decided(answers, None) is answers

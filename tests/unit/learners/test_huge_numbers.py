@@ -1,0 +1,198 @@
+"""Finite numbers of any size: right where a regression can bear them, a sentence where not."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import condmeta as cm
+from condmeta.errors import DataError
+from condmeta.tasks.numbers import standard_deviation
+
+T, N_EACH = 40, 8
+RNG = np.random.default_rng(0)
+TASK = np.repeat(np.arange(T), N_EACH)
+X = RNG.normal(size=(len(TASK), 3)) + 1
+SIZE = RNG.normal(size=T)
+Y = X[:, 0] * SIZE[TASK] + 2 * X[:, 1] + 5 + 0.3 * RNG.normal(size=len(TASK))
+SIDE = cm.TaskTable(SIZE[:, None], ids=range(T))
+HUGE, TINY = 2.0**500, 2.0**-660  # about 3e150 and 1e-199; powers of two change no digit
+
+STANDARD = {"scale": "standard", "fit_intercept": True}
+REGRESSORS = {  # predictions of all of these are multiplied by c if y is
+    "ridge": cm.ConditionalRidge(),
+    "random intercept": cm.ConditionalRidge(random="intercept"),
+    "ridge, per task": cm.ConditionalRidge(noise="per_task"),
+    "ridge on boosting": cm.ConditionalRidge(base="boosting"),
+    "sgd": cm.ConditionalSGDRegressor(loss="squared", **STANDARD),
+    "sgd cv": cm.ConditionalSGDRegressorCV(loss="squared", random_state=0, **STANDARD),
+    "kernel": cm.KernelConditionalSGDRegressor(loss="squared", **STANDARD),
+    "erm": cm.ConditionalERMRegressor(),
+    "erm squared": cm.ConditionalERMRegressor(loss="squared"),
+    "coin": cm.ConditionalCoinRegressor(**STANDARD),
+    "own data": cm.IndependentRegressor(),
+    "pooled": cm.PooledRegressor(),
+    "auto": cm.AutoRegressor(base=None, shots=(0, 4)),
+}
+CLASSIFIERS = {
+    "logistic": cm.ConditionalLogistic(),
+    "sgd": cm.ConditionalSGDClassifier(**STANDARD),
+    "own data": cm.IndependentClassifier(),
+}
+
+
+def predictions(learner, X, y, side=SIDE):
+    learner.fit(X, y, task=TASK, side_info=side)
+    new = learner.adapt(X[:3], y[:3], side_info=side.data["s0"][1:2].tolist())
+    return np.concatenate([learner.predict(X, task=TASK), new.predict(X[:5])])
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize("factor", [HUGE, 2.0**990, 1 / HUGE])
+def test_y_times_c_gives_predictions_times_c(name, factor):
+    learner = REGRESSORS[name]
+    want = predictions(learner, X, Y)
+    # the search for a prior ends within a hundredth of a standard error
+    np.testing.assert_allclose(predictions(learner, X, Y * factor) / factor, want, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize("factor", [2.0**990, TINY, [HUGE, 1.0, TINY]], ids=["1e298", "0", "one"])
+def test_units_of_x_change_nothing(name, factor):
+    learner = REGRESSORS[name]
+    want = predictions(learner, X, Y)
+    np.testing.assert_allclose(predictions(learner, X * factor, Y), want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_units_of_x_change_no_class(name):
+    learner = CLASSIFIERS[name]
+    want = predictions(learner, X, Y > 5)
+    np.testing.assert_array_equal(predictions(learner, X * 2.0**990, Y > 5), want)
+    np.testing.assert_array_equal(predictions(learner, X * TINY, Y > 5), want)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_x_far_from_zero(name):
+    """Around 2^40 a float has 13 binary places, and these X need ten of them."""
+    learner, rows = REGRESSORS[name], np.round(X * 1024) / 1024
+    want, far = predictions(learner, rows, Y), predictions(learner, rows + 2.0**40, Y)
+    assert np.sqrt(np.mean((far - want) ** 2)) < 5e-3 * Y.std()
+
+
+def test_rows_of_unit_norm_bear_any_size():
+    learner = cm.ConditionalRidge(scale="rows")
+    want = predictions(learner, X, Y)
+    np.testing.assert_array_equal(predictions(learner, X * HUGE, Y), want)
+    np.testing.assert_array_equal(predictions(learner, X * TINY, Y), want)
+
+
+@pytest.mark.parametrize("factor", [2.0**990, TINY])
+def test_units_of_side_columns_change_nothing(factor):
+    for learner in (cm.ConditionalRidge(), cm.ConditionalRidge(cm.feature_maps.Identity())):
+        want = predictions(learner, X, Y)
+        side = cm.TaskTable(SIZE[:, None] * factor, ids=range(T))
+        np.testing.assert_allclose(predictions(learner, X, Y, side), want, rtol=1e-8)
+
+
+def test_what_ridge_reports_is_in_the_units_of_y():
+    one = cm.ConditionalRidge().fit(X, Y, task=TASK, side_info=SIDE)
+    two = cm.ConditionalRidge().fit(X, Y * HUGE, task=TASK, side_info=SIDE)
+    np.testing.assert_allclose(two.s2_ / HUGE / HUGE, one.s2_, rtol=1e-3)
+    # each label has a density in units of y
+    np.testing.assert_allclose(two.objective_ + len(Y) * np.log(HUGE), one.objective_, rtol=1e-5)
+    stds = (model.predict(X, task=TASK, return_std=True)[1] for model in (one, two))
+    np.testing.assert_allclose(next(stds), next(stds) / HUGE, rtol=1e-3)
+    coef, far = (model.adapt(side_info=[1.0]).coef_ for model in (one, two))
+    np.testing.assert_allclose(far / HUGE, coef, atol=1e-3)
+
+
+def test_merged_learners_may_have_other_units():
+    half = TASK < 20
+    parts = [
+        cm.ConditionalRidge().fit(X[at], Y[at] * factor, task=TASK[at])
+        for at, factor in ((half, HUGE), (~half, HUGE / 2**450))
+    ]
+    whole = cm.ConditionalRidge().fit(X, Y * np.where(half, HUGE, HUGE / 2**450), task=TASK)
+    merged = cm.merge(*parts).predict(X, task=TASK)
+    np.testing.assert_allclose(merged / HUGE, whole.predict(X, task=TASK) / HUGE, atol=1e-6)
+
+
+BAD_ROW = np.array([[1.0, 1.0, 1.0], [1e160, 1.0, 1.0]])
+
+
+@pytest.mark.parametrize("name", [*REGRESSORS, "logistic"])
+@pytest.mark.parametrize("method", ["update", "partial_fit", "adapt"])
+@pytest.mark.filterwarnings("error")
+def test_a_refused_row_changes_nothing(name, method):
+    learner = REGRESSORS.get(name) or CLASSIFIERS[name]
+    y = Y if name in REGRESSORS else Y > 5
+    learner.fit(X, y, task=TASK, side_info=SIDE)
+    if not hasattr(learner, method):
+        pytest.skip(f"{name} has no {method}")
+    if method == "partial_fit" and getattr(learner, "base", None) is not None:
+        pytest.skip("a base needs all rows at once")
+    value, before = learner._model, learner.predict(X, task=TASK)
+    call = {"side_info": SIDE.data["s0"][1:2].tolist()}
+    if method != "adapt":
+        call = {"task": ["new"] * 2, "side_info": cm.TaskTable([[1.0]], ids=["new"])}
+        call = {"task": [3, 3]} if method == "update" else call
+    if method == "partial_fit":
+        call = {"task": [99, 99], "side_info": cm.TaskTable([[1.0]], ids=[99])}
+    with pytest.raises(DataError, match=r"too large to be squared|update does not work"):
+        getattr(learner, method)(BAD_ROW, y[:2], **call)
+    assert learner._model is value
+    np.testing.assert_array_equal(learner.predict(X, task=TASK), before)
+
+
+def test_the_sentence_names_task_column_and_remedy():
+    frame = pd.DataFrame(X, columns=["price", "size", "age"])
+    learner = cm.ConditionalRidge().fit(frame, Y, task=TASK)
+    bad = pd.DataFrame(BAD_ROW, columns=frame.columns)
+    with pytest.raises(
+        DataError,
+        match=r"^Task 3 has 1e\+160 in column 'price' of X, which is learned in units of 0\.98\d: "
+        r"it is too large to be squared\. Correct the value, drop the row, or give all rows in "
+        r"another unit\.$",
+    ):
+        learner.update(bad, [1.0, 2.0], task=[3, 3])
+    model = learner.adapt(frame[:2], Y[:2])
+    with pytest.raises(DataError, match=r"^Row 1 has 1e\+160 in column 'price' of X"):
+        model.update(bad, [1.0, 2.0])
+    with pytest.raises(DataError, match=r"^Task 0 has 1e\+150 in y, which is learned in"):
+        learner.update(frame[:1], [1e150], task=[0])
+    plain = cm.ConditionalSGDRegressor()
+    with pytest.raises(DataError, match=r"in feature 0 of X.* use scale='standard', or give all"):
+        plain.fit(X * [1e200, 1, 1], Y, task=TASK, side_info=SIDE)
+    with pytest.raises(DataError, match=r"in y, which is learned in units of 1"):
+        plain.fit(X, Y * 1e200, task=TASK, side_info=SIDE)
+
+
+@pytest.mark.parametrize("value", [1.7e308, -1.7e308])
+def test_numbers_next_to_infinity_are_refused(value):
+    y = Y.copy()
+    y[5] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match=r"Task 0 has .*1.7e.308 in y"):
+            cm.ConditionalRidge().fit(X, y, task=TASK)
+
+
+def test_standard_deviation_of_any_size():
+    assert standard_deviation(np.array([1e300, -1e300])) == pytest.approx(1e300)
+    assert standard_deviation(np.array([1.0, 2.0, 4.0])) == np.std([1.0, 2.0, 4.0])
+
+
+def test_a_wide_table_bears_any_size():
+    rng = np.random.default_rng(1)
+    wide = rng.normal(size=(len(TASK), 70))
+    y = wide[:, 0] * (1 + SIZE[TASK]) + wide[:, 1] + 0.3 * rng.normal(size=len(TASK))
+    fits = [(1.0, 1.0), (HUGE, 1.0), (1.0, HUGE), (TINY, 1 / HUGE)]
+    models = [cm.ConditionalRidge().fit(wide * a, y * b, task=TASK) for a, b in fits]
+    want, *found = (
+        model.predict(wide * a, task=TASK) / b for model, (a, b) in zip(models, fits, strict=True)
+    )
+    for predicted in found:
+        np.testing.assert_allclose(predicted, want, atol=2e-2 * y.std())
+    np.testing.assert_allclose(models[2].s2_ / HUGE / HUGE, models[0].s2_, rtol=2e-2)

@@ -1,0 +1,133 @@
+"""Formulas: the features they make, the models they fit, what they refuse."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import condmeta as cm
+from condmeta.errors import DataError
+from condmeta.tables.formula import Parts
+
+pytest.importorskip("formulaic")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    rng = np.random.default_rng(0)
+    stores = pd.DataFrame(
+        {"store": [f"s{i}" for i in range(40)], "size": rng.normal(size=40)}
+    ).assign(street=lambda table: np.where(table["size"] > 0, "high", "low"))
+    sales = stores[["store", "size"]].loc[np.repeat(np.arange(40), 8)].reset_index(drop=True)
+    sales["price"] = rng.uniform(1, 3, len(sales))
+    sales["promo"] = rng.choice(["yes", "no"], len(sales))
+    sales["sold"] = (1 + sales["size"]) * np.log(sales["price"]) + (sales["promo"] == "yes")
+    sales["sold"] += 0.1 * rng.normal(size=len(sales))
+    return sales.drop(columns="size"), stores
+
+
+def test_same_as_features_made_by_hand(tables):
+    sales, stores = tables
+    model = cm.from_formula("sold ~ log(price) + promo | store ~ size + street", sales, stores)
+    X = pd.DataFrame({"log(price)": np.log(sales["price"])})
+    X["promo[T.yes]"] = (sales["promo"] == "yes").astype(int)
+    side = pd.DataFrame({"size": stores["size"]})
+    side["street[T.low]"] = (stores["street"] == "low").astype(int)
+    by_hand = cm.ConditionalRidge().fit(
+        X, sales["sold"], task=sales["store"], side_info=side.set_index(stores["store"])
+    )
+    expected = by_hand.predict(X, task=sales["store"])
+    np.testing.assert_allclose(model.predict(sales), expected, rtol=1e-9)
+    assert model.learner_.feature_names_in_.tolist() == ["log(price)", "promo[T.yes]"]
+    assert model.learner_.side_features_ == ["size", "street[T.low]"]
+    assert {*model.summary().effects["side"]} == {"(base)", "size", "street[T.low]"}
+    predicted, std = model.predict(sales[:3], return_std=True)
+    assert predicted.shape == std.shape == (3,)
+
+
+def test_new_tasks_use_the_encodings_of_the_fit(tables):
+    sales, stores = tables
+    old, new = sales[sales["store"] != "s0"], sales[sales["store"] == "s0"]
+    model = cm.from_formula("sold ~ log(price) + promo | store ~ size + street", old, stores[1:])
+    one = model.predict(new, stores[:1])  # one level of promo and of street: still the same columns
+    assert one.shape == (8,)
+    adapted = model.adapt(new, stores[:1])
+    assert adapted.coef_.shape == (1, 2)
+    model.update(new, stores[:1])
+    assert "s0" in set(model.coef_frame()["store"])
+    np.testing.assert_allclose(model.predict(new[:2]), adapted.predict(
+        pd.DataFrame({"log(price)": np.log(new["price"][:2]),
+                      "promo[T.yes]": (new["promo"][:2] == "yes").astype(int)}),
+        task=new["store"][:2],
+    ))  # fmt: skip
+
+
+def test_side_columns_in_the_table_itself(tables):
+    sales, stores = tables
+    joined = sales.merge(stores)
+    inside = cm.from_formula("sold ~ price | store ~ size", joined)
+    apart = cm.from_formula("sold ~ price | store ~ size", sales, stores)
+    np.testing.assert_allclose(inside.predict(joined), apart.predict(sales), rtol=1e-9)
+    other = cm.from_formula("sold ~ price | store ~ size", pl.from_pandas(joined))
+    np.testing.assert_allclose(other.predict(joined), inside.predict(joined), rtol=1e-9)
+
+
+def test_intercepts(tables):
+    sales, _ = tables
+    without = cm.from_formula("sold ~ 0 + price | store", sales)
+    assert without.learner_.fit_intercept is False
+    alone = cm.from_formula("sold ~ 1 | store", sales)
+    assert alone.learner_.feature_names_in_.tolist() == ["(intercept)"]
+    means = sales.groupby("store", sort=False)["sold"].mean().to_numpy()
+    shrunken = alone.coef_frame()["adapted"].to_numpy()
+    assert np.corrcoef(means, shrunken)[0, 1] > 0.999
+    assert alone.predict(sales).shape == (320,)
+
+
+def test_the_given_learner_is_left_as_it_is(tables):
+    given = cm.ConditionalRidge(metric="diagonal")
+    model = cm.from_formula("sold ~ 0 + price | store", tables[0], learner=given)
+    assert given.fit_intercept is True
+    assert not given.__sklearn_is_fitted__()
+    assert model.learner_.metric_ == "diagonal"
+
+
+def test_several_task_columns(tables):
+    sales = tables[0].assign(region=tables[0]["store"].str[:2])
+    model = cm.from_formula("sold ~ price | region:store", sales)
+    assert model.predict(sales[:2]).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("formula", "parts"),
+    [
+        ("y ~ x|g", ("y ~ x", ["g"], None)),
+        ("y ~ x + z | g ~ s * t", ("y ~ x + z", ["g"], "s * t")),
+        ("log(y) ~ x | a:b ~ s", ("log(y) ~ x", ["a", "b"], "s")),
+    ],
+)
+def test_parts(formula, parts):
+    assert Parts.of(formula) == parts
+
+
+@pytest.mark.parametrize("formula", ["y ~ x", "y | g", "y ~ x |", "y ~ x | g ~", "~ | ~", 7])
+def test_wrong_forms(formula):
+    with pytest.raises(DataError, match="A formula has the form 'target ~ features"):
+        Parts.of(formula)
+
+
+def test_sentences(tables):
+    sales, _ = tables
+    with pytest.raises(DataError, match="bar in brackets, as in lme4"):
+        cm.from_formula("sold ~ price + (1 + price | store)", sales)
+    with pytest.raises(DataError, match=r"'prize' cannot be computed: .*prize"):
+        cm.from_formula("sold ~ prize | store", sales)
+    gaps = sales.assign(price=sales["price"].where(sales["price"] > 1.1))
+    with pytest.raises(DataError, match="`price` contains null values"):
+        cm.from_formula("sold ~ price | store", gaps)
+    with pytest.raises(DataError, match=r"needs the table as a DataFrame\. Got ndarray"):
+        cm.from_formula("sold ~ price | store", np.ones((3, 3)))
+    with pytest.raises(DataError, match="'shop'"):
+        cm.from_formula("sold ~ price | shop", sales)
+    with pytest.raises(DataError, match="Task 's0' has several rows of side columns: price must"):
+        cm.from_formula("sold ~ promo | store ~ price", sales)
