@@ -189,7 +189,7 @@ def in_units_of_y(s2: float, objective: float, n_points, y_scale: float) -> dict
     """Return the noise and the log likelihood of y, from those of y / y_scale."""
     with np.errstate(over="ignore"):
         s2 = float(np.square(y_scale) * s2)
-    return {"s2_": s2, "objective_": objective - float(n_points) * np.log(y_scale)}
+    return {"s2_": s2, "objective_": float(objective - float(n_points) * np.log(y_scale))}
 
 
 def training(start: Fitted, tasks: TaskSet, points: TaskSet | None) -> Training:

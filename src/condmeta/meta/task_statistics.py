@@ -17,8 +17,10 @@ from condmeta.tasks.splits import (
     half_of,
     in_content_order,
     keys_by_content,
+    order_of_numbers,
 )
 
+TINY = 1e-14  # of its mean: a column with a smaller spread is constant
 SAMPLE = 500  # tasks that settings are chosen on
 FEW = 1, 2, 5  # numbers of points that settings are judged at, beside none and half of a task
 
@@ -116,14 +118,8 @@ class TaskStatistics(NamedTuple):
             part.extend(Scatter.of(*half_of(sampled, half, before)))
             for part, half in ((self.support, True), (self.query, False))
         )
-        keys = self.keys + keys_by_content(points)
-        order = np.argsort(keys[self.sample], kind="stable")
-        return self._replace(
-            whole=self.whole.extend(Scatter.of(*points)), sizes=self.sizes + sizes, keys=keys,
-            sample=self.sample[order], support=support.take(order), query=query.take(order),
-            Phi_support=None if self.Phi_support is None else self.Phi_support[order],
-            few=tuple(part.take(order) for part in self.few),
-        )  # fmt: skip
+        whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
+        return self._replace(whole=whole, sizes=sizes, support=support, query=query)
 
     def transformed(self, A, centre) -> Self:
         """Return the statistics of points A (z - centre), z = (x, y) (see `Scatter`)."""
@@ -143,8 +139,21 @@ class TaskStatistics(NamedTuple):
         return np.concatenate([self.sample, rest[np.argsort(self.keys[rest], kind="stable")]])
 
     def folds(self) -> np.ndarray:
-        """Return the fold in which each task of the sample is held out."""
-        return fold_numbers(len(self.sample))
+        """Return the fold in which each task of the sample is held out.
+
+        The spreads of tasks around their means decide, in units of that of all rows: neither ids
+        nor orders nor units matter, nor constant columns. Inputs decide between equal labels.
+        """
+        part = self.whole.take(self.sample)
+        mean, spread = part.overall()
+        varies = spread > TINY * np.abs(mean)
+        unit, count = np.where(varies, spread, 1.0), np.maximum(part.count, 1)[:, None]
+        own = np.sqrt(np.einsum("tii->ti", part.scatter) / count) / unit * varies
+        labels = np.column_stack([own[:, -1], (part.mean[:, -1] - mean[-1]) / unit[-1]])
+        folds = np.empty(len(self.sample), np.int64)
+        order = order_of_numbers(labels, own[:, :-1][:, varies[:-1]])
+        folds[order] = fold_numbers(len(self.sample))
+        return folds
 
 
 def scaled_statistics(part: Scatter, scales, at=None) -> SquaredState:

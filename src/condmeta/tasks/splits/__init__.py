@@ -9,6 +9,7 @@ from condmeta.tasks.splits.by_content import (
     folds_by_content,
     in_content_order,
     keys_by_content,
+    order_of_numbers,
     rows_by_content,
     tasks_by_content,
 )
@@ -35,5 +36,12 @@ from condmeta.tasks.splits.tasks import (
 __all__ = ["FOLDS", "ORDERS", "SupportQuery", "TaskSplit", "across_tasks", "as_split"]
 __all__ += ["check_shots", "fifths", "first_halves", "first_points", "fold_numbers"]
 __all__ += ["folds_by_content", "folds_of_tasks", "half_of", "in_content_order", "keys_by_content"]
-__all__ += ["make_generator", "point_mask", "rows_by_content", "task_parts", "task_rows"]
+__all__ += [
+    "make_generator",
+    "order_of_numbers",
+    "point_mask",
+    "rows_by_content",
+    "task_parts",
+    "task_rows",
+]
 __all__ += ["tasks_by_content", "within_tasks"]

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 WORD = 0xFFFFFFFFFFFFFFFF  # arithmetic is modulo 2^64
 FACTORS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)  # splitmix64
 STEP = 0x9E3779B97F4A7C15  # 2^64 by the golden ratio
-IGNORED_BITS = np.uint64(20)  # of 52: a sum in another order may change the last digits
-HALF = np.uint64(1 << 19)  # to round them off
+GRID = 2.0**10  # steps that a unit is rounded to: rounding errors hardly ever show
 
 
 def folds_by_content(tasks: TaskSet, n_folds: int, salt: int = 0) -> np.ndarray:
@@ -42,30 +41,45 @@ def tasks_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
 
     Tasks with the same rows stay in the order of the input.
     """
-    return np.lexsort((keys_by_content(tasks, salt), tasks.sizes == 0))
+    columns = [*_columns(tasks), *([] if tasks.y is None else [tasks.y])]
+    hashes = _hashes(columns, tasks.offsets[[0, -1]], salt)
+    if tasks.weight is not None:
+        hashes *= _times(tasks.weight)
+    return np.lexsort((_sums(hashes, tasks.offsets), tasks.sizes == 0))
 
 
-def keys_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
-    """Return a hash (T,) of the rows of each task, in any order; a row counts as its weight says.
+def keys_by_content(tasks: TaskSet | Points) -> np.ndarray:
+    """Return a hash (T,) of the rows of each task, which does not depend on the other tasks.
 
-    The hash of all rows is the sum of those of its parts, modulo 2^64.
+    It sees what the rows of a task are to each other; tasks of one or two rows may have the same.
 
     Examples
     --------
     >>> from condmeta.tasks import TaskSet
-    >>> tasks = TaskSet.from_arrays([[1.0]] * 4, [1, 2, 2, 1], task=list("aabb"))
+    >>> tasks = TaskSet.from_arrays([[1.0]] * 6, [1, 2, 4, 40, 20, 10], task=list("aaabbb"))
     >>> len(set(keys_by_content(tasks).tolist()))
     1
     """
-    hashes = _hashes(tasks, salt)
-    if tasks.weight is not None:
-        hashes *= _times(tasks.weight)
-    return np.diff(np.append(np.uint64(0), np.cumsum(hashes))[tasks.offsets])
+    columns = [*_columns(tasks), *([] if tasks.y is None else [tasks.y])]
+    return _sums(_hashes(columns, tasks.offsets), tasks.offsets)
+
+
+def order_of_numbers(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return the positions (T,) of rows of numbers (T, d), in units of their size, by rising hash.
+
+    Y (T, q) decides only between rows that are equal in X.
+    """
+    hashes = np.full((2, len(Y)), STEP, np.uint64)
+    for key, part in zip(hashes, (X, Y), strict=True):
+        for column in part.T:
+            _stir(key, column, slice(None))
+    return np.lexsort(hashes[::-1])
 
 
 def rows_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
     """Return the rows (N,), task after task, those of a task in an order of their numbers alone.
 
+    Labels decide only between rows with the same x: they may be residuals, which are less exact.
     Equal rows may be in any order.
 
     Examples
@@ -76,55 +90,56 @@ def rows_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
     >>> bool((X[rows_by_content(tasks)] == X[::-1][rows_by_content(other)]).all())
     True
     """
-    count = len(tasks.sizes)
-    task = np.repeat(np.arange(count, dtype=np.uint64), tasks.sizes)
-    bits = np.uint64(max(count - 1, 1).bit_length())
-    # One key of task and hash sorts several times faster than two.
-    return np.argsort(task << (np.uint64(64) - bits) | _hashes(tasks, salt) >> bits)
+    task = np.repeat(np.arange(len(tasks.sizes)), tasks.sizes)
+    by_x = _hashes([*_columns(tasks)], tasks.offsets, salt)
+    by_y = _hashes([] if tasks.y is None else [tasks.y], tasks.offsets, salt)
+    return np.lexsort((by_y, by_x, task))
 
 
 def in_content_order(points: Points, raw: TaskSet | Points | None = None) -> Points:
     """Return the points with the rows of each task in an order of their numbers alone.
 
-    `raw` are the same rows before they were scaled: scales have rounding errors, which depend on
-    the order of the input.
+    `raw` are the same rows before they were scaled, if they were.
     """
     return points.pick(rows_by_content(points if raw is None else raw), points.offsets)
 
 
-def _hashes(tasks: TaskSet | Points, salt: int) -> np.ndarray:
-    """Return a hash (N,) of the numbers in each row: x, unless it is sparse, and y, if given.
+def _columns(tasks: TaskSet | Points) -> np.ndarray:
+    """Return the columns of x; none if it is sparse."""
+    return tasks.X.T if isinstance(tasks.X, np.ndarray) else np.empty((0, len(tasks.y)))
 
-    Columns of x that are constant in a task are left out, and so are copies of an earlier column: a
-    column that says nothing may be added.
+
+def _hashes(columns: list[np.ndarray], offsets: np.ndarray, salt: int = 0) -> np.ndarray:
+    """Return a hash (N,) of the numbers in each row.
+
+    A number counts as its place between the least and the largest of its column, within parts of
+    the rows that begin at `offsets`: the units of columns do not matter. Constant columns and
+    copies of an earlier column are left out: a column that says nothing may be added.
     """
-    sizes, seen = np.diff(tasks.offsets), set()
+    sizes, seen = np.diff(offsets), set()
+    starts, sizes = offsets[:-1][sizes > 0], sizes[sizes > 0]
     hashes = np.full(int(sizes.sum()), (salt + 1) * STEP & WORD, np.uint64)
-    for column in tasks.X.T if isinstance(tasks.X, np.ndarray) else ():
-        key = hash(np.ascontiguousarray(column).tobytes())
+    for column in columns if len(hashes) else []:
+        low, high = (f.reduceat(column, starts) / 2 for f in (np.minimum, np.maximum))
+        varies = np.repeat(high > low, sizes)
+        span = np.repeat(np.where(high > low, high - low, 1.0), sizes)
+        place = (column / 2 - np.repeat(low, sizes)) / span  # halves: no overflow
+        key = hash(np.rint(place * GRID).tobytes())
         if key not in seen:
             seen.add(key)
-            _stir(hashes, column, np.repeat(_varies(column, tasks.offsets), sizes))
-    if tasks.y is not None:
-        _stir(hashes, tasks.y, slice(None))
+            _stir(hashes, place, varies)
     return hashes
 
 
 def _stir(hashes: np.ndarray, column: np.ndarray, rows) -> None:
     """Mix the numbers of some rows of a column into the hashes."""
-    bits = (column[rows] + 0.0).view(np.uint64)  # + 0.0: -0.0 is 0.0
-    bits += HALF
-    bits >>= IGNORED_BITS
-    bits ^= hashes[rows] + np.uint64(STEP)
-    hashes[rows] = _mixed(bits)
+    words = (np.rint(column[rows] * GRID) + 0.0).view(np.uint64)  # + 0.0: -0.0 is 0.0
+    words ^= hashes[rows] + np.uint64(STEP)
+    hashes[rows] = _mixed(words)
 
 
-def _varies(column: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return whether a column is not constant in each task (T,)."""
-    steps = np.zeros(len(column) + 1, np.int64)
-    np.cumsum(column[1:] != column[:-1], out=steps[1:-1] if len(column) else steps[:0])
-    first = np.minimum(offsets[:-1], max(len(column) - 1, 0))
-    return steps[np.maximum(offsets[1:] - 1, first)] > steps[first]
+def _sums(hashes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    return np.diff(np.append(np.uint64(0), np.cumsum(hashes))[offsets])
 
 
 def _times(weight: np.ndarray) -> np.ndarray:
