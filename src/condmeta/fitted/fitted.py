@@ -25,6 +25,7 @@ from condmeta.fitted.prepared import (
 )
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
+from condmeta.fitted.target import TargetScale
 from condmeta.fitted.task_model import TaskModels, require_resumable
 from condmeta.fitted.task_store import TaskStore, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
@@ -153,6 +154,11 @@ class Fitted(NamedTuple):
         return self.predictor.scales
 
     @property
+    def target(self) -> TargetScale | None:
+        """The scale of the labels."""
+        return self.predictor.target
+
+    @property
     def inner(self):
         """The inner algorithm A(theta, Z)."""
         return self.predictor.inner
@@ -202,7 +208,9 @@ class Fitted(NamedTuple):
         return prepare(tasks, points, *how)
 
     def past_shared_model(self, tasks: TaskSet) -> TaskSet:
-        """Return tasks as the per-task models see them."""
+        """Return tasks as the per-task models see them: labels on their scale, then residuals."""
+        if self.target is not None:
+            tasks = tasks.with_target(self.target.apply(tasks.y))
         if self.predictor.shared is None:
             return tasks
         by_row = np.repeat(np.arange(len(tasks)), tasks.sizes)
@@ -225,6 +233,7 @@ class Fitted(NamedTuple):
         data = self.prepare(self.past_shared_model(tasks), points)
         theta, rows = self.tau.theta(data.Phi, n_jobs), data.points
         solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keep_state)
+        solved = solved._replace(coef=self.with_cold_start(solved.coef, data.Phi, rows.sizes))
         sides = self.shared_sides(tasks.ids, tasks.side)
         n = rows.count
         if keep_state:  # of one task, all its points, though some may only condition
@@ -234,7 +243,17 @@ class Fitted(NamedTuple):
     def solve(self, ids, Phi, points: Points, n_jobs: int) -> TaskStore:
         """Return the models of tasks, from points in the learner's units, as a store."""
         theta, is_number = self.tau.theta(Phi, n_jobs), self.predictor.classes is None
-        return TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, keep_own=is_number)
+        store = TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, keep_own=is_number)
+        return replace(store, coef=self.with_cold_start(store.coef, Phi, points.sizes))
+
+    def with_cold_start(self, coef: np.ndarray, Phi, sizes) -> np.ndarray:
+        """Return the models of tasks (T, width), those without points by `tau.cold_start`."""
+        empty = np.flatnonzero(sizes == 0)
+        if not len(empty) or getattr(self.tau, "cold", None) is None:
+            return coef
+        coef = coef.copy()
+        coef[empty] = self.tau.cold_start(Phi[empty])
+        return coef
 
     def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Fitted:
         """Return a value in which known tasks have further points, and new tasks are added."""
@@ -305,7 +324,8 @@ class Fitted(NamedTuple):
             empty[~new] = store.sizes[found[~new]] == 0
             new |= empty & given
         if new.any():
-            weights[new] = self.theta(ids[new], rows.side, rows.points, n_jobs)
+            Phi = self.features(ids[new], rows.side, rows.points)
+            weights[new] = self.tau.cold_start(Phi, n_jobs)
         return weights
 
     def _call(self, rows: Rows, n_jobs: int) -> tuple:
@@ -334,7 +354,8 @@ class Fitted(NamedTuple):
         `precision` (N,) of the labels is in the order of `rows`.
         """
         theta, stats = self.statistics(rows.ids)
-        return rows.restore(self.predictor.std(rows.X, theta, stats, rows.codes, precision))
+        std = rows.restore(self.predictor.std(rows.X, theta, stats, rows.codes, precision))
+        return std if self.target is None else self.predictor.label_std(self.scores(rows), std)
 
     def n_points(self, rows: Rows) -> np.ndarray:
         """Return how many points of its task the model knows, for each row (N,)."""

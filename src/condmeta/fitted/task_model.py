@@ -89,11 +89,13 @@ class TaskModel:
 
         Standard deviations are those of `ConditionalRidge`; other learners have none.
         """
-        predicted = self._predictor.decide(self.decision_function(X))
+        scores = self.decision_function(X)
+        predicted = self._predictor.decide(scores)
         if not return_std:
             return predicted
         rows = read_rows(self._predictor, X)
-        return predicted, self._predictor.std(rows, self._theta[None], self._state)
+        std = self._predictor.std(rows, self._theta[None], self._state)
+        return predicted, self._predictor.label_std(scores, std)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""
@@ -112,6 +114,7 @@ class TaskModel:
                 raise DataError("precision= is for ConditionalRidge: other learners have none.")
             sample_weight = Weighted(sample_weight, precision)
         X, y, weight = read_points(predictor, read_rows(predictor, X), y, sample_weight)
+        y = predictor.on_scale(y)
         if predictor.shared is not None:
             X, y = predictor.shared.head_inputs(X, y, np.repeat(self._sides, len(X), axis=0))
         scales = predictor.scales
@@ -219,13 +222,14 @@ class TaskModels(Mapping):
 
         `return_std` as for `TaskModel.predict`.
         """
-        predicted = self._predictor.decide(self.decision_function(X, task=task))
+        scores, predictor = self.decision_function(X, task=task), self._predictor
         if not return_std:
-            return predicted
-        std = self._predictor.std
-        return predicted, self._by_row(
-            lambda X, codes: std(X, self._theta, self._state, codes), X, task
-        )
+            return predictor.decide(scores)
+
+        def std(X, codes):
+            return predictor.std(X, self._theta, self._state, codes)
+
+        return predictor.decide(scores), predictor.label_std(scores, self._by_row(std, X, task))
 
     def predict_proba(self, X: Any, *, task: Any = None) -> np.ndarray:
         """Return class probabilities (N, 2); logistic loss only."""

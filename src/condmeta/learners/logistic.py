@@ -24,7 +24,7 @@ from condmeta.meta.ridge_choice import KAPPAS
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.persistence.fields import floats
-from condmeta.tasks.splits import fold_numbers, half_of, sample_tasks
+from condmeta.tasks.splits import fold_numbers, half_of
 
 SAMPLE = 400  # tasks that settings are chosen on
 
@@ -169,14 +169,14 @@ class ConditionalLogistic(Classifier, Learner):
         return Learned(tau, Bernoulli(lower_root(H)), info)
 
     def _choose(self, data: Training, rotation: Rotation, jobs) -> Selection:
-        """Choose on tasks that do not depend on the order in which they came."""
-        sample = sample_tasks(data.ids, SAMPLE)
-        support, query = (half_of(data.rows, sample, half) for half in (True, False))
+        """Choose on a sample of the tasks that does not depend on ids or orders."""
+        sample, points = data.by_content(SAMPLE)
+        support, query = (half_of(points, half) for half in (True, False))
         Z = rotation.apply(data.Phi[sample])
         shown = Z
         if data.features is not None:
             shown = rotation.apply(data.features(sample, support))
-        parts = data.rows.take(sample), support, query
+        parts = points, support, query
         return choose(
             SplitPoints(*(part.columns(data.scales.kept) for part in parts)), Z, shown,
             fold_numbers(len(sample)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import count
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -14,7 +14,9 @@ from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
+from condmeta.fitted.target import TRANSFORMS
 from condmeta.fitted.tau import LinearTau
+from condmeta.inner.context import Context
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.inputs import (
@@ -28,7 +30,7 @@ from condmeta.learners.inputs import (
     remember_offset,
     require_offset,
 )
-from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
+from condmeta.learners.learn import Learned, Training, begin, in_units_of_y, on_target_scale
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
@@ -41,18 +43,13 @@ from condmeta.learners.targets import Regressor
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.learners.writing import writing
 from condmeta.meta.ascent import Stopping
+from condmeta.meta.context import learn_context
+from condmeta.meta.pooled_map import pooled_map
 from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
 from condmeta.meta.ridge import learn_prior
-from condmeta.meta.ridge_choice import (
-    KAPPAS,
-    NOISES,
-    ROUGH,
-    HeldOutFeatures,
-    SplitStatistics,
-    choose,
-)
+from condmeta.meta.ridge_choice import COLD_STARTS, NOISES, Options, RidgeChoice, choose
+from condmeta.meta.ridge_judge import ROUGH, HeldOutFeatures, SplitStatistics
 from condmeta.meta.rotation import Rotation
-from condmeta.meta.selection import Selection
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WIDE, WideTasks
 from condmeta.persistence.fields import floats, maybe, number
@@ -74,8 +71,8 @@ class ConditionalRidge(Regressor, Learner):
         w_t ~ N(W phi_t, H),   y_ti ~ N(<x_ti, w_t>, s2_t),
 
     and W, H and the noise maximise the likelihood of all tasks. A task's model is the posterior
-    mean of w given its points; without points it is W phi = tau(s). The paper's biased
-    regularisation is the case H = s2/(n lam) I.
+    mean of w given its points. Without points it is W phi = tau(s), or a pooled regression where
+    that is better (`cold_start`). The paper's biased regularisation is the case H = s2/(n lam) I.
 
     Parameters
     ----------
@@ -105,6 +102,16 @@ class ConditionalRidge(Regressor, Learner):
     x_transform : transformer, optional
         A scikit-learn transformer of X (splines, interactions, one-hot), fitted by `fit`. It lets a
         task's model be non-linear in x; `coef_` has one entry for each column that it returns.
+    context : "auto" or bool
+        Whether the level of a task may go with the means of its inputs, beside its side
+        information. With few points the coefficients of a task are then close to those of a pooled
+        regression, and with more points they pass to those within tasks.
+    cold_start : "auto", "prior", "pooled" or "mixture"
+        The model of a task without points: tau(s); a least-squares map of x and the side features,
+        fitted to the rows of all tasks; or the mean of both.
+    y_transform : None, "log" or "yeo-johnson"
+        The scale on which y is modelled. Predictions are labels again, medians instead of means;
+        coefficients are on the scale.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
@@ -133,10 +140,10 @@ class ConditionalRidge(Regressor, Learner):
 
     Attributes
     ----------
-    metric_, noise_, kappa_ : the chosen settings
-        Chosen on held-out tasks. Half of the points of such a task are predicted twice: without
-        points, and after adapting to the other half. If fewer than 20 tasks have points to predict,
-        the evidence (marginal likelihood) decides instead.
+    metric_, noise_, kappa_, context_, cold_start_ : the chosen settings
+        Chosen on held-out tasks. Half of the points of such a task are predicted from none, 1, 2, 5
+        and all points of the other half. If fewer than 20 tasks have points to predict, the
+        evidence (marginal likelihood) decides on metric and kappa instead, and there is no context.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first.
     H_ : (width, width) array
@@ -182,6 +189,9 @@ class ConditionalRidge(Regressor, Learner):
     random: Any = "auto"
     base: Any = None
     x_transform: Any = None
+    context: Any = "auto"
+    cold_start: str = "auto"
+    y_transform: str | None = None
     conditioning: str = "shared"
     missing_side: str = "error"
     tol: float = 1e-2
@@ -192,9 +202,13 @@ class ConditionalRidge(Regressor, Learner):
         "noise": or_word("auto", one_of(NOISES)),
         "kappa": or_word("auto", NON_NEGATIVE),
         "random": (is_random, "'auto', 'all', 'intercept' or a list of columns"),
+        "context": one_of(("auto", False, True)),
+        "cold_start": one_of(("auto", *COLD_STARTS)),
+        "y_transform": one_of((None, *TRANSFORMS)),
     }
     _by_statistics = True
-    metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
+    metric_, noise_, kappa_, context_ = found(), found(), found(), found()
+    cold_start_, choice_ = found(), found()
     s2_, n_iter_, objective_ = found(), found(), found()
 
     @property
@@ -441,10 +455,11 @@ class ConditionalRidge(Regressor, Learner):
         rotation = Rotation.learn(Phi[order])
         overall = Scales.of_moments(*state.whole.overall(order), data.scales)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
-            choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
+            found = self._learn_prior(state, order, rotation, overall, Phi)
+        choice, learned, context, cold = found
         change = ChangeOfScale.between(overall, data.scales)
         prior = learned.prior.widen(overall.kept)
-        metric, noise, kappa = choice.chosen
+        metric, noise, kappa = choice.selection.chosen
         H = change.covariance(prior.H)
         n, y_scale = state.whole.count.sum(), data.scales.y_scale
         log_precision = state.whole.log_precisions.sum()
@@ -452,43 +467,80 @@ class ConditionalRidge(Regressor, Learner):
             "metric_": metric,
             "noise_": noise,
             "kappa_": kappa,
-            "choice_": choice.rows(),
+            "context_": context is not None,
+            "cold_start_": choice.cold_start,
+            "choice_": choice.selection.rows(),
             "H_": H,
             "n_iter_": learned.passes,
             **in_units_of_y(prior.s2, learned.objective + log_precision / 2, n, y_scale),
             "constant": overall.constant,
         }
-        tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))
-        return Learned(tau, Gaussian(lower_root(H), prior.s2, noise == "per_task"), info)
+        W = change.map(rotation.undo(prior.W))
+        if cold is not None:
+            cold = learned.prior._replace(W=cold).widen(overall.kept).W
+            cold = change.map(rotation.undo(cold))
+        context = None if context is None else change.context(context.widen(overall.kept))
+        inner = Gaussian(lower_root(H), prior.s2, noise == "per_task", context)
+        return Learned(LinearTau(W, Phi[order].mean(axis=0), cold), inner, info)
 
-    def _learn_prior(self, state, order, rotation, overall, Phi) -> tuple[Selection, LearnedPrior]:
+    def _learn_prior(self, state, order, rotation, overall, Phi) -> LearnedMaps:
         """Choose on the sample, then fit to all tasks."""
         jobs, m = jobs_of(self), len(state.sample)  # the first tasks of `order`
-        parts = (state.whole, order), (state.support, None), (state.query, None)
-        whole, *halves = (
-            scaled_statistics(part, overall, at).columns(overall.kept) for part, at in parts
+        parts = (state.whole, order), *((part, None) for part in (*state.few, state.support))
+        whole, *shown_at, query = (
+            scaled_statistics(part, overall, at).columns(overall.kept)
+            for part, at in (*parts, (state.query, None))
         )
         Z = rotation.apply(Phi[order])
         shown = HeldOutFeatures(Z[:m], Z[:m])
         if state.Phi is not None:  # a task without points has the mean features, which are zero
             shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))
-        carried = carried_metrics(whole.moment.shape[1], whole.count)
-        choice = choose(
-            SplitStatistics(whole.take(slice(m)), *halves), Z[:m], shown, state.folds(),
-            carried if self.metric == "auto" else (self.metric,),
-            NOISES if self.noise == "auto" else (self.noise,),
-            KAPPAS if self.kappa == "auto" else (float(self.kappa),),
-            jobs,
-        )  # fmt: skip
-        metric, _, kappa = choice.chosen
-        start, some = choice.start, m
+        every = Options(metrics=carried_metrics(whole.moment.shape[1], whole.count))
+        given = self.metric, self.noise, self.kappa, self.context, self.cold_start
+        options = Options(*(
+            all_ if value == "auto" else (value,)
+            for value, all_ in zip(given, every, strict=True)
+        ))  # fmt: skip
+        halves = SplitStatistics(whole.take(slice(m)), tuple(shown_at), query)
+        choice = choose(halves, Z[:m], shown, state.folds(), options, self.fit_intercept, jobs)
+        metric, _, kappa = choice.selection.chosen
+        start, some = choice.selection.start, m
         while some < len(order):  # fit ever more tasks, each time from the fit before
             part = whole.take(slice(some)), Z[:some]
             start = learn_prior(*part, metric, kappa, start, stopping=ROUGH, n_jobs=jobs).prior
             some *= 10
         stopping = Stopping(self.tol, self.max_iter)
         learned = learn_prior(whole, Z, metric, kappa, start, stopping=stopping, n_jobs=jobs)
-        return choice, learned
+        context, cold = None, None
+        if choice.context:
+
+            def refit(stats, prior):
+                return learn_prior(
+                    stats, Z, metric, kappa, prior, stopping=ROUGH, n_jobs=jobs
+                ).prior
+
+            prior, context = learn_context(whole, learned.prior, Z, refit, jobs)
+            learned = learned._replace(prior=prior)
+        if context is not None:
+            cold = learned.prior.W.copy()
+            cold[-1] += context.start()
+        if choice.pooled is not None:
+            share = COLD_STARTS[choice.cold_start]
+            start = learned.prior.W if cold is None else cold
+            cold = (1 - share) * start + share * pooled_map(whole, Z, choice.pooled)
+        return LearnedMaps(choice, learned, context, cold)
+
+
+class LearnedMaps(NamedTuple):
+    """What `ConditionalRidge` learns, in the scales of all rows and the coordinates of Phi.
+
+    `cold` (k+1, width) is the map for tasks without points, None for the map of the prior.
+    """
+
+    choice: RidgeChoice
+    learned: LearnedPrior
+    context: Context | None
+    cold: np.ndarray | None
 
 
 def weighted(sample_weight, precision):
@@ -503,7 +555,7 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
     before = learner._model
     if before is None:
         check_learner(learner)
-        given = read_training(learner, X, y, task, side_info, weight)
+        given = on_target_scale(learner, read_training(learner, X, y, task, side_info, weight))
         start = begin(learner, given, validate=True)
         kind = learner._kind_of_statistics(start.scales)
         return start._replace(state=start.collect(given.tasks, given.points, kind))
@@ -518,5 +570,6 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
+    tasks = before.past_shared_model(tasks)
     more = before.collect(tasks, points, type(before.state))
     return before._replace(state=before.state.join(more), tau=None)

@@ -3,7 +3,7 @@ r"""The choice of metric and ridge for `meta.logistic`: on held-out tasks, or by
 Held-out tasks: every fold of tasks is held out in turn, and the prior is learned from the others.
 It is adapted to the support half of a held-out task's points and judged by the query half: by the
 log loss of probabilities that average over the posterior of the task's weights. Evidence, if there
-are too few tasks to hold out: that of `meta.ridge_choice`, with this J and the points' weights D.
+are too few tasks to hold out: that of `meta.setting_path`, with this J and the points' weights D.
 """
 
 from functools import partial
@@ -16,8 +16,10 @@ from condmeta.inner.bernoulli import Bernoulli, find_posteriors, weighted_statis
 from condmeta.inner.scores import row_scores
 from condmeta.meta.logistic import learn_prior
 from condmeta.meta.prior import Prior
-from condmeta.meta.ridge_choice import MIN_TASKS, ROUGH, evidence, path
+from condmeta.meta.ridge_choice import MIN_TASKS
+from condmeta.meta.ridge_judge import ROUGH
 from condmeta.meta.selection import EVIDENCE, HELD_OUT, Selection, drop_behind, select, task_rounds
+from condmeta.meta.setting_path import evidence, path
 from condmeta.tasks.points import Points
 
 MARGIN = 1.02  # a candidate with a log loss above this many times the least drops out

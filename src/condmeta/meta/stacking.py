@@ -8,6 +8,8 @@ import numpy as np
 HALVES = 2
 SMALLEST_SHARE = 0.05  # candidates with a smaller weight are left out
 STEPS = 500  # of EM; a few candidates need no high accuracy
+ROUNDS = 10  # of least squares, for the least absolute error
+SMALLEST_ERROR = 0.05  # of the mean error: a smaller one counts as this
 
 
 class Criterion(NamedTuple):
@@ -61,6 +63,16 @@ def convex_weights(answers, y, m=None) -> np.ndarray:
     return _drop_small_weights(weights)
 
 
+def absolute_weights(answers, y, m=None) -> np.ndarray:
+    """Return the convex weights of least absolute error, by least squares with changing weights."""
+    weights, count = convex_weights(answers, y, m), np.ones(len(y)) if m is None else m
+    for _ in range(ROUNDS):
+        error = np.abs(y - answers @ weights)
+        least = SMALLEST_ERROR * np.average(error, weights=count) + 1e-300
+        weights = convex_weights(answers, y, count / np.maximum(error, least))
+    return weights
+
+
 def mixture_weights(answers, y, m=None) -> np.ndarray:
     """Return the convex weights of least log loss, by EM: no step increases it."""
     likely = _label_probabilities(answers, y)
@@ -86,7 +98,7 @@ def _drop_small_weights(weights) -> np.ndarray:
 
 
 CRITERIA = {
-    "absolute": Criterion("absolute error", lambda p, y: np.abs(p - y[:, None]), convex_weights),
+    "absolute": Criterion("absolute error", lambda p, y: np.abs(p - y[:, None]), absolute_weights),
     "squared": Criterion("squared error", lambda p, y: (p - y[:, None]) ** 2, convex_weights),
 }
 LOG_LOSS = Criterion("log loss", log_losses, mixture_weights)

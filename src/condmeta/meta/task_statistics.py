@@ -7,14 +7,32 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
-from condmeta.persistence.fields import InvalidFieldError, floats, ids, instance, integers, maybe
+from condmeta.persistence.fields import (
+    InvalidFieldError,
+    floats,
+    ids,
+    instance,
+    integers,
+    maybe,
+    optional,
+    sequence,
+)
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.points import Points
-from condmeta.tasks.splits import fold_numbers, half_of, task_keys
+from condmeta.tasks.splits import (
+    first_points,
+    fold_numbers,
+    half_of,
+    in_content_order,
+    keys_by_content,
+    order_of_numbers,
+)
 
+TINY = 1e-14  # of its mean: a column with a smaller spread is constant
 SAMPLE = 500  # tasks that settings are chosen on
+FEW = 1, 2, 5  # numbers of points that settings are judged at, beside none and half of a task
 
 
 def _sample_is_of_the_tasks(state: dict, sizes: dict[str, int]) -> None:
@@ -34,6 +52,7 @@ def _sample_is_of_the_tasks(state: dict, sizes: dict[str, int]) -> None:
         "keys": integers("T", dtype="uint64"), "sample": integers("m", low=0),
         "support": instance("Scatter", T="m", d="d"), "query": instance("Scatter", T="m", d="d"),
         "Phi_support": maybe(floats("m k")),
+        "few": optional(sequence(instance("Scatter", T="m", d="d"))),
     },
     rule=_sample_is_of_the_tasks,
 )  # fmt: skip
@@ -51,13 +70,15 @@ class TaskStatistics(NamedTuple):
     sizes : (T,) int array
         Rows of each task, without their weights.
     keys : (T,) uint64 array
-        Hashes of the ids: the tasks with the smallest are the sample.
+        Hashes of the tasks' points: the tasks with the smallest are the sample.
     sample : (m,) int array
         Positions of the sampled tasks, by rising key.
     support, query : Scatter of the sampled tasks
-        Every second point, from the second on, and the others.
+        Every second point in an order by content, from the second on, and the others.
     Phi_support : (m, k) array or None
         Features of the sampled tasks from their support alone, if Phi is kept.
+    few : tuple of Scatter of the sampled tasks
+        The first `FEW` points of the support.
     """
 
     ids: np.ndarray
@@ -70,6 +91,7 @@ class TaskStatistics(NamedTuple):
     support: Scatter
     query: Scatter
     Phi_support: np.ndarray | None
+    few: tuple[Scatter, ...] = ()
 
     @classmethod
     def of(cls, ids, points: Points, table=None, Phi=None, features=None) -> Self:
@@ -78,15 +100,17 @@ class TaskStatistics(NamedTuple):
         `features(tasks, points)` gives Phi of the tasks at some positions from these points of
         theirs, for a map that reads the points themselves.
         """
-        keys = task_keys(ids)
+        keys = keys_by_content(points)
         order = np.argsort(keys, kind="stable")
         sample = order[points.sizes[order] > 0][:SAMPLE]
-        halves = [half_of(points, sample, half) for half in (True, False)]
+        sampled = in_content_order(points.take(sample))
+        halves = [half_of(sampled, half) for half in (True, False)]
+        few = tuple(Scatter.of(*first_points(halves[0], n)) for n in FEW)
         Phi_support = None if Phi is None else Phi[sample]
         if features is not None:
             Phi_support = features(sample, halves[0])
         whole, support, query = (Scatter.of(*part) for part in (points, *halves))
-        rest = points.sizes, keys, sample, support, query, Phi_support
+        rest = points.sizes, keys, sample, support, query, Phi_support, few
         return cls(ids, whole, table, Phi, *rest)
 
     def refuse_known(self, ids, remedy: str) -> None:
@@ -106,12 +130,12 @@ class TaskStatistics(NamedTuple):
             _both(self.Phi, other.Phi), _both(self.sizes, other.sizes), keys, at[order],
             self.support.join(other.support).take(order), self.query.join(other.query).take(order),
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
+            tuple(a.join(b).take(order) for a, b in zip(self.few, other.few, strict=False)),
         )  # fmt: skip
 
     def times(self, factor: np.ndarray) -> Self:
         """Return the statistics of points (x, y) times a factor (d+1,)."""
-        parts = {name: getattr(self, name).times(factor) for name in ("whole", "support", "query")}
-        return self._replace(**parts)
+        return self._map(lambda part: part.times(factor))
 
     def extend(self, at, points: Points) -> Self:
         """Return it with further points of the tasks at positions `at`."""
@@ -119,8 +143,9 @@ class TaskStatistics(NamedTuple):
         sizes = np.zeros(len(self.ids), np.int64)
         sizes[at] = points.sizes
         points = points.take(order)._replace(offsets=np.concatenate([[0], np.cumsum(sizes)]))
+        sampled, before = in_content_order(points.take(self.sample)), self.sizes[self.sample]
         support, query = (
-            part.extend(Scatter.of(*half_of(points, self.sample, half, self.sizes)))
+            part.extend(Scatter.of(*half_of(sampled, half, before)))
             for part, half in ((self.support, True), (self.query, False))
         )
         whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
@@ -128,8 +153,12 @@ class TaskStatistics(NamedTuple):
 
     def transformed(self, A, centre) -> Self:
         """Return the statistics of points A (z - centre), z = (x, y) (see `Scatter`)."""
-        parts = {name: getattr(self, name) for name in ("whole", "support", "query")}
-        return self._replace(**{name: p.transformed(A, centre) for name, p in parts.items()})
+        return self._map(lambda part: part.transformed(A, centre))
+
+    def _map(self, change) -> Self:
+        """Return the statistics with `change` of each part."""
+        parts = {name: change(getattr(self, name)) for name in ("whole", "support", "query")}
+        return self._replace(**parts, few=tuple(map(change, self.few)))
 
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points: the sample, then the rest by their keys.
@@ -140,8 +169,21 @@ class TaskStatistics(NamedTuple):
         return np.concatenate([self.sample, rest[np.argsort(self.keys[rest], kind="stable")]])
 
     def folds(self) -> np.ndarray:
-        """Return the fold in which each task of the sample is held out."""
-        return fold_numbers(len(self.sample))
+        """Return the fold in which each task of the sample is held out.
+
+        The spreads of tasks around their means decide, in units of that of all rows: neither ids
+        nor orders nor units matter, nor constant columns. Inputs decide between equal labels.
+        """
+        part = self.whole.take(self.sample)
+        mean, spread = part.overall()
+        varies = spread > TINY * np.abs(mean)
+        unit, count = np.where(varies, spread, 1.0), np.maximum(part.count, 1)[:, None]
+        own = np.sqrt(np.einsum("tii->ti", part.scatter) / count) / unit * varies
+        labels = np.column_stack([own[:, -1], (part.mean[:, -1] - mean[-1]) / unit[-1]])
+        folds = np.empty(len(self.sample), np.int64)
+        order = order_of_numbers(labels, own[:, :-1][:, varies[:-1]])
+        folds[order] = fold_numbers(len(self.sample))
+        return folds
 
 
 def scaled_statistics(part: Scatter, scales, at=None) -> SquaredState:

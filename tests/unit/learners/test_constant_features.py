@@ -9,7 +9,7 @@ from condmeta.errors import ConstantFeatureWarning
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.prior import LearnedPrior, Prior
 from condmeta.meta.ridge import RidgeModel
-from condmeta.meta.ridge_choice import evidence
+from condmeta.meta.setting_path import evidence
 
 INTERCEPT = {"scale": "standard", "fit_intercept": True}
 REGRESSORS = [
