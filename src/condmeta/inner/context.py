@@ -65,9 +65,10 @@ class Context(NamedTuple):
 
     def means(self, state: SquaredState) -> np.ndarray:
         """Return the estimates of m_t (T, p) from the inputs of tasks, in the coordinates a."""
-        n = state.gram[:, -1, -1]
-        sums = state.gram[:, -1, :-1] - n[:, None] * self.center
-        return self.weight(n) * (sums @ self.axes.T)
+        mass = state.gram[:, -1, -1]  # the count, unless labels have a precision
+        sums = state.gram[:, -1, :-1] - mass[:, None] * self.center
+        share = state.count / np.where(mass > 0, mass, 1.0)
+        return self.weight(state.count) * share[:, None] * (sums @ self.axes.T)
 
     def levels(self, state: SquaredState) -> np.ndarray:
         """Return the expected shifts of levels (T,), from the inputs of tasks."""
@@ -84,7 +85,7 @@ class Context(NamedTuple):
         The row is an input beside those of its task: the level moves by the weight of n + 1 inputs
         times the difference of a and the estimate of m_t.
         """
-        step = self.weight(state.gram[:, -1, -1] + 1) * self.effect
+        step = self.weight(state.count + 1) * self.effect
         slopes = step @ self.axes
         level = -slopes @ self.center - np.einsum("ti,ti->t", step, self.means(state))
         return np.column_stack([slopes, level])

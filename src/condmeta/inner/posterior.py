@@ -177,7 +177,7 @@ class Gaussian:
         theta[:, -1] += context.levels(state)
         g, *_, s2 = posterior_of_statistics(state, theta, L, self.s2, n_jobs, False, rounds)
         u = information_of_level(state, L, s2, n_jobs)
-        v = context.variances(state.gram[:, -1, -1])
+        v = context.variances(state.count)
         u /= (1 + v * u[:, -1])[:, None]
         g -= (v * g[:, -1])[:, None] * u
         mean = theta + g @ L @ L.T
@@ -190,7 +190,8 @@ class Gaussian:
     def spread(self, state: SquaredState, theta, rows, codes, precisions=1.0) -> np.ndarray:
         """Return the standard deviation of a new label at rows (N, d): of x^T P x + s2 / precision.
 
-        `codes` (N,) are positions of the rows' tasks among those of `state` and `theta`.
+        `codes` (N,) are positions of the rows' tasks among those of `state` and `theta`. In a
+        context P has (v / (1 + v u_e)) a a^T more, a = (I - H X^T V^-1 X) e (see `_in_context`).
         """
         precisions = np.broadcast_to(precisions, len(rows))
         std = np.empty(len(rows))
@@ -200,10 +201,21 @@ class Gaussian:
             part = state.take(slice(lo, lo + block))
             s2 = self.posterior(part, theta[lo : lo + block]).s2
             lower = np.linalg.cholesky(precision(part.gram, self.factor, s2))
+            if self.context is not None:
+                u, v = (
+                    information_of_level(part, self.factor, s2),
+                    self.context.variances(part.count),
+                )
+                level = -u @ self.factor @ self.factor.T
+                level[:, -1] += 1.0
+                level *= np.sqrt(v / (1 + v * u[:, -1]))[:, None]
             ends = np.searchsorted(codes[order], [lo, lo + block])
             for at in np.array_split(order[slice(*ends)], 1 + (ends[1] - ends[0]) // block):
                 task = codes[at] - lo
                 # x^T P x = ||C^-1 L^T x||^2 with A = C C^T
                 z = np.linalg.solve(lower[task], (rows[at] @ self.factor)[:, :, None])[:, :, 0]
-                std[at] = np.sqrt(np.einsum("ij,ij->i", z, z) + s2[task] / precisions[at])
+                variance = np.einsum("ij,ij->i", z, z) + s2[task] / precisions[at]
+                if self.context is not None:
+                    variance += np.einsum("ij,ij->i", rows[at], level[task]) ** 2
+                std[at] = np.sqrt(variance)
         return std

@@ -514,13 +514,11 @@ class ConditionalRidge(Regressor, Learner):
         context, cold = None, None
         if choice.context:
 
-            def refit(stats, prior):
-                return learn_prior(
-                    stats, Z, metric, kappa, prior, stopping=ROUGH, n_jobs=jobs
-                ).prior
+            def refit(stats, start):
+                return learn_prior(stats, Z, metric, kappa, start, stopping=stopping, n_jobs=jobs)
 
-            prior, context = learn_context(whole, learned.prior, Z, refit, jobs)
-            learned = learned._replace(prior=prior)
+            found, context = learn_context(whole, learned.prior, Z, refit, jobs)
+            learned = learned if found is None else found
         if context is not None:
             cold = learned.prior.W.copy()
             cold[-1] += context.start()

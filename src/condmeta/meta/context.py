@@ -1,7 +1,8 @@
 """Learn the context of `inner.context`: how the levels of tasks go with the means of their inputs.
 
 Given the prior, the effect is a generalised least-squares estimate from the levels that the prior
-leaves; prior and effect are learned in turn.
+leaves; prior and effect are learned in turn, the prior from labels without the levels that the
+inputs explain.
 """
 
 import numpy as np
@@ -43,26 +44,22 @@ def axes_of_inputs(stats: SquaredState) -> Context | None:
     return Context(center, axes.T @ half, np.clip(shares, 0.0, 1.0), np.zeros(len(shares)))
 
 
-def one_step(stats: SquaredState, theta, prior: Prior, n_jobs=1) -> Context | None:
-    """Return the context that a prior with means theta (T, d) leaves; None if there is none."""
-    context = axes_of_inputs(stats)
-    return None if context is None else improve_context(stats, theta, prior, context, n_jobs)
-
-
 def learn_context(stats: SquaredState, prior: Prior, Phi, learn, n_jobs=1):
-    """Learn the map and the context in turn; H and s2 stay as the prior has them.
+    """Learn prior and context in turn; return what `learn` does, and the context, or None.
 
-    Phi (T, k); `learn(stats, prior)` fits a prior to other labels. H stays because a context that
-    explains the levels of the training tasks would make it too small for new tasks, whose inputs
-    are known in part.
+    Phi (T, k); `learn(stats, start)` fits a prior to other labels and returns a `LearnedPrior`. Its
+    H has the levels that the inputs of the training tasks do not explain; `Context.variances` adds
+    what fewer inputs leave open.
     """
-    context, fitted = one_step(stats, prior.theta(Phi), prior, n_jobs), prior
+    context = axes_of_inputs(stats)
     if context is None:
-        return prior, None
+        return None, None
+    learned, context = None, improve_context(stats, prior.theta(Phi), prior, context, n_jobs)
     for _ in range(TURNS):
-        fitted = learn(without_context(stats, context), fitted)
-        context = improve_context(stats, fitted.theta(Phi), fitted, context, n_jobs)
-    return prior._replace(W=fitted.W), context
+        learned = learn(without_context(stats, context), prior)
+        prior = learned.prior
+        context = improve_context(stats, prior.theta(Phi), prior, context, n_jobs)
+    return learned, context
 
 
 def without_context(stats: SquaredState, context: Context) -> SquaredState:
@@ -86,4 +83,4 @@ def improve_context(
     system[np.diag_indices_from(system)] += ridge
     step = np.linalg.solve(system, means.T @ left - ridge * context.effect)
     moved = context._replace(effect=context.effect + step, included=0.0)
-    return moved._replace(included=float(moved.variances(stats.gram[:, -1, -1]).mean()))
+    return moved._replace(included=float(moved.variances(stats.count).mean()))

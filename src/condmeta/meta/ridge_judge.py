@@ -6,10 +6,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from condmeta.inner.context import Context
 from condmeta.inner.posterior import Gaussian, posterior_of_statistics
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import Stopping
-from condmeta.meta.context import one_step
+from condmeta.meta.context import learn_context
 from condmeta.meta.pooled_map import PooledForm, held_out_maps
 from condmeta.meta.prior import SMALLEST, Prior
 from condmeta.meta.ridge import learn_prior
@@ -75,6 +76,7 @@ class Judge:
         self.points = sum(part.query.count.sum() for part in self.held)
         self.no_errors = np.empty((1 + len(parts.shown), 0))
         self._priors: dict[tuple[int, str, float], Prior] = {}
+        self._contexts: dict[tuple[int, str, float], tuple[Prior, Context | None]] = {}
 
     # Priors.
 
@@ -98,6 +100,21 @@ class Judge:
         if key not in self._priors:
             self._priors[key] = self._fit(number)(setting.metric, setting.kappa).prior
         return self._priors[key]
+
+    def with_context(self, setting: RidgeSetting, number: int) -> tuple[Prior, Context | None]:
+        """Return the prior and the context of the tasks outside a fold."""
+        key = number, setting.metric, setting.kappa
+        if key not in self._contexts:
+            (train, _), prior = self.folds[number], self.prior(setting, number)
+            stats, Phi = self.parts.whole.take(train), self.Phi[train]
+
+            def learn(stats, start):
+                args = stats, Phi, setting.metric, setting.kappa, start
+                return learn_prior(*args, stopping=ROUGH, n_jobs=self.n_jobs)
+
+            learned, context = learn_context(stats, prior, Phi, learn, self.n_jobs)
+            self._contexts[key] = (prior if learned is None else learned.prior), context
+        return self._contexts[key]
 
     # Errors.
 
@@ -126,11 +143,9 @@ class Judge:
 
     def coefficients(self, setting: RidgeSetting, number: int, context: bool) -> list[np.ndarray]:
         """Return the coefficients (T, d) of the held-out tasks of a fold, for each view."""
-        (train, held), prior = self.folds[number], self.prior(setting, number)
-        shift = None
+        (_, held), prior, shift = self.folds[number], self.prior(setting, number), None
         if context:
-            stats, theta = self.parts.whole.take(train), prior.theta(self.Phi[train])
-            shift = one_step(stats, theta, prior, self.n_jobs)
+            prior, shift = self.with_context(setting, number)
         inner = Gaussian(prior.L, prior.s2, setting.noise == "per_task", shift)
         theta = prior.theta(self.features.with_support[held])
         start = prior.theta(self.features.without[held])

@@ -80,6 +80,34 @@ def test_predictions_are_those_of_dense_conditioning_if_levels_alone_vary(engine
     assert mean @ [*new, 1] == pytest.approx(new @ slopes + level)
 
 
+def test_standard_deviations_include_the_level_that_unknown_inputs_leave_open(engine):
+    """The prior covariance H + v e e^T, in the textbook form of the posterior covariance."""
+    context, *_ = draw_context()
+    rng = np.random.default_rng(6)
+    x, y, new = rng.normal(size=(3, 2)), rng.normal(size=3), rows_of(rng.normal(size=(4, 2)))
+    L, s2 = np.tril(rng.normal(size=(3, 3))), 0.3
+    for n in (0, 1, 3):
+        prior = L @ L.T
+        prior[-1, -1] += context.variances([n])[0]
+        Z = rows_of(x[:n])
+        gain = prior @ Z.T @ np.linalg.inv(Z @ prior @ Z.T + s2 * np.eye(n))
+        P = prior - gain @ Z @ prior
+        inner, state = Gaussian(L, s2, False, context), state_of(x[:n], y[:n])
+        found = inner.spread(state, np.zeros((1, 3)), new, np.zeros(4, int))
+        np.testing.assert_allclose(found, np.sqrt(np.einsum("ni,ij,nj->n", new, P, new) + s2))
+
+
+def test_labels_with_a_precision_are_still_one_input_each():
+    context, *_ = draw_context()
+    rng = np.random.default_rng(7)
+    x, y = rng.normal(size=(3, 2)), rng.normal(size=3)
+    plain = state_of(x, y)
+    weight = np.column_stack([np.ones(3), np.full(3, 9.0)])
+    precise = SquaredState.of(rows_of(x), y, np.array([0, 3]), weight)
+    np.testing.assert_allclose(context.levels(precise), context.levels(plain))
+    np.testing.assert_allclose(context.of_row(precise), context.of_row(plain))
+
+
 def test_with_many_points_the_context_does_not_matter():
     context, *_ = draw_context()
     rng = np.random.default_rng(0)

@@ -46,7 +46,27 @@ def test_a_cold_start_does_not_lose_to_a_pooled_regression(split):
     ours, theirs = (new_task_errors(each, *new, (0, 1, 2)) for each in (model, without))
     assert model.context_
     assert ours[0] < 1.02 * pooled < 0.7 * theirs[0]
-    assert (np.array(ours) < 1.03 * np.array(theirs)).all()
+    assert ours[1] < 0.93 * theirs[1]
+    assert ours[2] < theirs[2]
+
+
+def test_errors_in_a_context_are_close_to_those_of_the_true_model():
+    """The posterior mean of the level with all parameters known, at 0, 1 and 2 points."""
+    X, y, task = panel(n_tasks=500)
+    old = task < 300
+    model = cm.ConditionalRidge().fit(X[old], y[old], task=task[old])
+    ours = new_task_errors(model, X[~old], y[~old], task[~old], (0, 1, 2))
+    x, y = X[~old].reshape(-1, 6), y[~old].reshape(-1, 6)
+    best = []
+    for n in (0, 1, 2):
+        # m_t given n + 1 inputs: the prior has variance 1, an input 1/4 around m_t
+        known = 1 + 4 * (n + 1)
+        mean = 4 * (x[:, :n].sum(axis=1)[:, None] + x[:, 2:]) / known
+        variance = 9 / known + 0.09
+        gap = (y - x)[:, :n].sum(axis=1)[:, None] + 3 * n * mean
+        level = -3 * mean + variance / (n * variance + 1) * gap
+        best.append(np.abs(x[:, 2:] + level - y[:, 2:]).mean())
+    np.testing.assert_array_less(ours, 1.03 * np.array(best))
 
 
 def test_a_context_is_not_used_where_levels_do_not_go_with_inputs():

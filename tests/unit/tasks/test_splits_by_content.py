@@ -81,6 +81,39 @@ def test_tasks_without_rows_and_the_last_digits_do_not_change_the_folds_of_other
     assert tasks_by_content(some)[-2:].tolist() == [2, 5]  # tasks without rows are last
 
 
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_the_first_rows_are_a_random_sample_where_all_tasks_have_the_same_inputs(n):
+    """As in a panel of n years: no year, and neither small nor large labels, come first."""
+    T = 4000
+    rng, year = np.random.default_rng(0), np.tile(np.arange(2001.0, 2001 + n), T)
+    y = rng.normal(size=T * n) + np.repeat(10 * rng.normal(size=T), n)
+    tasks = TaskSet(year[:, None], y, np.arange(T + 1) * n, range(T))
+    first = rows_by_content(tasks).reshape(T, n)[:, 0]
+    for values in year.reshape(T, n), y.reshape(T, n):
+        rank = values.argsort(axis=1).argsort(axis=1).ravel()[first]
+        counts = np.bincount(rank, minlength=n)
+        assert np.abs(counts - T / n).max() < 5 * np.sqrt(T / n)
+
+
+def test_copies_of_a_row_are_not_divided_evenly():
+    T, n = 2000, 8
+    y = np.tile([0.0] * 4 + [1.0] * 4, T)
+    tasks = TaskSet(np.ones((T * n, 1)), y, np.arange(T + 1) * n, range(T))
+    half = y[rows_by_content(tasks)].reshape(T, n)[:, ::2].sum(axis=1)
+    assert len(set(half.tolist())) == 1  # the content of all tasks is the same
+    varied = tasks.with_rows(tasks.X, y + 0.5 * np.repeat(np.arange(1.0, T + 1), n))
+    half = (y[rows_by_content(varied)]).reshape(T, n)[:, ::2].sum(axis=1)
+    # Four of eight at random: variance 4 (1/2) (1/2) (8 - 4) / (8 - 1)
+    assert half.var() == pytest.approx(4 / 7, rel=0.15)
+
+
+def test_units_of_inputs_and_labels_do_not_matter():
+    tasks = drawn([3, 5, 1, 8, 2, 4])
+    other = tasks.with_rows(tasks.X * [1e3, 0.1, 7.0], tasks.y * 1e-5)
+    np.testing.assert_array_equal(rows_by_content(other), rows_by_content(tasks))
+    np.testing.assert_array_equal(folds_by_content(other, 3), folds_by_content(tasks, 3))
+
+
 def test_the_largest_floats_and_one_task_alone_are_hashed_without_a_warning():
     X = np.array([[1e308], [-1e308], [0.0], [5e-324]])
     tasks = TaskSet(X, np.zeros(4), [0, 4], ["a"])

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from condmeta.tasks.weights import repeats
+
 if TYPE_CHECKING:
     from condmeta.tasks.points import Points
     from condmeta.tasks.taskset import TaskSet
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 WORD = 0xFFFFFFFFFFFFFFFF  # arithmetic is modulo 2^64
 FACTORS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)  # splitmix64
 STEP = 0x9E3779B97F4A7C15  # 2^64 by the golden ratio
-GRID = 2.0**10  # steps that a unit is rounded to: rounding errors hardly ever show
+GRID = 2.0**20  # steps that a unit is rounded to: rounding errors hardly ever show
 
 
 def folds_by_content(tasks: TaskSet, n_folds: int, salt: int = 0) -> np.ndarray:
@@ -41,17 +43,16 @@ def tasks_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
 
     Tasks with the same rows stay in the order of the input.
     """
-    columns = [*_columns(tasks), *([] if tasks.y is None else [tasks.y])]
-    hashes = _hashes(columns, tasks.offsets[[0, -1]], salt)
+    hashes = _hashes(_numbers(tasks), tasks.offsets[[0, -1]], salt)
     if tasks.weight is not None:
-        hashes *= _times(tasks.weight)
+        hashes *= _times(repeats(tasks.weight))
     return np.lexsort((_sums(hashes, tasks.offsets), tasks.sizes == 0))
 
 
 def keys_by_content(tasks: TaskSet | Points) -> np.ndarray:
     """Return a hash (T,) of the rows of each task, which does not depend on the other tasks.
 
-    It sees what the rows of a task are to each other; tasks of one or two rows may have the same.
+    The units of columns do not matter, except those of y where it is the same in all rows.
 
     Examples
     --------
@@ -60,8 +61,10 @@ def keys_by_content(tasks: TaskSet | Points) -> np.ndarray:
     >>> len(set(keys_by_content(tasks).tolist()))
     1
     """
-    columns = [*_columns(tasks), *([] if tasks.y is None else [tasks.y])]
-    return _sums(_hashes(columns, tasks.offsets), tasks.offsets)
+    hashes, y = _hashes(_numbers(tasks), tasks.offsets), tasks.y
+    if y is not None:  # digits tell tasks of one row apart
+        _stir(hashes, np.frexp(y)[0], ~_varies(y, tasks.offsets))
+    return _sums(hashes, tasks.offsets)
 
 
 def order_of_numbers(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -79,7 +82,6 @@ def order_of_numbers(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 def rows_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
     """Return the rows (N,), task after task, those of a task in an order of their numbers alone.
 
-    Labels decide only between rows with the same x: they may be residuals, which are less exact.
     Equal rows may be in any order.
 
     Examples
@@ -91,9 +93,20 @@ def rows_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
     True
     """
     task = np.repeat(np.arange(len(tasks.sizes)), tasks.sizes)
-    by_x = _hashes([*_columns(tasks)], tasks.offsets, salt)
-    by_y = _hashes([] if tasks.y is None else [tasks.y], tasks.offsets, salt)
-    return np.lexsort((by_y, by_x, task))
+    hashes = _hashes(_numbers(tasks), tasks.offsets, salt)
+    # The largest row has the ratio 1 in every task: without its task's key it would come first in
+    # all of them, or last.
+    hashes = _mixed(hashes ^ np.repeat(_sums(hashes, tasks.offsets), tasks.sizes))
+    order = np.lexsort((hashes, task))
+    again = (hashes[order[1:]] == hashes[order[:-1]]) & (task[order[1:]] == task[order[:-1]])
+    if not again.any():
+        return order
+    # Copies of a row would be neighbours, and halves would have the same number of each.
+    place = np.arange(len(order))
+    first = np.maximum.accumulate(np.where(np.append(False, again), 0, place))
+    copies = (place - first).astype(np.uint64)
+    hashes[order] = _mixed(hashes[order] ^ (copies * np.uint64(STEP)))
+    return np.lexsort((hashes, task))
 
 
 def in_content_order(points: Points, raw: TaskSet | Points | None = None) -> Points:
@@ -104,31 +117,39 @@ def in_content_order(points: Points, raw: TaskSet | Points | None = None) -> Poi
     return points.pick(rows_by_content(points if raw is None else raw), points.offsets)
 
 
-def _columns(tasks: TaskSet | Points) -> np.ndarray:
-    """Return the columns of x; none if it is sparse."""
-    return tasks.X.T if isinstance(tasks.X, np.ndarray) else np.empty((0, len(tasks.y)))
+def _numbers(tasks: TaskSet | Points) -> list[np.ndarray]:
+    """Return the columns of x, unless it is sparse, and y, if there is one."""
+    X, y = tasks.X, tasks.y
+    return [*(X.T if isinstance(X, np.ndarray) else ()), *([] if y is None else [y])]
 
 
 def _hashes(columns: list[np.ndarray], offsets: np.ndarray, salt: int = 0) -> np.ndarray:
     """Return a hash (N,) of the numbers in each row.
 
-    A number counts as its place between the least and the largest of its column, within parts of
-    the rows that begin at `offsets`: the units of columns do not matter. Constant columns and
-    copies of an earlier column are left out: a column that says nothing may be added.
+    A number counts as its ratio to the largest of its column, within parts of the rows that begin
+    at `offsets`: the units of columns do not matter. (The place between the least and the largest
+    would not tell apart two rows of any task.) Constant columns and copies of an earlier column are
+    left out: a column that says nothing may be added.
     """
     sizes, seen = np.diff(offsets), set()
-    starts, sizes = offsets[:-1][sizes > 0], sizes[sizes > 0]
     hashes = np.full(int(sizes.sum()), (salt + 1) * STEP & WORD, np.uint64)
     for column in columns if len(hashes) else []:
-        low, high = (f.reduceat(column, starts) / 2 for f in (np.minimum, np.maximum))
-        varies = np.repeat(high > low, sizes)
-        span = np.repeat(np.where(high > low, high - low, 1.0), sizes)
-        place = (column / 2 - np.repeat(low, sizes)) / span  # halves: no overflow
-        key = hash(np.rint(place * GRID).tobytes())
+        largest = np.maximum.reduceat(np.abs(column), offsets[:-1][sizes > 0])
+        ratio = column / np.repeat(np.where(largest > 0, largest, 1.0), sizes[sizes > 0])
+        key = hash(np.rint(ratio * GRID).tobytes())
         if key not in seen:
             seen.add(key)
-            _stir(hashes, place, varies)
+            _stir(hashes, ratio, _varies(column, offsets))
     return hashes
+
+
+def _varies(column: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return whether a column is not constant in the part of each row (N,)."""
+    filled = np.diff(offsets) > 0
+    if not filled.any():
+        return np.zeros(0, bool)
+    low, high = (f.reduceat(column, offsets[:-1][filled]) for f in (np.minimum, np.maximum))
+    return np.repeat(high > low, np.diff(offsets)[filled])
 
 
 def _stir(hashes: np.ndarray, column: np.ndarray, rows) -> None:
