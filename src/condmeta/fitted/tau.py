@@ -37,8 +37,12 @@ class LinearTau(NamedTuple):
 
     def cold_start(self, Phi, n_jobs: int = 1) -> np.ndarray:
         """Return the models of tasks without points (T, width)."""
-        weights = self.weights if self.cold is None else self.cold
-        return Phi @ weights[:-1] + weights[-1]
+        return Phi @ self.cold_weights[:-1] + self.cold_weights[-1]
+
+    @property
+    def cold_weights(self) -> np.ndarray:
+        """The map for tasks without points (k+1, width)."""
+        return self.weights if self.cold is None else self.cold
 
     @property
     def M(self) -> np.ndarray:  # noqa: N802 - the paper's name

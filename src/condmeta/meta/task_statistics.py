@@ -27,10 +27,8 @@ from condmeta.tasks.splits import (
     half_of,
     in_content_order,
     keys_by_content,
-    order_of_numbers,
 )
 
-TINY = 1e-14  # of its mean: a column with a smaller spread is constant
 SAMPLE = 500  # tasks that settings are chosen on
 FEW = 1, 2, 5  # numbers of points that settings are judged at, beside none and half of a task
 
@@ -169,21 +167,8 @@ class TaskStatistics(NamedTuple):
         return np.concatenate([self.sample, rest[np.argsort(self.keys[rest], kind="stable")]])
 
     def folds(self) -> np.ndarray:
-        """Return the fold in which each task of the sample is held out.
-
-        The spreads of tasks around their means decide, in units of that of all rows: neither ids
-        nor orders nor units matter, nor constant columns. Inputs decide between equal labels.
-        """
-        part = self.whole.take(self.sample)
-        mean, spread = part.overall()
-        varies = spread > TINY * np.abs(mean)
-        unit, count = np.where(varies, spread, 1.0), np.maximum(part.count, 1)[:, None]
-        own = np.sqrt(np.einsum("tii->ti", part.scatter) / count) / unit * varies
-        labels = np.column_stack([own[:, -1], (part.mean[:, -1] - mean[-1]) / unit[-1]])
-        folds = np.empty(len(self.sample), np.int64)
-        order = order_of_numbers(labels, own[:, :-1][:, varies[:-1]])
-        folds[order] = fold_numbers(len(self.sample))
-        return folds
+        """Return the fold in which each task of the sample is held out."""
+        return fold_numbers(len(self.sample))
 
 
 def scaled_statistics(part: Scatter, scales, at=None) -> SquaredState:

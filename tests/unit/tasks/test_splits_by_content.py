@@ -96,20 +96,19 @@ def test_the_first_rows_are_a_random_sample_where_all_tasks_have_the_same_inputs
 
 
 def test_copies_of_a_row_are_not_divided_evenly():
-    T, n = 2000, 8
-    y = np.tile([0.0] * 4 + [1.0] * 4, T)
+    """Of 4 zeros, 4 ones and another label, every second one from the first on: 5 at random."""
+    T, n = 2000, 9
+    y = np.tile([0.0] * 4 + [1.0] * 5, T)
+    y[8::n] = np.linspace(2, 9, T)
     tasks = TaskSet(np.ones((T * n, 1)), y, np.arange(T + 1) * n, range(T))
-    half = y[rows_by_content(tasks)].reshape(T, n)[:, ::2].sum(axis=1)
-    assert len(set(half.tolist())) == 1  # the content of all tasks is the same
-    varied = tasks.with_rows(tasks.X, y + 0.5 * np.repeat(np.arange(1.0, T + 1), n))
-    half = (y[rows_by_content(varied)]).reshape(T, n)[:, ::2].sum(axis=1)
-    # Four of eight at random: variance 4 (1/2) (1/2) (8 - 4) / (8 - 1)
-    assert half.var() == pytest.approx(4 / 7, rel=0.15)
+    zeros = (y[rows_by_content(tasks)] == 0).reshape(T, n)[:, ::2].sum(axis=1)
+    assert zeros.mean() == pytest.approx(5 * 4 / 9, rel=0.05)
+    assert zeros.var() == pytest.approx(5 * (4 / 9) * (5 / 9) * (9 - 5) / (9 - 1), rel=0.15)
 
 
-def test_units_of_inputs_and_labels_do_not_matter():
-    tasks = drawn([3, 5, 1, 8, 2, 4])
-    other = tasks.with_rows(tasks.X * [1e3, 0.1, 7.0], tasks.y * 1e-5)
+def test_units_and_zeros_of_inputs_and_labels_do_not_matter():
+    tasks = drawn([3, 5, 1, 8, 3, 4])
+    other = tasks.with_rows(tasks.X * [1e3, 0.1, 7.0] - [9, 0, 1], tasks.y * 1e-5 + 7)
     np.testing.assert_array_equal(rows_by_content(other), rows_by_content(tasks))
     np.testing.assert_array_equal(folds_by_content(other, 3), folds_by_content(tasks, 3))
 

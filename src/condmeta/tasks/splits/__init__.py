@@ -9,7 +9,6 @@ from condmeta.tasks.splits.by_content import (
     folds_by_content,
     in_content_order,
     keys_by_content,
-    order_of_numbers,
     rows_by_content,
     tasks_by_content,
 )
@@ -38,7 +37,6 @@ __all__ += ["check_shots", "fifths", "first_halves", "first_points", "fold_numbe
 __all__ += ["folds_by_content", "folds_of_tasks", "half_of", "in_content_order", "keys_by_content"]
 __all__ += [
     "make_generator",
-    "order_of_numbers",
     "point_mask",
     "rows_by_content",
     "task_parts",

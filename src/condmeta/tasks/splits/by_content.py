@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WORD = 0xFFFFFFFFFFFFFFFF  # arithmetic is modulo 2^64
 FACTORS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)  # splitmix64
 STEP = 0x9E3779B97F4A7C15  # 2^64 by the golden ratio
-GRID = 2.0**20  # steps that a unit is rounded to: rounding errors hardly ever show
+GRID = 2.0**10  # steps that a unit is rounded to: rounding errors hardly ever show
 
 
 def folds_by_content(tasks: TaskSet, n_folds: int, salt: int = 0) -> np.ndarray:
@@ -52,7 +52,7 @@ def tasks_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
 def keys_by_content(tasks: TaskSet | Points) -> np.ndarray:
     """Return a hash (T,) of the rows of each task, which does not depend on the other tasks.
 
-    The units of columns do not matter, except those of y where it is the same in all rows.
+    Units and zeros of columns do not matter, except those of y in tasks of one or two rows.
 
     Examples
     --------
@@ -61,22 +61,7 @@ def keys_by_content(tasks: TaskSet | Points) -> np.ndarray:
     >>> len(set(keys_by_content(tasks).tolist()))
     1
     """
-    hashes, y = _hashes(_numbers(tasks), tasks.offsets), tasks.y
-    if y is not None:  # digits tell tasks of one row apart
-        _stir(hashes, np.frexp(y)[0], ~_varies(y, tasks.offsets))
-    return _sums(hashes, tasks.offsets)
-
-
-def order_of_numbers(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return the positions (T,) of rows of numbers (T, d), in units of their size, by rising hash.
-
-    Y (T, q) decides only between rows that are equal in X.
-    """
-    hashes = np.full((2, len(Y)), STEP, np.uint64)
-    for key, part in zip(hashes, (X, Y), strict=True):
-        for column in part.T:
-            _stir(key, column, slice(None))
-    return np.lexsort(hashes[::-1])
+    return _sums(_hashes_of_rows(tasks), tasks.offsets)
 
 
 def rows_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
@@ -93,9 +78,9 @@ def rows_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
     True
     """
     task = np.repeat(np.arange(len(tasks.sizes)), tasks.sizes)
-    hashes = _hashes(_numbers(tasks), tasks.offsets, salt)
-    # The largest row has the ratio 1 in every task: without its task's key it would come first in
-    # all of them, or last.
+    hashes = _hashes_of_rows(tasks, salt)
+    # The largest row has the same place in every task: without its task's key it would come first
+    # in all of them, or last.
     hashes = _mixed(hashes ^ np.repeat(_sums(hashes, tasks.offsets), tasks.sizes))
     order = np.lexsort((hashes, task))
     again = (hashes[order[1:]] == hashes[order[:-1]]) & (task[order[1:]] == task[order[:-1]])
@@ -123,33 +108,37 @@ def _numbers(tasks: TaskSet | Points) -> list[np.ndarray]:
     return [*(X.T if isinstance(X, np.ndarray) else ()), *([] if y is None else [y])]
 
 
-def _hashes(columns: list[np.ndarray], offsets: np.ndarray, salt: int = 0) -> np.ndarray:
-    """Return a hash (N,) of the numbers in each row.
+def _hashes_of_rows(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
+    """Return a hash (N,) of what each row is to the other rows of its task.
 
-    A number counts as its ratio to the largest of its column, within parts of the rows that begin
-    at `offsets`: the units of columns do not matter. (The place between the least and the largest
-    would not tell apart two rows of any task.) Constant columns and copies of an earlier column are
-    left out: a column that says nothing may be added.
+    Any two rows are the same to each other: the digits of y tell such tasks apart.
     """
-    sizes, seen = np.diff(offsets), set()
-    hashes = np.full(int(sizes.sum()), (salt + 1) * STEP & WORD, np.uint64)
-    for column in columns if len(hashes) else []:
-        largest = np.maximum.reduceat(np.abs(column), offsets[:-1][sizes > 0])
-        ratio = column / np.repeat(np.where(largest > 0, largest, 1.0), sizes[sizes > 0])
-        key = hash(np.rint(ratio * GRID).tobytes())
-        if key not in seen:
-            seen.add(key)
-            _stir(hashes, ratio, _varies(column, offsets))
+    hashes = _hashes(_numbers(tasks), tasks.offsets, salt)
+    if tasks.y is not None:
+        _stir(hashes, np.frexp(tasks.y)[0], np.repeat(tasks.sizes <= 2, tasks.sizes))
     return hashes
 
 
-def _varies(column: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return whether a column is not constant in the part of each row (N,)."""
-    filled = np.diff(offsets) > 0
-    if not filled.any():
-        return np.zeros(0, bool)
-    low, high = (f.reduceat(column, offsets[:-1][filled]) for f in (np.minimum, np.maximum))
-    return np.repeat(high > low, np.diff(offsets)[filled])
+def _hashes(columns: list[np.ndarray], offsets: np.ndarray, salt: int = 0) -> np.ndarray:
+    """Return a hash (N,) of the numbers in each row.
+
+    A number counts as its place between the least and the largest of its column, within parts of
+    the rows that begin at `offsets`: units and zeros of columns do not matter. Constant columns and
+    copies of an earlier column are left out: a column that says nothing may be added.
+    """
+    sizes, seen = np.diff(offsets), set()
+    starts, sizes = offsets[:-1][sizes > 0], sizes[sizes > 0]
+    hashes = np.full(int(sizes.sum()), (salt + 1) * STEP & WORD, np.uint64)
+    for column in columns if len(hashes) else []:
+        low, high = (f.reduceat(column, starts) / 2 for f in (np.minimum, np.maximum))
+        varies = np.repeat(high > low, sizes)
+        span = np.repeat(np.where(high > low, high - low, 1.0), sizes)
+        place = (column / 2 - np.repeat(low, sizes)) / span  # halves: no overflow
+        key = hash(np.rint(place * GRID).tobytes())
+        if key not in seen:
+            seen.add(key)
+            _stir(hashes, place, varies)
+    return hashes
 
 
 def _stir(hashes: np.ndarray, column: np.ndarray, rows) -> None:
