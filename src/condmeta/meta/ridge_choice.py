@@ -50,6 +50,7 @@ MIN_TASKS = 20  # with points to judge by; with fewer tasks the evidence chooses
 BAND = 1e-2  # relative difference of two scores within which the density decides
 TIE = 1e-3  # relative difference of two scores that counts as none
 LOG_DENSITY_TIE = 1.0  # difference of two log densities that counts as none
+MARGIN = 0.1  # a candidate further behind than this share may drop out on a few tasks
 MARGIN_ERRORS = 2.0  # standard errors behind the best at which a candidate drops out
 
 
@@ -167,7 +168,8 @@ def _drop_behind(errors: dict[RidgeSetting, np.ndarray]) -> dict[RidgeSetting, n
     def stays(found: np.ndarray) -> bool:
         parts = ((found - best) / total).mean(axis=0)  # of the relative difference, task by task
         behind, T = parts.sum(), len(parts)
-        return T < MIN_TASKS or behind <= max(BAND, MARGIN_ERRORS * np.sqrt(T) * parts.std())
+        margin = BAND if T >= MIN_TASKS else MARGIN
+        return behind <= max(margin, MARGIN_ERRORS * np.sqrt(T) * parts.std())
 
     return {candidate: found for candidate, found in errors.items() if stays(found)}
 
