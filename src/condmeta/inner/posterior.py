@@ -90,6 +90,13 @@ def information_of_level(state: SquaredState, factor, s2, n_jobs=1) -> np.ndarra
     return posterior_pass(*blank, minus_e, factor, s2, n_jobs, False)[0]
 
 
+def information(state: SquaredState, factor, s2: float) -> np.ndarray:
+    """Return X^T V^-1 X of tasks (T, d, d), V = X H X^T + s2 I: what labels say of w's mean."""
+    A = precision(state.gram, factor, np.full(len(state.gram), s2))
+    part = np.linalg.solve(np.linalg.cholesky(A), factor.T @ state.gram)
+    return state.gram / s2 - np.swapaxes(part, 1, 2) @ part / s2**2
+
+
 def precision(S, factor, s2) -> np.ndarray:
     """Return A = I + L^T S L / s2 of each task (T, d, d)."""
     A = factor.T @ S @ factor

@@ -8,13 +8,14 @@ inputs explain.
 import numpy as np
 
 from condmeta.inner.context import Context
-from condmeta.inner.posterior import information_of_level, posterior_of_statistics
+from condmeta.inner.posterior import information, posterior_of_statistics
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.prior import Prior
 
 SMALLEST_SHARE = 1e-8  # of the largest variance: a direction with less is left out
-RIDGE = 10.0  # on the effect, in tasks
-TURNS = 2  # in which prior and effect are learned
+RIDGE = 1.0  # on the effect, in tasks
+NO_RIDGE = 1e-9  # of a diagonal: some directions may be known by no task
+TURNS = 1  # in which prior and effect are learned
 
 
 def axes_of_inputs(stats: SquaredState) -> Context | None:
@@ -73,14 +74,24 @@ def without_context(stats: SquaredState, context: Context) -> SquaredState:
 def improve_context(
     stats: SquaredState, theta, prior: Prior, context: Context, n_jobs=1
 ) -> Context:
-    """Return the context with the effect that a prior with means theta (T, d) leaves."""
+    """Return the context with the effect that a prior with means theta (T, d) leaves.
+
+    The effect is estimated together with a change of all theta by one vector: where inputs differ
+    more between tasks than within, their slopes and the effect stand for each other.
+    """
     means, shifted = context.means(stats), without_context(stats, context)
-    left = posterior_of_statistics(shifted, theta, prior.L, prior.s2, n_jobs, False)[0][:, -1]
-    noise = np.full(len(theta), prior.s2)
-    known = information_of_level(stats, prior.L, noise, n_jobs)[:, -1]
-    system = (means * known[:, None]).T @ means
-    ridge = RIDGE * known.mean()
-    system[np.diag_indices_from(system)] += ridge
-    step = np.linalg.solve(system, means.T @ left - ridge * context.effect)
+    left = posterior_of_statistics(shifted, theta, prior.L, prior.s2, n_jobs, False)[0]
+    known = information(stats, prior.L, prior.s2)
+    d, of_level = theta.shape[1], known[:, -1]
+    ridge = RIDGE * of_level[:, -1].mean()
+    system = np.zeros((d + means.shape[1],) * 2)
+    system[:d, :d] = known.sum(axis=0)
+    system[:d, :d][np.diag_indices(d)] *= 1 + NO_RIDGE
+    system[:d, d:] = of_level.T @ means
+    system[d:, :d] = system[:d, d:].T
+    system[d:, d:] = (means * of_level[:, -1:]).T @ means
+    system[d:, d:][np.diag_indices(means.shape[1])] += ridge
+    change = np.append(left.sum(axis=0), means.T @ left[:, -1] - ridge * context.effect)
+    step = np.linalg.lstsq(system, change)[0][d:]
     moved = context._replace(effect=context.effect + step, included=0.0)
     return moved._replace(included=float(moved.variances(stats.count).mean()))
