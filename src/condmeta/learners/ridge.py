@@ -491,10 +491,12 @@ class ConditionalRidge(Regressor, Learner):
             scaled_statistics(part, overall, at).columns(overall.kept)
             for part, at in (*parts, (state.query, None))
         )
-        Z = rotation.apply(Phi[order])
+        used = self.kappa != np.inf  # else no map reads side information, the pooled one neither
+        Z = used * rotation.apply(Phi[order])
         shown = HeldOutFeatures(Z[:m], Z[:m])
         if state.Phi is not None:  # a task without points has the mean features, which are zero
-            shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))
+            with_support = used * rotation.apply(state.Phi_support)
+            shown = HeldOutFeatures(with_support, np.zeros_like(Z[:m]))
         every = Options(metrics=carried_metrics(whole.moment.shape[1], whole.count))
         given = self.metric, self.noise, self.kappa, self.context, self.cold_start
         options = Options(*(

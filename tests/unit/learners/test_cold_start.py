@@ -114,6 +114,18 @@ def test_a_pooled_start_is_the_pooled_regression_and_points_replace_it(split):
     )
 
 
+def test_with_kappa_infinite_a_cold_start_does_not_use_side_information(split):
+    (X, y, task), (Xn, *_) = split
+    side = cm.TaskTable({"s": (2 * y[::6]).round()}, ids=range(100))  # it says a lot
+    model = cm.ConditionalRidge(kappa=np.inf, cold_start="pooled")
+    model.fit(X, y, task=task, side_info=side)
+    one, other = (model.predict(Xn[:5], side_info={"s": s}) for s in (-5.0, 5.0))
+    np.testing.assert_array_equal(one, other)
+    model = cm.ConditionalRidge(cold_start="pooled").fit(X, y, task=task, side_info=side)
+    one, other = (model.predict(Xn[:5], side_info={"s": s}) for s in (-5.0, 5.0))
+    assert (other > one + 1).all()
+
+
 def test_updates_in_a_context_are_adaptation_on_all_points(split):
     (X, y, task), (Xn, yn, _) = split
     model = cm.ConditionalRidge(context=True).fit(X, y, task=task)
