@@ -130,14 +130,15 @@ def _hashes(columns: list[np.ndarray], offsets: np.ndarray, salt: int = 0) -> np
     starts, sizes = offsets[:-1][sizes > 0], sizes[sizes > 0]
     hashes = np.full(int(sizes.sum()), (salt + 1) * STEP & WORD, np.uint64)
     for column in columns if len(hashes) else []:
+        key = hash(np.ascontiguousarray(column).tobytes())
+        if key in seen:
+            continue
+        seen.add(key)
         low, high = (f.reduceat(column, starts) / 2 for f in (np.minimum, np.maximum))
         varies = np.repeat(high > low, sizes)
         span = np.repeat(np.where(high > low, high - low, 1.0), sizes)
         place = (column / 2 - np.repeat(low, sizes)) / span  # halves: no overflow
-        key = hash(np.rint(place * GRID).tobytes())
-        if key not in seen:
-            seen.add(key)
-            _stir(hashes, place, varies)
+        _stir(hashes, place, varies)
     return hashes
 
 
