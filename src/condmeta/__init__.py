@@ -25,6 +25,7 @@ _NAMES = {  # module: the public names that it defines
     "learners.coin": "ConditionalCoinRegressor",
     "learners.erm": "ConditionalERMRegressor",
     "learners.kernel_sgd": "KernelConditionalSGDRegressor",
+    "learners.levels": "ConditionalLevels",
     "learners.logistic": "ConditionalLogistic",
     "learners.merge": "merge",
     "learners.ridge": "ConditionalRidge",

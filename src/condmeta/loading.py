@@ -14,6 +14,7 @@ from condmeta.learners import (  # noqa: F401
     coin,
     erm,
     kernel_sgd,
+    levels,
     logistic,
     ridge,
     sgd,

@@ -14,6 +14,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.predictor import LinearPredictor
+from condmeta.fitted.groups import Groups, regroup, regroup_some
 from condmeta.fitted.prepared import (
     Prepared,
     align_points,
@@ -29,6 +30,7 @@ from condmeta.fitted.task_model import TaskModels, require_resumable
 from condmeta.fitted.task_store import TaskStore, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
 from condmeta.inner.bernoulli import Covariances
+from condmeta.inner.nested import NestedGaussian, NestedState
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide_tasks import WideTasks
@@ -41,6 +43,7 @@ from condmeta.persistence.fields import (
     maybe,
     number,
     one_of,
+    optional,
     sequence,
 )
 from condmeta.persistence.registry import register_tuple
@@ -107,6 +110,7 @@ class Rows(NamedTuple):
         "columns": instance("InputColumns", n="n"),
         "n_tasks": number(low=0, whole=True), "conditioning": one_of("shared", "split"),
         "info": mapping(ANY), "state": maybe(instance(k="k")), "seen": maybe(instance("SeenIds")),
+        "groups": optional(maybe(instance("Groups", w="w"))),
     },
 )  # fmt: skip
 class Fitted(NamedTuple):
@@ -132,6 +136,8 @@ class Fitted(NamedTuple):
         What further tasks need: the state of a stream, or the statistics of all tasks.
     seen : SeenIds or None
         The tasks of a stream, where `tasks` does not hold them.
+    groups : Groups or None
+        What is known of groups of tasks, if tasks are in groups.
     """
 
     predictor: LinearPredictor
@@ -144,6 +150,7 @@ class Fitted(NamedTuple):
     info: dict[str, Any] = {}
     state: Any = None
     seen: SeenIds | None = None
+    groups: Groups | None = None
 
     # Scales and inner algorithm, where most callers look for them.
 
@@ -190,8 +197,20 @@ class Fitted(NamedTuple):
         return Phi
 
     def theta(self, ids, table, points=None, n_jobs: int = 1) -> np.ndarray:
-        """Return tau(s) of tasks (T, width), in the learner's units."""
-        return self.tau.theta(self.features(ids, table, points), n_jobs)
+        """Return where tasks start (T, width), in the learner's units: tau(s), and their groups."""
+        return self.start(ids, self.features(ids, table, points), n_jobs)[0]
+
+    def start(self, ids, Phi, n_jobs: int = 1) -> tuple[np.ndarray, NestedState | None]:
+        """Return where tasks start (T, width) from features, and their priors if these differ.
+
+        A known task of a group starts where the other tasks of the group say.
+        """
+        theta = self.tau.theta(Phi, n_jobs)
+        if not isinstance(self.inner, NestedGaussian):
+            return theta, None
+        if self.groups is None:
+            return theta, self.inner.start(theta)
+        return self.groups.prior(ids, theta, self.inner)
 
     # New points: adapt and update.
 
@@ -223,18 +242,18 @@ class Fitted(NamedTuple):
     def adapt(self, tasks: TaskSet, points: TaskSet | None, n_jobs=1, keep_state=False):
         """Return the models of tasks (`TaskModels`), solved from their points."""
         data = self.prepare(self.past_shared_model(tasks), points)
-        theta, rows = self.tau.theta(data.Phi, n_jobs), data.points
-        solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keep_state)
+        (theta, start), rows = self.start(data.ids, data.Phi, n_jobs), data.points
+        solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keep_state, start)
         sides = self.shared_sides(tasks.ids, tasks.side)
         n = rows.count
         if keep_state:  # of one task, all its points, though some may only condition
             n = Points(tasks.X, tasks.y, tasks.offsets, tasks.weight).count
-        return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides)
+        return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides, start)
 
     def solve(self, ids, Phi, points: Points, n_jobs: int) -> TaskStore:
         """Return the models of tasks, from points in the learner's units, as a store."""
-        theta, is_number = self.tau.theta(Phi, n_jobs), self.predictor.classes is None
-        return TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, keep_own=is_number)
+        (theta, start), is_number = self.start(ids, Phi, n_jobs), self.predictor.classes is None
+        return TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, is_number, start)
 
     def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Fitted:
         """Return a value in which known tasks have further points, and new tasks are added."""
@@ -261,7 +280,12 @@ class Fitted(NamedTuple):
             store = store.concat(replace(more, sides=self.shared_sides(more.ids, side)))
             if isinstance(state, COLLECTED):
                 state = state.join(self.collect(part, points, type(state)))
-        return self._replace(tasks=store, state=state)
+        updated = self._replace(tasks=store, state=state)
+        if self.groups is None:
+            return updated
+        changed = np.append(found[known], np.arange(len(store) - len(new), len(store)))
+        store, groups = regroup_some(store, self.groups, self.inner, changed, n_jobs)
+        return updated._replace(tasks=store, groups=groups)
 
     def collect(self, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics) -> Any:
         """Return the statistics of tasks, of one `kind`, and their side rows or features."""
@@ -346,11 +370,13 @@ class Fitted(NamedTuple):
         codes = np.zeros(len(rows.X), np.int64) if rows.codes is None else rows.codes
         return rows.restore(sizes[codes])
 
-    def statistics(self, ids) -> tuple[np.ndarray, SquaredState | None]:
+    def statistics(self, ids) -> tuple[np.ndarray, SquaredState | NestedState | None]:
         """Return theta (T, width) and statistics of tasks: zero for unknown, None if not kept."""
         store, width = self.tasks, self.scales.width
-        columns = getattr(self.inner, "state_width", width)
-        stats, theta = SquaredState.start(len(ids), columns), np.zeros((len(ids), width))
+        columns, theta = getattr(self.inner, "state_width", width), np.zeros((len(ids), width))
+        stats: SquaredState | NestedState = SquaredState.start(len(ids), columns)
+        if isinstance(self.inner, NestedGaussian):
+            stats = self._without_features(ids)
         at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
         if not (at >= 0).any():
             return theta, stats
@@ -360,6 +386,13 @@ class Fitted(NamedTuple):
         for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
             mine[at >= 0] = theirs[at[at >= 0]]
         return theta, stats
+
+    def _without_features(self, ids) -> NestedState:
+        """Return the priors of tasks around their theta, which is not needed for them."""
+        zero = np.zeros((len(ids), self.scales.width))
+        return self.inner.start(zero) if self.groups is None else self.groups.prior(
+            ids, zero, self.inner
+        )[1]
 
     def covariances(self, ids) -> Covariances:
         """Return the covariances of the weights of tasks; H for those without points."""
@@ -394,4 +427,5 @@ class Fitted(NamedTuple):
         tau = self.tau
         if isinstance(tau, KernelTau) and not resume:
             tau = tau.without_gradients()
-        return self._replace(tasks=store, state=state, seen=seen, tau=tau)
+        groups = self.groups if tasks else None
+        return self._replace(tasks=store, state=state, seen=seen, tau=tau, groups=groups)

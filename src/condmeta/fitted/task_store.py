@@ -17,6 +17,7 @@ from condmeta.inner.algorithms import Solved, solve_tasks, weighted
 from condmeta.inner.bernoulli import Covariances
 from condmeta.inner.coin import CoinTasks
 from condmeta.inner.least_squares import least_squares
+from condmeta.inner.nested import NestedState
 from condmeta.inner.no_adaptation import PointCount
 from condmeta.inner.online import OnlineState
 from condmeta.inner.squared import SquaredState
@@ -73,21 +74,23 @@ class TaskStore:
     own_statistics: SquaredState | None = None
 
     @classmethod
-    def solve(cls, inner, ids, theta, points: Points, n_jobs, Phi=None, keep_own=True) -> TaskStore:
+    def solve(
+        cls, inner, ids, theta, points: Points, n_jobs, Phi=None, keep_own=True, start=None
+    ) -> TaskStore:
         """Solve tasks from their theta; with `keep_own`, own estimates can be asked for."""
-        solved = solve_named(inner, ids, theta, points, n_jobs)
+        solved = solve_named(inner, ids, theta, points, n_jobs, start=start)
         keep_own &= theta.size * theta.shape[1] <= MOST_STATISTICS and not is_sparse(points.X)
         statistics = None
-        if keep_own and not _is_full(solved.state, theta):
+        if keep_own and start is None and not _is_full(solved.state, theta):
             statistics = SquaredState.of(*points)
         parts = points.count, theta, solved.coef, None, solved.gap, solved.state
-        return cls(ids, *parts, Phi=_narrow(Phi), own_statistics=statistics)
+        return cls(ids, *parts, Phi=narrow(Phi), own_statistics=statistics)
 
     @classmethod
     def from_statistics(cls, inner, ids, theta, stats: SquaredState, n_jobs, Phi) -> TaskStore:
         """Return the models of tasks from their statistics."""
         coef = inner.posterior(stats, theta, n_jobs).mean
-        return cls(ids, stats.count, theta, coef, state=stats, Phi=_narrow(Phi))
+        return cls(ids, stats.count, theta, coef, state=stats, Phi=narrow(Phi))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -119,7 +122,8 @@ class TaskStore:
         NaN for a coefficient that the task's points do not determine; for all coefficients where
         neither the statistics nor the estimates are kept.
         """
-        statistics = self.state if _is_full(self.state, self.theta) else self.own_statistics
+        state = self.state.squared if isinstance(self.state, NestedState) else self.state
+        statistics = state if _is_full(state, self.theta) else self.own_statistics
         if statistics is None:
             return np.full_like(self.coef, np.nan) if self.own is None else self.own
         w, determined = least_squares(statistics, scales.user_matrix())
@@ -145,6 +149,20 @@ class TaskStore:
             gap=None if self.gap is None else _put_rows(self.gap, at, part.gap),
             state=_put_state(self.state, at, part.state),
             own_statistics=own,
+        )
+
+    def take(self, at) -> TaskStore:
+        """Return the tasks at positions `at`."""
+        values = (getattr(self, field.name) for field in fields(self))
+        return TaskStore(*(_take(value, at) for value in values))
+
+    def put(self, at, part: TaskStore) -> TaskStore:
+        """Return a store in which the models at positions `at` are those of another one."""
+        return replace(
+            self,
+            theta=_put_rows(self.theta, at, part.theta),
+            coef=_put_rows(self.coef, at, part.coef),
+            state=_put_state(self.state, at, part.state),
         )
 
     def concat(self, other: TaskStore) -> TaskStore:
@@ -190,7 +208,8 @@ register(
 )  # fmt: skip
 
 
-def _narrow(Phi):
+def narrow(Phi):
+    """Return features that are kept for each task; None if they are many."""
     return Phi if isinstance(Phi, np.ndarray) and Phi.shape[1] <= MOST_FEATURES else None
 
 
@@ -213,6 +232,13 @@ def _put_state(state, at, part):
     return type(state)(*(_put_rows(a, at, b) for a, b in zip(state, part, strict=True)))
 
 
+def _take(value, at):
+    """Return rows of an array, or of a state part by part; None stays None."""
+    if isinstance(value, tuple):
+        return type(value)(*(_take(part, at) for part in value))
+    return None if value is None else value[at]
+
+
 def _join(a, b):
     """Join arrays, or states part by part; None stays None."""
     if a is None or b is None:
@@ -222,11 +248,14 @@ def _join(a, b):
     return np.concatenate([a, b])
 
 
-def solve_named(inner, ids, theta, points: Points, n_jobs=1, keep_state=True) -> Solved:
-    """Solve tasks; name those whose pass diverges, or whose gap stays above the tolerance."""
+def solve_named(inner, ids, theta, points: Points, n_jobs=1, keep_state=True, start=None) -> Solved:
+    """Solve tasks; name those whose pass diverges, or whose gap stays above the tolerance.
+
+    `start` is the state of tasks without points, where they have priors of their own.
+    """
     X, y, offsets, weight = points
     with naming_task(ids):
-        solved = solve_tasks(inner, theta, X, y, offsets, n_jobs, keep_state, weight)
+        solved = solve_tasks(inner, theta, X, y, offsets, n_jobs, keep_state, weight, start)
         require_finite(solved)
     if solved.unsolved is not None and len(solved.unsolved):
         first = show_ids(ids[solved.unsolved])

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from condmeta import engine
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.groups import store_in_groups
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import prepare, scaled_rows
 from condmeta.fitted.scales import Scales
@@ -23,6 +24,7 @@ from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
 from condmeta.fitted.task_store import TaskStore
 from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.inner.nested import NestedGaussian
 from condmeta.learners.checks import warn_memory
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.parameters import check_learner, jobs_of
@@ -234,7 +236,10 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
         return with_store(fitted, fitted.solve(state.ids, Phi, rows, jobs_of(learner)), table)
     stats = scaled_statistics(state.whole, fitted.scales)
     parts = fitted.inner, state.ids, fitted.tau.theta(Phi), stats, jobs_of(learner), Phi
-    return with_store(fitted, TaskStore.from_statistics(*parts), table)
+    if not isinstance(fitted.inner, NestedGaussian):
+        return with_store(fitted, TaskStore.from_statistics(*parts), table)
+    store, groups = store_in_groups(*parts)
+    return with_store(fitted._replace(groups=groups), store, table)
 
 
 def with_store(fitted: Fitted, store: TaskStore, table) -> Fitted:

@@ -14,6 +14,7 @@
 #include "prior.h"
 #include "row_scores.h"
 #include "sgd.h"
+#include "tree.h"
 #include "variational.h"
 
 #define CONDMETA_NAME_(isa) #isa
@@ -129,6 +130,10 @@ const Kernels table = {
     row_scores,
     posterior_range,
     posterior_space,
+    tree_up_range,
+    tree_up_space,
+    tree_down_range,
+    tree_down_space,
     climb_prior,
     prior_space,
     variational_range,
