@@ -55,15 +55,16 @@ class Tree(NamedTuple):
         >>> Tree.of(np.array([[1, 0], [0, 0], [1, 0], [1, 2]])).parents
         (array([0, 1, 1]), array([0, 1, 1, 2]))
         """
+        if not groups.shape[1]:
+            return cls(np.arange(len(groups)), (), ())
         order = np.lexsort(groups.T[::-1])
         ordered = groups[order]
         new = np.ones((len(groups), groups.shape[1]), bool)
         new[1:] = np.logical_or.accumulate(ordered[1:] != ordered[:-1], axis=1)
-        node = np.cumsum(new, axis=0) - 1  # of each task, by level
+        nodes = [np.cumsum(column) - 1 for column in new.T]  # of each task, by level
         starts = [np.flatnonzero(column) for column in new.T]
-        above = [node[start, level] for level, start in enumerate(starts[1:])]
-        parents = (*above, node[:, -1])
-        return cls(order, parents, tuple(order[start] for start in starts))
+        above = [node[start] for node, start in zip(nodes, starts[1:], strict=False)]
+        return cls(order, (*above, nodes[-1]), tuple(order[start] for start in starts))
 
     @property
     def sizes(self) -> tuple[int, ...]:

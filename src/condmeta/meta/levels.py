@@ -101,16 +101,11 @@ def without_levels(tree: Tree, kept: np.ndarray) -> Tree:
     """
     if kept.all():
         return tree
-    T, levels = len(tree.order), []
-    if not kept[:-1].any():
-        return Tree(np.arange(T), (), ())
-    node = np.arange(T)
-    for parent in tree.parents[::-1]:
-        node = parent[node]
-        levels.insert(0, node)
-    groups = np.empty((T, int(kept[:-1].sum())), np.int64)
-    groups[tree.order] = np.column_stack([levels[at] for at in np.flatnonzero(kept[:-1])])
-    return Tree.of(groups)
+    nodes = np.empty((len(tree.order), len(tree.parents)), np.int64)  # of each task, by level
+    node = np.arange(len(tree.order))
+    for level in range(len(tree.parents) - 1, -1, -1):
+        nodes[tree.order, level] = node = tree.parents[level][node]
+    return Tree.of(nodes[:, kept[:-1]])
 
 
 class LevelsModel(RidgeModel):
