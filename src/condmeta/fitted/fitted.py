@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.groups import Groups, regroup_some
 from condmeta.fitted.predictor import LinearPredictor
-from condmeta.fitted.groups import Groups, regroup, regroup_some
 from condmeta.fitted.prepared import (
     Prepared,
     align_points,
@@ -180,13 +180,24 @@ class Fitted(NamedTuple):
         return table if table is None or columns is None else table.align(columns)
 
     def _features(self, ids, table, given):
-        """Return Phi; a known task without a side row has the Phi that it is known by."""
+        """Return Phi; a known task without a side row has the Phi that it is known by.
+
+        With missing_side="mean", another task without one has the mean Phi of its group.
+        """
         read, store = self.reader.features, self.tasks
         linear = isinstance(self.tau, LinearTau) and not self.reader.reads_points
         nameless = len(ids) == 1 and ids[0] is None
+        has = np.zeros(len(ids), bool) if table is None else table.has(ids)
+        if self.groups is not None and self.reader.missing_side == "mean" and not has.all():
+
+            def read(ids, table, given, tau):
+                Phi = self.reader.features(ids, table, given, tau)
+                lacking = np.ones(len(ids), bool) if table is None else ~table.has(ids)
+                Phi[lacking] = self.groups.fill(ids[lacking], Phi[lacking])
+                return Phi
+
         if store is None or store.Phi is None or not linear or nameless:
             return read(ids, table, given, self.tau)
-        has = np.zeros(len(ids), bool) if table is None else table.has(ids)
         at = np.where(has, -1, store.positions(ids.tolist()))
         if not (at >= 0).any():
             return read(ids, table, given, self.tau)
@@ -388,11 +399,11 @@ class Fitted(NamedTuple):
         return theta, stats
 
     def _without_features(self, ids) -> NestedState:
-        """Return the priors of tasks around their theta, which is not needed for them."""
+        """Return the priors of tasks without points; their covariances do not depend on Phi."""
         zero = np.zeros((len(ids), self.scales.width))
-        return self.inner.start(zero) if self.groups is None else self.groups.prior(
-            ids, zero, self.inner
-        )[1]
+        if self.groups is None:
+            return self.inner.start(zero)
+        return self.groups.prior(ids, zero, self.inner)[1]
 
     def covariances(self, ids) -> Covariances:
         """Return the covariances of the weights of tasks; H for those without points."""

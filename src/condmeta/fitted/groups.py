@@ -6,7 +6,8 @@ first part, its first two parts, and so on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from condmeta.inner.posterior import ROUNDS
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.tree import Nodes, Tree, Upward, go_down, go_up, without_task
 from condmeta.persistence import register
-from condmeta.persistence.fields import floats, ids, instance, sequence
+from condmeta.persistence.fields import floats, ids, instance, maybe, sequence
 from condmeta.persistence.registry import construct
 from condmeta.tasks.ids import as_id_array
 from condmeta.tasks.messages import show_id
@@ -31,12 +32,18 @@ class GroupLevel:
     """The groups of one level: ids (G,), mean (G, d) and covariance (G, d, d) of their effects.
 
     An effect is what the weights of the group's tasks have in common, beyond tau of their side
-    information.
+    information. Phi (G, k) is the mean of the features of these tasks; None if they are many.
     """
 
     ids: np.ndarray
     mean: np.ndarray
     covariance: np.ndarray
+    Phi: np.ndarray | None = None
+
+    @property
+    def parts(self) -> dict[str, np.ndarray]:
+        """The arrays by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def index(self) -> dict[Any, int]:
@@ -50,11 +57,9 @@ class GroupLevel:
     def put(self, other: GroupLevel) -> GroupLevel:
         """Return it with the groups of another value, which replace those of the same id."""
         stays = np.array([group not in other.index for group in self.ids.tolist()], bool)
-        mine, theirs = (self.ids, self.mean, self.covariance), (
-            other.ids, other.mean, other.covariance,
-        )  # fmt: skip
-        parts = zip(mine, theirs, strict=True)
-        return GroupLevel(*(np.concatenate([a[stays], b]) for a, b in parts))
+        pairs = zip(self.parts.values(), other.parts.values(), strict=True)
+        joined = [None if new is None else np.append(mine[stays], new, 0) for mine, new in pairs]
+        return GroupLevel(*joined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,34 +68,50 @@ class Groups:
 
     levels: tuple[GroupLevel, ...]
 
+    def known(self, ids) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield (level, positions among `ids`, positions of their groups), smallest groups first.
+
+        A task is in one level: that of the smallest group that is known.
+        """
+        waiting = np.array([t for t, task in enumerate(ids.tolist()) if task is not None], np.int64)
+        require_parts(ids[waiting].tolist(), len(self.levels) + 1)
+        for level in range(len(self.levels) - 1, -1, -1):
+            at = self.levels[level].positions(groups_of(ids[waiting].tolist(), level))
+            yield level, waiting[at >= 0], at[at >= 0]
+            waiting = waiting[at < 0]
+
+    def fill(self, ids, Phi: np.ndarray) -> np.ndarray:
+        """Return features (T, k) of tasks without side rows: the mean of their groups."""
+        Phi = Phi.copy()
+        for level, here, at in self.known(ids):
+            found = self.levels[level].Phi
+            Phi[here] = Phi[here] if found is None else found[at]
+        return Phi
+
     def prior(self, ids, base: np.ndarray, inner: NestedGaussian) -> tuple[np.ndarray, NestedState]:
         """Return theta (T, d) and the state of new tasks `ids`, without points.
 
         base (T, d) is tau of their side information. The smallest group that is known shifts it.
         """
-        depth = len(self.levels) + 1
-        named = np.array([t for t, task in enumerate(ids.tolist()) if task is not None], np.int64)
-        require_parts(ids[named].tolist(), depth)
         theta, state = base.copy(), inner.start(base)
-        waiting = named
-        for level in range(depth - 2, -1, -1):
+        for level, here, at in self.known(ids):
             groups = self.levels[level]
-            at = groups.positions(groups_of(ids[waiting].tolist(), level))
-            here, at = waiting[at >= 0], at[at >= 0]
             theta[here] += groups.mean[at]
             state.covariance[here] = groups.covariance[at] + inner.covariance_below(level)
-            waiting = np.setdiff1d(waiting, here)
         return theta, state
 
 
 register(
-    GroupLevel, export=vars, restore=construct,
-    fields={"ids": ids("G"), "mean": floats("G w"), "covariance": floats("G w w")},
+    GroupLevel, export=lambda level: level.parts, restore=construct,
+    fields={
+        "ids": ids("G"), "mean": floats("G w"), "covariance": floats("G w w"),
+        "Phi": maybe(floats("G k")),
+    },
 )  # fmt: skip
 register(
     Groups, export=lambda groups: {"levels": list(groups.levels)},
     restore=lambda cls, parts: cls(tuple(parts["levels"])),
-    fields={"levels": sequence(instance("GroupLevel", w="w"))},
+    fields={"levels": sequence(instance("GroupLevel", w="w", k="k"))},
 )  # fmt: skip
 
 
@@ -113,7 +134,7 @@ def require_parts(ids: list, depth: int | None = None) -> int:
     if parts - {depth}:
         odd = next(t for t in ids if (len(t) if isinstance(t, tuple) else 1) != depth)
         raise DataError(
-            f"The task id {show_id(odd)} does not have {depth} parts, as the ids of other tasks do: "
+            f"The task id {show_id(odd)} does not have {depth} parts, as other ids do: "
             "name each task by all its groups, the largest first, such as (region, store)."
         )
     return depth
@@ -130,34 +151,35 @@ def group_codes(ids: list) -> np.ndarray:
 
 
 class _Passes(NamedTuple):
-    """The tasks of a store in the order of their tree, and what both passes leave."""
+    """What both passes over a tree leave: see `go_up` and `go_down`."""
 
-    tree: Tree
-    stats: SquaredState
-    base: np.ndarray
     up: Upward
     levels: list[Nodes]
 
 
-def _passes(store: TaskStore, inner: NestedGaussian, n_jobs: int) -> _Passes:
+def _passes(tree: Tree, state: NestedState, inner: NestedGaussian, n_jobs: int) -> _Passes:
     """Go up and down the tree; if tasks have their own noise, in turns with it."""
-    tree = Tree.of(group_codes(store.ids.tolist()))
-    state, factors = store.state.take(tree.order), inner.factors
-    stats, s2 = state.squared, np.full(len(tree.order), inner.s2)
-    H = factors[-1] @ factors[-1].T
-    for turn in range((ROUNDS if inner.own_noise else 0) + 1):
-        if turn > 0:
-            C, Lambda = levels[-1].covariance[tree.parents[-1]], up.messages[-1]
-            a = levels[-1].mean[tree.parents[-1]]
-            mean = a + state.base + (up.g[-1] - np.einsum("tij,tj->ti", Lambda, a)) @ H
-            pulled = Lambda @ C
-            open_ = np.einsum("tij,ji->t", Lambda - pulled @ Lambda, H)
-            open_ += np.einsum("tii->t", pulled)
-            rss = stats.squared_errors(mean) + s2 * open_
-            s2 = own_noise(rss, stats.count, inner.s2)
-        up = go_up(stats, state.base, tree.parents, factors, s2, n_jobs)
-        levels = go_down(up, tree.parents, factors)
-    return _Passes(tree, stats, state.base, up, levels)
+
+    def go(s2) -> _Passes:
+        up = go_up(state.squared, state.base, tree.parents, inner.factors, s2, n_jobs)
+        return _Passes(up, go_down(up, tree.parents, inner.factors))
+
+    s2 = np.full(len(tree.order), inner.s2)
+    found = go(s2)
+    for _ in range(ROUNDS if inner.own_noise else 0):
+        s2 = own_noise(_residuals(found, tree, state, inner, s2), state.count, inner.s2)
+        found = go(s2)
+    return found
+
+
+def _residuals(found: _Passes, tree: Tree, state: NestedState, inner, s2) -> np.ndarray:
+    """Return the expected ||y - X w||^2 of tasks (T,); see `tree_likelihood`."""
+    Lambda, groups, parent = found.up.messages[-1], found.levels[-1], tree.parents[-1]
+    a, pulled = groups.mean[parent], Lambda @ groups.covariance[parent]
+    H = inner.covariance_below(len(found.levels) - 1)
+    mean = a + state.base + (found.up.g[-1] - np.einsum("tij,tj->ti", Lambda, a)) @ H
+    left = np.einsum("tij,ij->t", Lambda - pulled @ Lambda, H) + np.einsum("tii->t", pulled)
+    return state.squared.squared_errors(mean) + s2 * left
 
 
 def regroup(store: TaskStore, inner: NestedGaussian, n_jobs=1) -> tuple[TaskStore, Groups]:
@@ -166,19 +188,21 @@ def regroup(store: TaskStore, inner: NestedGaussian, n_jobs=1) -> tuple[TaskStor
     A task's theta and covariance become those given all other tasks, so that its own points lead to
     the exact posterior.
     """
-    tree, stats, base, up, levels = _passes(store, inner, n_jobs)
+    tree = Tree.of(group_codes(store.ids.tolist()))
+    before, back = store.state.take(tree.order), np.argsort(tree.order)
+    up, levels = _passes(tree, before, inner, n_jobs)
     others = without_task(up, levels[-1], tree.parents[-1])
-    H = inner.covariance_below(len(levels) - 1)
-    theta, back = base + others.mean, np.argsort(tree.order)
-    state = NestedState(*stats, base, others.covariance + H)
+    theta, H = before.base + others.mean, inner.covariance_below(len(levels) - 1)
+    state = before._replace(covariance=others.covariance + H)
     mean = inner.posterior(state, theta, n_jobs).mean
     store = replace(store, theta=theta[back], coef=mean[back], state=state.take(back))
-    ids = [store.ids[first].tolist() for first in tree.first]
-    known = tuple(
-        GroupLevel(as_id_array(groups_of(named, level)), *levels[level])
-        for level, named in enumerate(ids)
-    )
-    return store, Groups(known)
+    return store, Groups(tuple(
+        GroupLevel(
+            as_id_array(groups_of(store.ids[first].tolist(), level)), *levels[level],
+            None if store.Phi is None else tree.means(store.Phi[tree.order], level),
+        )
+        for level, first in enumerate(tree.first)
+    ))  # fmt: skip
 
 
 def store_in_groups(

@@ -109,15 +109,13 @@ class NestedGaussian:
             part = slice(lo, lo + block)
             stats, Q, at = state.squared.take(part), state.covariance[part], theta[part]
             e = stats.moment - np.einsum("tij,tj->ti", stats.gram, at)
-            for turn in range((ROUNDS if self.own_noise else 0) + 1):
-                if turn > 0:
-                    noise[part] = own_noise(rss, stats.count, self.s2)
-                system = _system(stats.gram, Q, noise[part])
-                g = np.linalg.solve(system, e[:, :, None])[:, :, 0]
-                mean[part] = at + np.einsum("tij,tj->ti", Q, g)
-                if self.own_noise:  # tr(S P) = s2 tr(S Q (s2 I + S Q)^-1)
-                    kept = np.einsum("tii->t", np.linalg.solve(system, stats.gram @ Q))
-                    rss = stats.squared_errors(mean[part]) + noise[part] * kept
+            mean[part], system = _solve(stats, Q, at, e, noise[part])
+            for _ in range(ROUNDS if self.own_noise else 0):
+                # tr(S P) = s2 tr(S Q (s2 I + S Q)^-1)
+                open_ = np.einsum("tii->t", np.linalg.solve(system, stats.gram @ Q))
+                rss = stats.squared_errors(mean[part]) + noise[part] * open_
+                noise[part] = own_noise(rss, stats.count, self.s2)
+                mean[part], system = _solve(stats, Q, at, e, noise[part])
         return Posterior(mean, noise)
 
     def covariances(self, state: NestedState, theta) -> np.ndarray:
@@ -140,6 +138,13 @@ class NestedGaussian:
 def own_noise(rss, count, s2: float) -> np.ndarray:
     """Return a task's own noise (T,), from its expected residuals and the noise of all tasks."""
     return (rss + PRIOR_POINTS * s2) / (count + PRIOR_POINTS)
+
+
+def _solve(stats: SquaredState, Q, theta, e, s2) -> tuple[np.ndarray, np.ndarray]:
+    """Return the posterior means (T, d), and s2 I + S Q of each task."""
+    system = _system(stats.gram, Q, s2)
+    g = np.linalg.solve(system, e[:, :, None])[:, :, 0]
+    return theta + np.einsum("tij,tj->ti", Q, g), system
 
 
 def _system(gram, Q, s2) -> np.ndarray:

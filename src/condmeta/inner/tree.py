@@ -11,7 +11,8 @@ exp(const + <g, .> - . Lambda . / 2),
 and a parent's B, G and const are the sums over its children. The consts of the top nodes add up to
 the log likelihood. From the top down, with mean a and covariance C of the parent (0 at the top),
 
-    r = g - Lambda a,   mean = a + theta + H r,   covariance = L A^-1 L^T + K C K^T,  K = I - H Lambda
+    r = g - Lambda a,   K = I - H Lambda,
+    mean = a + theta + H r,   covariance = L A^-1 L^T + K C K^T
 
 are those of a node given all points. The derivatives of the log likelihood are r by theta and
 
@@ -70,6 +71,13 @@ class Tree(NamedTuple):
     def sizes(self) -> tuple[int, ...]:
         """The number of nodes of each level, tasks last."""
         return (*(len(first) for first in self.first), len(self.order))
+
+    def means(self, values: np.ndarray, level: int) -> np.ndarray:
+        """Return the means (n, k) of values (T, k), in the order of the tree, by node."""
+        sums, count = values, np.ones((len(values), 1))
+        for parent in self.parents[: level - len(self.parents) - 1 : -1]:
+            sums, count = sum_children(sums, parent), sum_children(count, parent)
+        return sums / count
 
 
 def sum_children(values: np.ndarray, parent: np.ndarray) -> np.ndarray:

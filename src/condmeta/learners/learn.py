@@ -229,7 +229,7 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
     data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state, names=names)
     learned = learner._learn(data)._replace(state=state)
     fitted = settled(start, learned)._replace(n_tasks=len(order))
-    if not learner.keep_tasks:
+    if not learner.keep_tasks and not isinstance(fitted.inner, NestedGaussian):
         return fitted
     if isinstance(state, WideTasks):
         rows = scaled_rows(state.whole, fitted.scales)
@@ -239,7 +239,8 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
     if not isinstance(fitted.inner, NestedGaussian):
         return with_store(fitted, TaskStore.from_statistics(*parts), table)
     store, groups = store_in_groups(*parts)
-    return with_store(fitted._replace(groups=groups), store, table)
+    fitted = fitted._replace(groups=groups)
+    return with_store(fitted, store, table) if learner.keep_tasks else fitted
 
 
 def with_store(fitted: Fitted, store: TaskStore, table) -> Fitted:

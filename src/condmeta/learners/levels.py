@@ -185,8 +185,8 @@ class ConditionalLevels(ConditionalRidge):
 
     def _learn_prior(self, state, order, rotation, overall, Phi):
         """Choose as without levels, then the form of each level; fit to all tasks."""
+        self._check_ids(state.ids)
         ids = state.ids[order]
-        self._check_ids(ids)
         choice, flat = super()._learn_prior(state, order, rotation, overall, Phi)
         setting = LevelsSetting(*choice.chosen, ())
         if not isinstance(ids[0], tuple):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -72,7 +72,7 @@ def carried_metrics(d: int, count) -> tuple[str, ...]:
 class LearnedPrior(NamedTuple):
     """A fitted prior, J there, and the number of evaluations of J."""
 
-    prior: Prior
+    prior: Any
     objective: float
     passes: int
 
