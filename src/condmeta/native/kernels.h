@@ -197,7 +197,7 @@ struct Steps {
 
 struct VariationalTasks {
     const double* X;         // (N, d)
-    const double* y;         // (N,), -1 or +1
+    const double *a, *b, *e;  // (N,), the form of each row
     const int64_t* offsets;  // (T+1,)
     const double* theta;     // (T, d)
     const double* factor;    // (d, d), lower triangular
@@ -215,6 +215,8 @@ struct VariationalArrays {
     double* bound;   // (T,)
     double* weight;  // (N,)
     double* push;    // (N,)
+    double* r;       // (N,)
+    double* loss;    // (N,)
 };
 
 struct Kernels {
@@ -253,7 +255,7 @@ struct Kernels {
     int64_t (*posterior_space)(int64_t d);
     Steps (*climb_prior)(const PriorTasks&, const PriorFrame&, const Climb&, double* space);
     int64_t (*prior_space)(int64_t T, int64_t d, int64_t k1, int64_t p);
-    // Likewise for two classes.
+    // Likewise for rows of one form.
     void (*variational)(const VariationalTasks&, const VariationalArrays&, int64_t begin, int64_t end, double* Q,
                         double* space);
     int64_t (*variational_space)(int64_t n_max, int64_t d);
