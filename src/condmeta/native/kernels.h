@@ -219,6 +219,26 @@ struct VariationalArrays {
     double* loss;    // (N,)
 };
 
+// Rows of tasks by rising time; see inner/drift.py.
+struct DriftTasks {
+    const double* X;         // (N, d)
+    const double* y;         // (N,)
+    const double* mass;      // (N,)
+    const int64_t* offsets;  // (T+1,)
+    const double* fade;      // (N,), 1 for rows of one time
+    const double* theta;     // (T, d)
+    const double* factor;    // (d, d), lower triangular
+    double s2;
+    bool moves;  // AR(1), else decay
+    int64_t d;
+};
+
+struct DriftArrays {
+    double* gram;       // (T, d, d)
+    double* e;          // (T, d)
+    double* predicted;  // (N,), or null
+};
+
 struct Kernels {
     const char* name;
     // Tasks [begin, end): returns the first task with a diverging pass, or -1. All tasks are run.
@@ -264,4 +284,6 @@ struct Kernels {
     // All tasks in turn.
     void (*coin_pass)(const Tasks&, const CoinMap&, double* space);
     int64_t (*coin_pass_space)(int64_t n_max, int64_t d, int64_t k);
+    void (*drift)(const DriftTasks&, const DriftArrays&, int64_t begin, int64_t end, double* space);
+    int64_t (*drift_space)(int64_t d);
 };
