@@ -187,7 +187,7 @@ class LevelsFrame:
         free = np.full(self.start.W.size, np.inf)
         low, high = zip(*(factor.bounds() for factor in self.factors), strict=True)
         lowest, highest = noise_bounds(self.start.s2, least, largest, self.noise_unit)
-        return np.concatenate([-free, *low, [lowest]]), np.concatenate([free, *high, [highest]])
+        return np.concatenate([-free, *low, lowest]), np.concatenate([free, *high, highest])
 
     def prior(self, x) -> LevelsPrior:
         """Return the prior at coordinates x."""
@@ -195,7 +195,7 @@ class LevelsFrame:
         V, *parts = np.split(x, self.cuts)
         factors = [frame.factor(part) for frame, part in zip(self.factors, parts, strict=False)]
         W = W + self.C @ V.reshape(W.shape) @ self.L.T
-        return LevelsPrior(W, np.array(factors), moved_noise(s2, self.noise_unit * x[-1]))
+        return LevelsPrior(W, np.array(factors), moved_noise(s2, self.noise_unit * x[-1:]))
 
     def holds(self, prior: LevelsPrior) -> bool:
         """Return whether the units are about those of a frame around this prior."""

@@ -35,11 +35,15 @@ REFRESH = 60  # evaluations after which a new frame is laid around the prior rea
 
 
 class Prior(NamedTuple):
-    """W (k+1, d), with b in the last row, L (d, d), lower triangular, and s2."""
+    """W (k+1, d), with b in the last row, L (d, d), lower triangular, and s2.
+
+    s2 is the noise; likelihoods without one have their own positive parameter in its place, a
+    number or an array (p,).
+    """
 
     W: np.ndarray
     L: np.ndarray
-    s2: float
+    s2: Any
 
     @property
     def H(self) -> np.ndarray:  # noqa: N802 - the model's name
@@ -151,7 +155,7 @@ class PriorModel(ABC):
     @abstractmethod
     def likelihood(
         self, prior: Prior, inverse, correlated: bool
-    ) -> tuple[float, np.ndarray, np.ndarray, float]:
+    ) -> tuple[float, np.ndarray, np.ndarray, Any]:
         """Return the log likelihood, and its derivatives by theta (T, d), L and log s2.
 
         `inverse` (d, d) is L^-1.
@@ -244,13 +248,14 @@ class Frame:
     """Coordinates around a start, where they are zero; one unit is about a standard error.
 
     W moves by C V L^T, C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1; L moves as in
-    `FactorFrame`, for T tasks; log s2 in units of sqrt(2 / N).
+    `FactorFrame`, for T tasks; log s2, last, in units of sqrt(2 / N).
     """
 
     def __init__(self, start: Prior, metric: str, C, units):
         self.start, self.metric, self.C, self.units = start, metric, C, units
         self.factor = FactorFrame(start.L, metric, units[:2])
-        self.size = start.W.size + self.factor.size + 1
+        self.cut = start.W.size + self.factor.size
+        self.size = self.cut + np.size(start.s2)
 
     @classmethod
     def around(cls, model: PriorModel, start: Prior, metric: str) -> Frame:
@@ -263,13 +268,13 @@ class Frame:
         free = np.full(self.start.W.size, np.inf)
         low, high = self.factor.bounds()
         lowest, highest = noise_bounds(self.start.s2, least, largest, self.units[2])
-        return np.concatenate([-free, low, [lowest]]), np.concatenate([free, high, [highest]])
+        return np.concatenate([-free, low, lowest]), np.concatenate([free, high, highest])
 
     def prior(self, x) -> Prior:
         """Return the prior at coordinates x."""
-        (W, L, s2), a = self.start, self.start.W.size
-        s2 = moved_noise(s2, self.units[2] * x[-1])
-        return Prior(W + self.C @ x[:a].reshape(W.shape) @ L.T, self.factor.factor(x[a:-1]), s2)
+        (W, L, s2), a, c = self.start, self.start.W.size, self.cut
+        s2 = moved_noise(s2, self.units[2] * x[c:])
+        return Prior(W + self.C @ x[:a].reshape(W.shape) @ L.T, self.factor.factor(x[a:c]), s2)
 
     def holds(self, prior: Prior) -> bool:
         """Return whether the units are about those of a frame around this prior."""
@@ -278,17 +283,22 @@ class Frame:
     def pull(self, gradient: Prior) -> np.ndarray:
         """Return the gradient with respect to the coordinates, from that by W, L and log s2."""
         by_W = (self.C.T @ gradient.W @ self.start.L).ravel()
-        by_noise = self.units[2] * gradient.s2
-        return np.concatenate([by_W, self.factor.pull(gradient.L), [by_noise]])
+        by_noise = np.atleast_1d(self.units[2] * gradient.s2)
+        return np.concatenate([by_W, self.factor.pull(gradient.L), by_noise])
 
 
-def noise_bounds(s2: float, least: float, largest: float, unit: float) -> tuple[float, float]:
-    """Return the bounds of the coordinate log(s2' / s2) / unit; in one frame s2 may grow by 1e4."""
-    lowest = min(np.log(least / s2) / unit, 0.0)
-    highest = max(np.log(largest / s2) / unit, 0.0)
-    return lowest, min(highest, 2 * np.log(MAX_GROWTH) / unit)
+def noise_bounds(s2, least: float, largest: float, unit: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bounds of the coordinates log(s2' / s2) / unit; in one frame s2 may grow by 1e4.
+
+    s2 is a number, or an array (p,).
+    """
+    s2 = np.atleast_1d(s2)
+    lowest = np.minimum(np.log(least / s2) / unit, 0.0)
+    highest = np.maximum(np.log(largest / s2) / unit, 0.0)
+    return lowest, np.minimum(highest, 2 * np.log(MAX_GROWTH) / unit)
 
 
-def moved_noise(s2: float, log_growth: float) -> float:
-    """Return s2 times the exponential of a growth that cannot overflow."""
-    return float(s2 * np.exp(min(log_growth, 500.0)))
+def moved_noise(s2, log_growth: np.ndarray):
+    """Return s2 times the exponential of a growth (p,) that cannot overflow."""
+    moved = s2 * np.exp(np.minimum(log_growth, 500.0))
+    return moved if isinstance(s2, np.ndarray) else float(moved[0])
