@@ -25,6 +25,7 @@ from condmeta.persistence.fields import floats, ids, instance, maybe, sequence
 from condmeta.persistence.registry import construct
 from condmeta.tasks.ids import as_id_array
 from condmeta.tasks.messages import show_id
+from condmeta.text import pluralize
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,24 +121,17 @@ def groups_of(ids: list, level: int) -> list:
     return [task[0] for task in ids] if level == 0 else [task[: level + 1] for task in ids]
 
 
-def require_parts(ids: list, depth: int | None = None) -> int:
-    """Return the number of parts of task ids, or raise if they have one part, or not `depth`."""
-    parts = {len(task) if isinstance(task, tuple) else 1 for task in ids}
-    if depth is None:
-        depth = max(parts, default=1)
-        if depth == 1:
+def require_parts(ids: list, depth: int | None = None) -> None:
+    """Raise if a task id does not have `depth` parts, or as many as the first one."""
+    for task in ids:
+        parts = len(task) if isinstance(task, tuple) else 1
+        depth = parts if depth is None else depth
+        if parts != depth:
             raise DataError(
-                "ConditionalLevels learns from tasks in groups, but the task ids have one part: "
-                f"{show_id(ids[0])}. Give the columns of all levels, the largest group first, such "
-                "as task=['region', 'store'], or use ConditionalRidge."
+                f"The task id {show_id(task)} has {pluralize(parts, 'part')}, and other ids have "
+                f"{depth}: name each task by all its groups, the largest first, such as "
+                "(region, store)."
             )
-    if parts - {depth}:
-        odd = next(t for t in ids if (len(t) if isinstance(t, tuple) else 1) != depth)
-        raise DataError(
-            f"The task id {show_id(odd)} does not have {depth} parts, as other ids do: "
-            "name each task by all its groups, the largest first, such as (region, store)."
-        )
-    return depth
 
 
 def group_codes(ids: list) -> np.ndarray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from condmeta.errors import DataError
+from condmeta.errors import DataError, NoGroupsWarning
 from condmeta.fitted.groups import group_codes, require_parts
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tables import group_table
@@ -24,6 +25,7 @@ from condmeta.meta.levels_choice import LevelsSetting, choose_levels
 from condmeta.meta.prior import carried_metrics
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.persistence.fields import floats, maybe, number
+from condmeta.tasks.messages import show_id
 
 
 @storable(
@@ -174,8 +176,7 @@ class ConditionalLevels(ConditionalRidge):
         return TaskStatistics
 
     def _check_ids(self, ids) -> None:
-        if len(ids) > 1 or isinstance(ids[0], tuple):  # rows that nothing names are one task
-            require_parts(ids.tolist())
+        require_parts(ids.tolist())
 
     def _inner(self, prior, change, own_noise: bool) -> Any:
         if not isinstance(prior, LevelsPrior):
@@ -190,6 +191,8 @@ class ConditionalLevels(ConditionalRidge):
         choice, flat = super()._learn_prior(state, order, rotation, overall, Phi)
         setting = LevelsSetting(*choice.chosen, ())
         if not isinstance(ids[0], tuple):
+            if len(ids) > 1:
+                warn_no_groups(ids[0])
             return choice._replace(chosen=setting), flat
         whole = scaled_statistics(state.whole, overall, order).columns(overall.kept)
         Z, jobs, groups = rotation.apply(Phi[order]), jobs_of(self), group_codes(ids.tolist())
@@ -206,3 +209,14 @@ class ConditionalLevels(ConditionalRidge):
             n_jobs=jobs,
         )  # fmt: skip
         return choice, learned
+
+
+def warn_no_groups(task) -> None:
+    """Say that task ids name no groups."""
+    warnings.warn(
+        f"The task ids have one part, such as {show_id(task)}, so that no task is in a group and "
+        "the fit is that of ConditionalRidge. Give the columns of all levels, the largest group "
+        "first: task=['region', 'store'].",
+        NoGroupsWarning,
+        stacklevel=2,
+    )

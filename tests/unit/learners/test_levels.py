@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import condmeta as cm
-from condmeta.errors import DataError
+from condmeta.errors import DataError, NoGroupsWarning
 from condmeta.inner.nested import NestedGaussian
 
 LME4 = Path(__file__).parents[2] / "data" / "lme4" / "levels.csv"
@@ -315,17 +315,20 @@ def test_arrays_with_tuples_and_tables_read_the_same():
 def test_sentences():
     frame, y = regions(10, n_regions=5)
     X = frame[["x"]].to_numpy()
-    with pytest.raises(DataError, match=r"the task ids have one part: 'r0'. Give the columns of"):
-        cm.ConditionalLevels().fit(X, y, task=frame["region"])
+    with pytest.warns(NoGroupsWarning, match="no task is in a group and the fit is that of Cond"):
+        plain = cm.ConditionalLevels().fit(X, y, task=frame["region"])
+    flat = cm.ConditionalRidge().fit(X, y, task=frame["region"])
+    assert plain.levels_ == ()
+    np.testing.assert_array_equal(*(m.predict(X, task=frame["region"]) for m in (plain, flat)))
     ids = list(zip(frame["region"], frame["store"], strict=True))
     model = cm.ConditionalLevels(**FIXED).fit(X, y, task=ids)
-    with pytest.raises(DataError, match=r"The task id 'r0' does not have 2 parts"):
+    with pytest.raises(DataError, match="The task id 'r0' has 1 part, and other ids have 2"):
         model.predict([[1.0]], task=["r0"])
-    with pytest.raises(DataError, match=r"The task id \('r0', 's0', 1\) does not have 2 parts"):
+    with pytest.raises(DataError, match=r"The task id \('r0', 's0', 1\) has 3 parts"):
         model.update([[1.0]], [1.0], task=[("r0", "s0", 1)])
-    with pytest.raises(DataError, match="does not have 2 parts"):
+    with pytest.raises(DataError, match="The task id 'r0' has 1 part"):
         model.adapt([[1.0]], [1.0], task=["r0"])
-    with pytest.raises(DataError, match="does not have 3 parts"):
+    with pytest.raises(DataError, match="has 3 parts, and other ids have 2"):
         model.partial_fit([[1.0]], [1.0], task=[("r0", "s0", 1)])
     assert len(model.fitted_.tasks) == len(set(ids))
     with pytest.raises(DataError, match="'random' parameter of ConditionalLevels must be one of"):
