@@ -23,6 +23,7 @@ import numpy as np
 from condmeta.inner.bernoulli import find_posteriors
 from condmeta.inner.variational import Variational, variational_pass
 from condmeta.meta.ascent import DEFAULT_STOPPING
+from condmeta.meta.blocks import with_one
 from condmeta.meta.prior import SMALLEST, LearnedPrior, Prior, PriorModel, maximise
 from condmeta.tasks.points import Points
 
@@ -45,7 +46,10 @@ class LogisticModel(PriorModel):
     """J of labels of two classes, from points."""
 
     def __init__(self, points: Points, Phi, kappa: float, n_jobs: int = 1, accuracy=1e-6):
-        super().__init__(Phi, kappa, points.count, points.X.shape[1], n_jobs)
+        Phi1 = with_one(Phi)
+        shape = len(Phi), points.X.shape[1]
+        super().__init__(shape, points.count.sum(), Phi1.T @ Phi1, kappa)
+        self.n_jobs, self.Phi1 = n_jobs, np.ascontiguousarray(Phi1[:, -self.rows :])
         self.points, self.accuracy = points, accuracy
         self.last: Variational | None = None  # the next posteriors are near these
 
@@ -60,7 +64,7 @@ class LogisticModel(PriorModel):
             found = variational_pass(X, y, offsets, theta, prior.L, *start, *how)
             self.last = Variational(*found)
         z, g, bound, Q, *_ = self.last
-        return float(bound.sum()), g, g.T @ z - Q, 0.0
+        return float(bound.sum()), self.Phi1.T @ g, g.T @ z - Q, 0.0
 
     def start(self) -> Prior:
         """Return a pooled model of all points as b, M = 0, and an L that gives f variance 1."""
@@ -70,6 +74,6 @@ class LogisticModel(PriorModel):
         unit = 1 / np.sqrt(max(square, SMALLEST)) * np.eye(d)
         none, whole = np.zeros((1, d)), np.array([0, len(y)])
         z = find_posteriors(X, y, whole, none, WIDE * unit, times=times).z
-        W = np.zeros((self.Phi1.shape[1], d))
+        W = np.zeros((self.rows, d))
         W[-1] = WIDE * unit @ z[0]
         return Prior(W, unit, 1.0)

@@ -54,11 +54,11 @@ def test_chunks_add_up():
 
 def test_moments_of_all_rows():
     X, y = draw()
-    mean, spread = Scatter.of(X, y, OFFSETS).overall()
+    mean, spread = Scatter.of(X, y, OFFSETS).overall([np.arange(len(OFFSETS) - 1)])
     z = np.column_stack([X, y])
     np.testing.assert_allclose(mean, z.mean(axis=0))
     np.testing.assert_allclose(spread, z.std(axis=0))
-    part, _ = Scatter.of(X, y, OFFSETS).overall([2, 3])
+    part, _ = Scatter.of(X, y, OFFSETS).overall([np.array([2]), np.array([3])])
     np.testing.assert_allclose(part, z[4:].mean(axis=0))
 
 
