@@ -11,12 +11,12 @@ import numpy as np
 from condmeta.fitted.fitted import COLLECTED, Fitted
 from condmeta.fitted.tau import KernelTau
 from condmeta.inner.algorithms import Batch, Online
-from condmeta.inner.bernoulli import Bernoulli, Covariances
 from condmeta.inner.coin import Coin, CoinTasks
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.no_adaptation import NoAdaptation, PointCount
 from condmeta.inner.online import OnlineState
 from condmeta.inner.posterior import Gaussian
+from condmeta.inner.row_posterior import Bernoulli, Covariances
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.persistence.fields import Field, InvalidFieldError, Sizes, describe

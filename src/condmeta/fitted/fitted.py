@@ -28,7 +28,7 @@ from condmeta.fitted.side_reader import SideReader
 from condmeta.fitted.task_model import TaskModels, require_resumable
 from condmeta.fitted.task_store import TaskStore, narrow, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
-from condmeta.inner.bernoulli import Covariances
+from condmeta.inner.row_posterior import Covariances
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WideTasks

@@ -14,11 +14,11 @@ import numpy as np
 from condmeta.errors import ConvergenceWarning, DataError, DivergenceError
 from condmeta.fitted.scales import Scales
 from condmeta.inner.algorithms import Solved, solve_tasks, weighted
-from condmeta.inner.bernoulli import Covariances
 from condmeta.inner.coin import CoinTasks
 from condmeta.inner.least_squares import least_squares
 from condmeta.inner.no_adaptation import PointCount
 from condmeta.inner.online import OnlineState
+from condmeta.inner.row_posterior import Covariances
 from condmeta.inner.squared import SquaredState
 from condmeta.persistence import register
 from condmeta.persistence.fields import counts, floats, ids, instance, maybe

@@ -9,8 +9,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from condmeta.fitted.tau import LinearTau
-from condmeta.inner.bernoulli import Bernoulli
 from condmeta.inner.posterior import lower_root
+from condmeta.inner.row_posterior import Bernoulli
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable

@@ -6,6 +6,7 @@
 // one. The only symbol used outside is the table.
 
 #include "coin.h"
+#include "drift.h"
 #include "dual.h"
 #include "grid_eval.h"
 #include "grid_train.h"
@@ -139,6 +140,8 @@ const Kernels table = {
     coin_range_space,
     coin_pass,
     coin_pass_space,
+    drift_range,
+    drift_space,
 };
 
 }  // namespace CONDMETA_ISA

@@ -211,7 +211,7 @@ struct Steps {
 
 struct VariationalTasks {
     const double* X;         // (N, d)
-    const double* y;         // (N,), -1 or +1
+    const double *a, *b, *e;  // (N,), the form of each row
     const int64_t* offsets;  // (T+1,)
     const double* theta;     // (T, d)
     const double* factor;    // (d, d), lower triangular
@@ -229,6 +229,28 @@ struct VariationalArrays {
     double* bound;   // (T,)
     double* weight;  // (N,)
     double* push;    // (N,)
+    double* r;       // (N,)
+    double* loss;    // (N,)
+};
+
+// Rows of tasks by rising time; see inner/drift.py.
+struct DriftTasks {
+    const double* X;         // (N, d)
+    const double* y;         // (N,)
+    const double* mass;      // (N,)
+    const int64_t* offsets;  // (T+1,)
+    const double* fade;      // (N,), 1 for rows of one time
+    const double* theta;     // (T, d)
+    const double* factor;    // (d, d), lower triangular
+    double s2;
+    bool moves;  // AR(1), else decay
+    int64_t d;
+};
+
+struct DriftArrays {
+    double* gram;       // (T, d, d)
+    double* e;          // (T, d)
+    double* predicted;  // (N,), or null
 };
 
 struct Kernels {
@@ -268,7 +290,7 @@ struct Kernels {
     int64_t (*posterior_space)(int64_t d);
     Steps (*climb_prior)(const PriorTasks&, const PriorFrame&, const Climb&, double* space);
     int64_t (*prior_space)(int64_t T, int64_t d, int64_t k1, int64_t p);
-    // Likewise for two classes.
+    // Likewise for rows of one form.
     void (*variational)(const VariationalTasks&, const VariationalArrays&, int64_t begin, int64_t end, double* Q,
                         double* space);
     int64_t (*variational_space)(int64_t n_max, int64_t d);
@@ -277,4 +299,6 @@ struct Kernels {
     // All tasks in turn.
     void (*coin_pass)(const Tasks&, const CoinMap&, double* space);
     int64_t (*coin_pass_space)(int64_t n_max, int64_t d, int64_t k);
+    void (*drift)(const DriftTasks&, const DriftArrays&, int64_t begin, int64_t end, double* space);
+    int64_t (*drift_space)(int64_t d);
 };

@@ -43,6 +43,11 @@ def repeats(weight: np.ndarray) -> np.ndarray:
     return weight if weight.ndim == 1 else weight[:, 0]
 
 
+def row_sizes(weight: np.ndarray | None, n_rows: int) -> np.ndarray:
+    """Return the second column of weights (N, 2): precision, exposure or trials; else ones (N,)."""
+    return np.ones(n_rows) if weight is None or weight.ndim == 1 else weight[:, 1].copy()
+
+
 def masses(weight: np.ndarray | None) -> np.ndarray | None:
     """Return the weights of rows in sums (N,): how often they count times their precision."""
     return weight if weight is None or weight.ndim == 1 else weight[:, 0] * weight[:, 1]
