@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.fitted.groups import Groups, regroup_some
+from condmeta.fitted.groups import Groups, regroup, same_top
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import (
     Prepared,
@@ -27,12 +27,12 @@ from condmeta.fitted.prepared import (
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
 from condmeta.fitted.task_model import TaskModels, require_resumable
-from condmeta.fitted.task_store import TaskStore, solve_named
+from condmeta.fitted.task_store import TaskStore, narrow, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
-from condmeta.inner.nested import NestedGaussian, NestedState
+from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors
 from condmeta.inner.row_posterior import Covariances
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.persistence.fields import (
     ANY,
@@ -101,6 +101,16 @@ class Rows(NamedTuple):
     restore: Callable = np.asarray
 
 
+def _held_once(cls, parts: dict) -> dict:
+    """Return the parts of a file in which the store repeats the statistics of `state`."""
+    store = parts.get("tasks")
+    if isinstance(parts.get("state"), TaskStatistics) and isinstance(store, TaskStore):
+        if isinstance(store.state, TaskPriors):
+            return parts
+        parts = parts | {"tasks": replace(store, state=None)}
+    return parts
+
+
 @register_tuple(
     fields={
         "predictor": instance("LinearPredictor", w="w", d="d", n="n", s="s"),
@@ -112,6 +122,7 @@ class Rows(NamedTuple):
         "info": mapping(ANY), "state": maybe(instance(k="k")), "seen": maybe(instance("SeenIds")),
         "groups": optional(maybe(instance("Groups", w="w"))),
     },
+    upgrade=_held_once,
 )  # fmt: skip
 class Fitted(NamedTuple):
     """What a fit leaves.
@@ -266,28 +277,48 @@ class Fitted(NamedTuple):
         (theta, start), is_number = self.start(ids, Phi, n_jobs), self.predictor.classes is None
         return TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, is_number, start)
 
+    def solve_statistics(self, state: TaskStatistics, Phi, n_jobs: int = 1) -> TaskStore:
+        """Return the models of all tasks of `state`, leaf after leaf.
+
+        A task's model depends on the tasks of its leaf by rounding; so it has the same bits for any
+        order of the tasks. The statistics stay in `state` alone.
+        """
+        theta = np.empty((len(state.ids), self.scales.width))
+        coef = np.empty_like(theta)
+        for at in state.leaves():
+            theta[at] = self.tau.theta(Phi[at])
+            stats = scaled_statistics(state.whole, self.scales, at)
+            coef[at] = self.inner.posterior(stats, theta[at], n_jobs).mean
+        return TaskStore(state.ids, state.whole.count, theta, coef, Phi=narrow(Phi))
+
     def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Fitted:
         """Return a value in which known tasks have further points, and new tasks are added."""
         store = self.tasks
         if store is None:
             raise DataError("The model keeps no task models to update: fit with keep_tasks=True.")
-        require_resumable(self.predictor, store.state)
+        state, by_statistics = self.state, isinstance(self.state, TaskStatistics)
+        require_resumable(self.predictor, state if by_statistics else store.state)
         found = store.positions(tasks.ids.tolist())
         known, new = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
         store.refuse_lookalikes(tasks.ids[new].tolist())
         tasks, side = self.past_shared_model(tasks), tasks.side
-        state = self.state
         if len(known):
-            part = tasks.subset(known)
-            scaled, y = scaled_tasks(part, self.scales)
-            rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
-            store = store.extend(self.inner, found[known], rows, n_jobs)
+            part, at = tasks.subset(known), found[known]
             if isinstance(state, COLLECTED):
-                state = state.extend(found[known], raw_points(part, self.scales))
+                state = state.extend(at, raw_points(part, self.scales))
+            if by_statistics:
+                stats = scaled_statistics(state.whole, self.scales, at)
+                store = store.resolved(self.inner, at, self._with_priors(stats, at), n_jobs)
+            else:
+                scaled, y = scaled_tasks(part, self.scales)
+                rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
+                store = store.extend(self.inner, at, rows, n_jobs)
         if len(new):
             part = tasks.subset(new)
             data = self.prepare(part, points)
             more = self.solve(data.ids, data.Phi, data.points, n_jobs)
+            if by_statistics:
+                more = replace(more, state=getattr(more.state, "priors", None))
             store = store.concat(replace(more, sides=self.shared_sides(more.ids, side)))
             if isinstance(state, COLLECTED):
                 state = state.join(self.collect(part, points, type(state)))
@@ -295,8 +326,17 @@ class Fitted(NamedTuple):
         if self.groups is None:
             return updated
         changed = np.append(found[known], np.arange(len(store) - len(new), len(store)))
-        store, groups = regroup_some(store, self.groups, self.inner, changed, n_jobs)
-        return updated._replace(tasks=store, groups=groups)
+        return updated._regrouped(changed, n_jobs)
+
+    def _regrouped(self, changed, n_jobs: int) -> Fitted:
+        """Return a value in which the tasks that share a group with changed ones have moved."""
+        store = self.tasks
+        at = same_top(store.ids.tolist(), changed)
+        stats = scaled_statistics(self.state.whole, self.scales, at)
+        Phi = None if store.Phi is None else store.Phi[at]
+        found = regroup(store.ids[at], stats, store.state.base[at], Phi, self.inner, n_jobs)
+        store = store.put(at, found.theta, found.coef, found.priors)
+        return self._replace(tasks=store, groups=self.groups.put(found.groups))
 
     def collect(self, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics) -> Any:
         """Return the statistics of tasks, of one `kind`, and their side rows or features."""
@@ -391,12 +431,32 @@ class Fitted(NamedTuple):
         at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
         if not (at >= 0).any():
             return theta, stats
-        if store.state is None:
+        found = self.known_statistics(at[at >= 0])
+        if found is None:
             return theta, None
         stats = stats._replace(count=stats.count.astype(float))  # sums of weights are no integers
-        for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
-            mine[at >= 0] = theirs[at[at >= 0]]
+        theta[at >= 0] = store.theta[at[at >= 0]]
+        for mine, theirs in zip(stats, found, strict=True):
+            mine[at >= 0] = theirs
         return theta, stats
+
+    def known_statistics(self, at=None) -> Any:
+        """Return the statistics of the known tasks at positions `at`; None if they are not kept.
+
+        A learner by statistics keeps them once, in `state`; others in `tasks`.
+        """
+        if isinstance(self.state, TaskStatistics):
+            stats = scaled_statistics(self.state.whole, self.scales, at)
+            return self._with_priors(stats, at)
+        state = None if self.tasks is None else self.tasks.state
+        return state if state is None or at is None else state.take(at)
+
+    def _with_priors(self, stats: SquaredState, at=None) -> SquaredState | NestedState:
+        """Return statistics of the known tasks at `at`, with their priors if these differ."""
+        priors = None if self.tasks is None else self.tasks.state
+        if not isinstance(priors, TaskPriors):
+            return stats
+        return NestedState(*stats, *(priors if at is None else priors.take(at)))
 
     def _without_features(self, ids) -> NestedState:
         """Return the priors of tasks without points; their covariances do not depend on Phi."""
@@ -404,6 +464,15 @@ class Fitted(NamedTuple):
         if self.groups is None:
             return self.inner.start(zero)
         return self.groups.prior(ids, zero, self.inner)[1]
+
+    def own_estimates(self) -> np.ndarray:
+        """Return each known task's own least-squares estimate (T, width), in the user's units."""
+        return self.tasks.own_estimates(self.scales, self._own_statistics())
+
+    def _own_statistics(self) -> Any:
+        """Return the statistics of the known tasks without their priors; None if not kept."""
+        stats = self.known_statistics()
+        return stats.squared if isinstance(stats, NestedState) else stats
 
     def covariances(self, ids) -> Covariances:
         """Return the covariances of the weights of tasks; H for those without points."""
@@ -432,7 +501,7 @@ class Fitted(NamedTuple):
         if not tasks:
             store, seen = None, None if seen is None else SeenIds()
         elif store is not None and not resume:
-            store = store.without_state(self.scales)
+            store = store.without_state(self.scales, self._own_statistics())
         if isinstance(state, COLLECTED) and not (tasks and resume):
             state = None  # statistics of every task
         tau = self.tau

@@ -7,7 +7,7 @@ first part, its first two parts, and so on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.fitted.task_store import TaskStore, narrow
-from condmeta.inner.nested import NestedGaussian, NestedState, own_noise
+from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors, own_noise
 from condmeta.inner.posterior import ROUNDS
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.tree import Nodes, Tree, Upward, go_down, go_up, without_task
@@ -101,6 +100,11 @@ class Groups:
             state.covariance[here] = groups.covariance[at] + inner.covariance_below(level)
         return theta, state
 
+    def put(self, other: Groups) -> Groups:
+        """Return it with the groups of another value, which replace those of the same id."""
+        pairs = zip(self.levels, other.levels, strict=True)
+        return Groups(tuple(mine.put(new) for mine, new in pairs))
+
 
 register(
     GroupLevel, export=lambda level: level.parts, restore=construct,
@@ -176,49 +180,47 @@ def _residuals(found: _Passes, tree: Tree, state: NestedState, inner, s2) -> np.
     return state.squared.squared_errors(mean) + s2 * left
 
 
-def regroup(store: TaskStore, inner: NestedGaussian, n_jobs=1) -> tuple[TaskStore, Groups]:
-    """Return the models of tasks and of their groups, all given all points of the store.
+class Grouped(NamedTuple):
+    """Tasks given all points: where they start and their weights (T, d), priors, and groups."""
 
-    A task's theta and covariance become those given all other tasks, so that its own points lead to
+    theta: np.ndarray
+    coef: np.ndarray
+    priors: TaskPriors
+    groups: Groups
+
+
+def regroup(ids, stats: SquaredState, base, Phi, inner: NestedGaussian, n_jobs=1) -> Grouped:
+    """Return the models of tasks and of their groups, all given all points.
+
+    A task's theta and covariance are those given all other tasks, so that its own points lead to
     the exact posterior.
+
+    Parameters
+    ----------
+    ids : (T,) array; stats : SquaredState; base : (T, d) array, tau of the side information
+    Phi : (T, k) array or None
     """
-    tree = Tree.of(group_codes(store.ids.tolist()))
-    before, back = store.state.take(tree.order), np.argsort(tree.order)
+    tree = Tree.of(group_codes(ids.tolist()))
+    order, back = tree.order, np.argsort(tree.order)
+    blank = np.empty((len(ids), 0, 0))
+    before = NestedState(*stats.take(order), base[order], blank)
     up, levels = _passes(tree, before, inner, n_jobs)
     others = without_task(up, levels[-1], tree.parents[-1])
     theta, H = before.base + others.mean, inner.covariance_below(len(levels) - 1)
     state = before._replace(covariance=others.covariance + H)
-    mean = inner.posterior(state, theta, n_jobs).mean
-    store = replace(store, theta=theta[back], coef=mean[back], state=state.take(back))
-    return store, Groups(tuple(
+    coef = inner.posterior(state, theta, n_jobs).mean
+    known = tuple(
         GroupLevel(
-            as_id_array(groups_of(store.ids[first].tolist(), level)), *levels[level],
-            None if store.Phi is None else tree.means(store.Phi[tree.order], level),
+            as_id_array(groups_of(ids[first].tolist(), level)), *levels[level],
+            None if Phi is None else tree.means(Phi[order], level),
         )
         for level, first in enumerate(tree.first)
-    ))  # fmt: skip
+    )  # fmt: skip
+    return Grouped(theta[back], coef[back], state.priors.take(back), Groups(known))
 
 
-def store_in_groups(
-    inner: NestedGaussian, ids, theta, stats: SquaredState, n_jobs, Phi
-) -> tuple[TaskStore, Groups]:
-    """Return the models of tasks and of their groups, from the statistics of the tasks."""
-    state = NestedState(*stats, theta, np.zeros_like(stats.gram))
-    return regroup(
-        TaskStore(ids, stats.count, theta, theta, state=state, Phi=narrow(Phi)), inner, n_jobs
-    )
-
-
-def regroup_some(
-    store: TaskStore, groups: Groups, inner: NestedGaussian, changed, n_jobs=1
-) -> tuple[TaskStore, Groups]:
-    """Return `regroup` of the groups of the top level that have a changed task, others as before.
-
-    changed (C,) : positions of the tasks with further points, and of new tasks
-    """
-    top = groups_of(store.ids.tolist(), 0)
+def same_top(ids: list, changed) -> np.ndarray:
+    """Return the positions of the tasks in a group of the top level that has a changed task."""
+    top = groups_of(ids, 0)
     touched = {top[at] for at in changed.tolist()}
-    at = np.flatnonzero(np.fromiter((group in touched for group in top), bool, len(top)))
-    part, some = regroup(store.take(at), inner, n_jobs)
-    levels = zip(groups.levels, some.levels, strict=True)
-    return store.put(at, part), Groups(tuple(level.put(new) for level, new in levels))
+    return np.flatnonzero(np.fromiter((group in touched for group in top), bool, len(top)))

@@ -16,7 +16,6 @@ from condmeta.fitted.scales import Scales
 from condmeta.inner.algorithms import Solved, solve_tasks, weighted
 from condmeta.inner.coin import CoinTasks
 from condmeta.inner.least_squares import least_squares
-from condmeta.inner.nested import NestedState
 from condmeta.inner.no_adaptation import PointCount
 from condmeta.inner.online import OnlineState
 from condmeta.inner.row_posterior import Covariances
@@ -86,12 +85,6 @@ class TaskStore:
         parts = points.count, theta, solved.coef, None, solved.gap, solved.state
         return cls(ids, *parts, Phi=narrow(Phi), own_statistics=statistics)
 
-    @classmethod
-    def from_statistics(cls, inner, ids, theta, stats: SquaredState, n_jobs, Phi) -> TaskStore:
-        """Return the models of tasks from their statistics."""
-        coef = inner.posterior(stats, theta, n_jobs).mean
-        return cls(ids, stats.count, theta, coef, state=stats, Phi=narrow(Phi))
-
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -116,14 +109,13 @@ class TaskStore:
         """Return the position of each id, -1 where it is not known."""
         return np.fromiter(map(self.index.get, ids, repeat(-1)), np.int64, len(ids))
 
-    def own_estimates(self, scales: Scales) -> np.ndarray:
+    def own_estimates(self, scales: Scales, statistics=None) -> np.ndarray:
         """Return each task's own least-squares estimate (T, width), in the user's units.
 
         NaN for a coefficient that the task's points do not determine; for all coefficients where
         neither the statistics nor the estimates are kept.
         """
-        state = self.state.squared if isinstance(self.state, NestedState) else self.state
-        statistics = state if _is_full(state, self.theta) else self.own_statistics
+        statistics = statistics if _is_full(statistics, self.theta) else self.own_statistics
         if statistics is None:
             return np.full_like(self.coef, np.nan) if self.own is None else self.own
         w, determined = least_squares(statistics, scales.user_matrix())
@@ -151,18 +143,21 @@ class TaskStore:
             own_statistics=own,
         )
 
-    def take(self, at) -> TaskStore:
-        """Return the tasks at positions `at`."""
-        values = (getattr(self, field.name) for field in fields(self))
-        return TaskStore(*(_take(value, at) for value in values))
+    def resolved(self, inner, at, stats: SquaredState, n_jobs) -> TaskStore:
+        """Return a store in which the tasks at positions `at` have these statistics."""
+        coef = inner.posterior(stats, self.theta[at], n_jobs).mean
+        with naming_task(self.ids[at]):
+            require_finite(Solved(coef, np.zeros(len(coef)), None))
+        sizes = _put_rows(self.sizes, at, stats.count)
+        return replace(self, sizes=sizes, coef=_put_rows(self.coef, at, coef))
 
-    def put(self, at, part: TaskStore) -> TaskStore:
-        """Return a store in which the models at positions `at` are those of another one."""
+    def put(self, at, theta, coef, state) -> TaskStore:
+        """Return a store with other models and states of the tasks at positions `at`."""
         return replace(
             self,
-            theta=_put_rows(self.theta, at, part.theta),
-            coef=_put_rows(self.coef, at, part.coef),
-            state=_put_state(self.state, at, part.state),
+            theta=_put_rows(self.theta, at, theta),
+            coef=_put_rows(self.coef, at, coef),
+            state=_put_state(self.state, at, state),
         )
 
     def concat(self, other: TaskStore) -> TaskStore:
@@ -170,12 +165,12 @@ class TaskStore:
         names = [field.name for field in fields(self)]
         return TaskStore(*(_join(getattr(self, name), getattr(other, name)) for name in names))
 
-    def without_state(self, scales: Scales) -> TaskStore:
+    def without_state(self, scales: Scales, statistics=None) -> TaskStore:
         """Return a store that can predict but not be updated; own estimates stay."""
         if getattr(self.state, "predicts", False):
             return self
         few = self.coef.size * self.coef.shape[1] <= MOST_STATISTICS
-        own = self.own_estimates(scales) if few else self.own
+        own = self.own_estimates(scales, statistics) if few else self.own
         return replace(self, state=None, own=own, own_statistics=None)
 
 
@@ -209,7 +204,7 @@ register(
 
 
 def narrow(Phi):
-    """Return features that are kept for each task; None if they are many."""
+    """Return features that are few enough to be kept, or None."""
     return Phi if isinstance(Phi, np.ndarray) and Phi.shape[1] <= MOST_FEATURES else None
 
 
@@ -230,13 +225,6 @@ def _put_rows(array, at, values) -> np.ndarray:
 
 def _put_state(state, at, part):
     return type(state)(*(_put_rows(a, at, b) for a, b in zip(state, part, strict=True)))
-
-
-def _take(value, at):
-    """Return rows of an array, or of a state part by part; None stays None."""
-    if isinstance(value, tuple):
-        return type(value)(*(_take(part, at) for part in value))
-    return None if value is None else value[at]
 
 
 def _join(a, b):

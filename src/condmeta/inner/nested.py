@@ -17,21 +17,24 @@ import numpy as np
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.posterior import BLOCK, PRIOR_POINTS, ROUNDS, Posterior
 from condmeta.inner.squared import SquaredState
-from condmeta.persistence.fields import FLAG, counts, floats, number
+from condmeta.persistence.fields import FLAG, floats, number
 from condmeta.persistence.registry import construct, register, register_tuple
 
 
-@register_tuple(
-    fields={
-        "gram": floats("T d d"), "moment": floats("T d"), "square": floats("T", low=0),
-        "count": counts("T"), "base": floats("T d"), "covariance": floats("T d d"),
-    }
-)  # fmt: skip
-class NestedState(NamedTuple):
-    """Statistics of T tasks (see `SquaredState`), and their priors.
+@register_tuple(fields={"base": floats("T d"), "covariance": floats("T d d")})
+class TaskPriors(NamedTuple):
+    """Priors of T tasks: base (T, d), tau without the group, and covariance Q (T, d, d)."""
 
-    base (T, d) is tau of the side information, without the group; covariance (T, d, d) is Q.
-    """
+    base: np.ndarray
+    covariance: np.ndarray
+
+    def take(self, at) -> Self:
+        """Return the priors of the tasks at positions `at`."""
+        return type(self)(*(array[at] for array in self))
+
+
+class NestedState(NamedTuple):
+    """Statistics of T tasks (see `SquaredState`), and their priors (see `TaskPriors`)."""
 
     gram: np.ndarray
     moment: np.ndarray
@@ -39,6 +42,11 @@ class NestedState(NamedTuple):
     count: np.ndarray
     base: np.ndarray
     covariance: np.ndarray
+
+    @property
+    def priors(self) -> TaskPriors:
+        """The priors alone."""
+        return TaskPriors(self.base, self.covariance)
 
     @property
     def squared(self) -> SquaredState:

@@ -14,6 +14,7 @@
 #include "online.h"
 #include "prior.h"
 #include "row_scores.h"
+#include "scaled.h"
 #include "sgd.h"
 #include "tree.h"
 #include "variational.h"
@@ -129,6 +130,7 @@ const Kernels table = {
     grid_curves,
     grid_curves_space,
     row_scores,
+    scaled_range,
     posterior_range,
     posterior_space,
     tree_up_range,
