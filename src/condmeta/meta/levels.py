@@ -26,6 +26,7 @@ import numpy as np
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.tree import Tree, sum_children, tree_likelihood
 from condmeta.meta.ascent import DEFAULT_STOPPING, Ascent, Stopping
+from condmeta.meta.blocks import OneBlock
 from condmeta.meta.prior import (
     METRICS,
     SMALLEST,
@@ -112,8 +113,10 @@ class LevelsModel(RidgeModel):
     """J of tasks in groups, from their statistics. The tasks are put into the order of the tree."""
 
     def __init__(self, stats: SquaredState, Phi, kappa: float, tree: Tree, n_jobs: int):
-        super().__init__(stats.take(tree.order), Phi[tree.order], kappa, n_jobs)
-        self.tree = tree
+        block = OneBlock.of(stats.take(tree.order), Phi[tree.order], n_jobs)
+        super().__init__(block, kappa)
+        self.stats, Phi1, self.n_jobs = block.only
+        self.Phi1, self.tree = Phi1[:, -self.rows :], tree
 
     def climb(self, frame, stopping: Stopping) -> Ascent:
         """Maximise J in one frame."""
@@ -146,7 +149,7 @@ class LevelsModel(RidgeModel):
             np.linalg.cholesky(METRICS[name](L @ L.T) + floor * np.eye(len(L)))
             for name, L in zip(metric, prior.factors, strict=True)
         ]
-        W = prior.W if len(prior.W) == self.Phi1.shape[1] else prior.W[-1:]
+        W = prior.W if len(prior.W) == self.rows else prior.W[-1:]
         return LevelsPrior(W, np.array(factors), prior.s2)
 
     def information_root(self, shares: np.ndarray) -> np.ndarray:
