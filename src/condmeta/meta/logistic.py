@@ -25,6 +25,7 @@ from condmeta.inner.likelihoods import Binomial, Likelihood
 from condmeta.inner.row_posterior import find_posteriors, pass_over
 from condmeta.inner.variational import Variational
 from condmeta.meta.ascent import DEFAULT_STOPPING
+from condmeta.meta.blocks import with_one
 from condmeta.meta.prior import SMALLEST, LearnedPrior, Prior, PriorModel, maximise
 from condmeta.tasks.points import Points
 from condmeta.tasks.weights import masses
@@ -53,7 +54,10 @@ class RowModel(PriorModel):
         self, points: Points, Phi, kappa: float, likelihood: type[Likelihood] = Binomial,
         parameter=None, n_jobs: int = 1, accuracy=1e-6,
     ):  # fmt: skip
-        super().__init__(Phi, kappa, points.count, points.X.shape[1], n_jobs)
+        Phi1 = with_one(Phi)
+        shape = len(Phi), points.X.shape[1]
+        super().__init__(shape, points.count.sum(), Phi1.T @ Phi1, kappa)
+        self.n_jobs, self.Phi1 = n_jobs, np.ascontiguousarray(Phi1[:, -self.rows :])
         self.points, self.accuracy = points, accuracy
         self.kind, self.given = likelihood, parameter
         self.last: Variational | None = None  # the next posteriors are near these
@@ -70,7 +74,7 @@ class RowModel(PriorModel):
         self.last = found
         by_parameter = likelihood.by_log_parameter(self.points, rows, found)
         value = float(found.bound.sum()) + likelihood.constant(self.points)
-        return value, found.g, found.g.T @ found.z - found.Q, by_parameter
+        return value, self.Phi1.T @ found.g, found.g.T @ found.z - found.Q, by_parameter
 
     def noise_range(self) -> tuple[float, float]:
         """Return the least and the largest parameter."""
@@ -85,6 +89,6 @@ class RowModel(PriorModel):
         parameter = self.kind.first(self.points) if self.given is None else self.given
         none, whole = np.zeros((1, d)), self.points._replace(offsets=np.array([0, len(y)]))
         z = find_posteriors(self.kind(parameter), whole, none, WIDE * unit).z
-        W = np.zeros((self.Phi1.shape[1], d))
+        W = np.zeros((self.rows, d))
         W[-1] = WIDE * unit @ z[0]
         return Prior(W, unit, parameter)

@@ -106,17 +106,18 @@ def maximise(
 class PriorModel(ABC):
     """J and its gradient, for one kappa. A subclass adds `likelihood` and `start`."""
 
-    def __init__(self, Phi, kappa: float, count, n_features: int, n_jobs: int):
-        self.n_jobs, self.shape, self.count = n_jobs, (len(Phi), n_features), count.astype(float)
-        self.n_points = float(self.count.sum())
-        self.width = Phi.shape[1]  # columns of the given Phi
-        Phi, self.kappa = (Phi[:, :0], 0.0) if np.isinf(kappa) else (Phi, kappa)
-        self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
+    def __init__(self, shape: tuple[int, int], n_points: float, products, kappa: float):
+        """Take the shape (T, d) of theta, and the sum of phi phi^T over tasks (k+1, k+1)."""
+        self.shape, self.n_points = shape, float(n_points)
+        self.width = len(products) - 1  # columns of the given Phi
+        self.rows = 1 if np.isinf(kappa) else len(products)  # of W
+        self.products = products[-self.rows :, -self.rows :]
+        self.kappa = 0.0 if np.isinf(kappa) else kappa
 
     @cached_property
     def root(self) -> np.ndarray:
         """C (k+1, k+1) of `Frame`, with C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1."""
-        system = self.Phi1.T @ self.Phi1
+        system = self.products.copy()
         k = len(system) - 1
         system[np.arange(k), np.arange(k)] += self.kappa
         system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
@@ -139,8 +140,7 @@ class PriorModel(ABC):
         """
         W, L, _ = prior
         inverse = dtrtri(L, lower=1)[0]
-        value, slope, by_L, by_log_s2 = self.likelihood(prior, inverse, correlated)
-        by_W = self.Phi1.T @ slope
+        value, by_W, by_L, by_log_s2 = self.likelihood(prior, inverse, correlated)
         if self.kappa and len(W) > 1:
             V = W[:-1] @ inverse.T  # M L^-T
             value -= self.kappa / 2 * float(np.vdot(V, V))
@@ -152,7 +152,7 @@ class PriorModel(ABC):
     def likelihood(
         self, prior: Prior, inverse, correlated: bool
     ) -> tuple[float, np.ndarray, np.ndarray, Any]:
-        """Return the log likelihood, and its derivatives by theta (T, d), L and log s2.
+        """Return the log likelihood, and its derivatives by W (k+1, d), L and log s2.
 
         `inverse` (d, d) is L^-1.
         """
@@ -176,7 +176,7 @@ class PriorModel(ABC):
         # coefficient may be large where that of all together is zero.
         natural, size = self.natural_variance(prior.s2), float(np.trace(H)) / len(H)
         floor = 1e-2 * natural if size < COLLAPSED * natural else 1e-4 * max(size, SMALLEST)
-        W = prior.W if len(prior.W) == self.Phi1.shape[1] else prior.W[-1:]
+        W = prior.W if len(prior.W) == self.rows else prior.W[-1:]
         return Prior(W, np.linalg.cholesky(H + floor * np.eye(len(H))), prior.s2)
 
 

@@ -73,6 +73,28 @@ auto summed(size_t T, size_t d, int64_t n_jobs, int64_t doubles, Work work) {
     return total;
 }
 
+nb::tuple scaled_squares(In2 triangles, In2 mean, In1 mass, InOffsets at, In1 centre, In1 by, bool intercept) {
+    const size_t T = mean.shape(0), p = mean.shape(1), m = at.shape(0);
+    if (p == 0) throw std::invalid_argument("'mean' must have a column.");
+    need(triangles, "triangles", T, p * (p + 1) / 2);
+    need(mass, "mass", m);
+    need(centre, "centre", p);
+    need(by, "by", p);
+    for (size_t i = 0; i < m; ++i)
+        if (at.data()[i] < 0 || at.data()[i] >= int64_t(T))
+            throw std::invalid_argument("'at' must be positions of tasks.");
+    const size_t w = intercept ? p : p - 1;
+    auto gram = new_array<3>({m, w, w});
+    auto moment = new_array<2>({m, w});
+    auto square = new_array<1>({m});
+    const ScatterTasks run{triangles.data(), mean.data(), mass.data(), at.data(), centre.data(), by.data(), int64_t(p), intercept};
+    const SquaredArrays out{gram.data(), moment.data(), square.data()};
+    for_cells(1, 1, 1, int64_t(p), [&](int64_t, int64_t, double* scratch) {
+        kernels().scaled(run, out, 0, int64_t(m), scratch);
+    });
+    return nb::make_tuple(gram, moment, square);
+}
+
 nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta, In2 factor, In1 s2, int64_t n_jobs,
                          bool correlated, int64_t rounds, double prior_points) {
     const size_t T = theta.shape(0), d = theta.shape(1);
@@ -172,6 +194,9 @@ void bind_inner(nb::module_& m) {
           nb::arg("offsets").noconvert(), nb::arg("radius"), nb::arg("slope_sum").noconvert(),
           nb::arg("path_sum").noconvert(), nb::arg("wealth").noconvert(), nb::arg("count").noconvert(),
           nb::arg("n_jobs"));
+    m.def("scaled_squares", &scaled_squares, nb::arg("triangles").noconvert(), nb::arg("mean").noconvert(),
+          nb::arg("mass").noconvert(), nb::arg("at").noconvert(), nb::arg("centre").noconvert(),
+          nb::arg("by").noconvert(), nb::arg("intercept"));
     m.def("posterior_pass", &posterior_pass, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
           nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("theta").noconvert(),
           nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"), nb::arg("correlated") = true,

@@ -14,6 +14,7 @@
 #include "online.h"
 #include "prior.h"
 #include "row_scores.h"
+#include "scaled.h"
 #include "sgd.h"
 #include "variational.h"
 
@@ -128,6 +129,7 @@ const Kernels table = {
     grid_curves,
     grid_curves_space,
     row_scores,
+    scaled_range,
     posterior_range,
     posterior_space,
     climb_prior,

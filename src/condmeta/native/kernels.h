@@ -144,6 +144,20 @@ struct RowScores {
     double* out;  // (N,)
 };
 
+// Means (T, p) and packed scatters (T, p (p + 1) / 2) of tasks, p = d + 1; `at` and `mass` (m,): the tasks asked for.
+struct ScatterTasks {
+    const double *triangles, *mean, *mass;
+    const int64_t* at;
+    const double *centre, *by;  // (p,)
+    int64_t p;
+    bool intercept;
+};
+
+// gram (m, w, w), moment (m, w), square (m,), w = p with an intercept, else p - 1.
+struct SquaredArrays {
+    double *gram, *moment, *square;
+};
+
 // Statistics of tasks and their prior.
 struct PosteriorTasks {
     const double* gram;    // (T, d, d)
@@ -269,6 +283,7 @@ struct Kernels {
     void (*grid_curves)(const Tasks&, const Tasks&, const GridCurves&, int64_t begin, int64_t end, double* space);
     int64_t (*grid_curves_space)(int64_t n_max, int64_t m_max, int64_t d);
     void (*row_scores)(const RowScores&, int64_t begin, int64_t end);
+    void (*scaled)(const ScatterTasks&, const SquaredArrays&, int64_t begin, int64_t end, double* scratch);
     // Tasks [begin, end); their part of R goes to `R` (d, d).
     void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* R,
                       double* space);
