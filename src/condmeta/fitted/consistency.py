@@ -17,7 +17,7 @@ from condmeta.inner.nested import NestedGaussian, TaskPriors
 from condmeta.inner.no_adaptation import NoAdaptation, PointCount
 from condmeta.inner.online import OnlineState
 from condmeta.inner.posterior import Gaussian
-from condmeta.inner.row_posterior import Bernoulli, Covariances
+from condmeta.inner.row_posterior import Bernoulli, Counts, Covariances, Ordinal
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.persistence.fields import Field, InvalidFieldError, Sizes, describe
@@ -25,6 +25,7 @@ from condmeta.persistence.fields import Field, InvalidFieldError, Sizes, describ
 STATES = {  # what further points of a task need, by inner algorithm
     Online: OnlineState, Batch: SquaredState, Gaussian: SquaredState, Coin: CoinTasks,
     NoAdaptation: PointCount, Bernoulli: Covariances, LowRankGaussian: SquaredState,
+    Counts: Covariances, Ordinal: Covariances,
     NestedGaussian: TaskPriors,
 }  # fmt: skip
 

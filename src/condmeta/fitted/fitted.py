@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.count_distribution import CountDistribution
 from condmeta.fitted.groups import Groups, regroup, same_top
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import (
@@ -274,7 +275,10 @@ class Fitted(NamedTuple):
 
     def solve(self, ids, Phi, points: Points, n_jobs: int) -> TaskStore:
         """Return the models of tasks, from points in the learner's units, as a store."""
-        (theta, start), is_number = self.start(ids, Phi, n_jobs), self.predictor.classes is None
+        (theta, start), is_number = (
+            self.start(ids, Phi, n_jobs),
+            self.predictor.label_kind == "number",
+        )
         return TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, is_number, start)
 
     def solve_statistics(self, state: TaskStatistics, Phi, n_jobs: int = 1) -> TaskStore:
@@ -393,15 +397,22 @@ class Fitted(NamedTuple):
         return rows.restore(self.predictor.scores(*self._call(rows, n_jobs)))
 
     def predict(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
-        """Return numbers or classes (N,), in the order of the call."""
-        return self.predictor.decide(self.scores(rows, n_jobs))
+        """Return numbers, classes or mean counts (N,), in the order of the call."""
+        state = self.covariances(rows.ids) if self.predictor.averages else None
+        return rows.restore(self.predictor.predict(*self._call(rows, n_jobs), state))
 
     def predict_proba(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
-        """Return the probabilities of the two classes (N, 2)."""
+        """Return the probabilities of the classes (N, K)."""
         call, state = self._call(rows, n_jobs), None
         if hasattr(self.inner, "variances"):
             state = self.covariances(rows.ids)
         return rows.restore(self.predictor.probabilities(*call, state))
+
+    def count_distribution(self, rows: Rows, n_jobs: int = 1) -> CountDistribution:
+        """Return the distribution of counts at rows, for an exposure of 1."""
+        X, W, codes, *_ = self._call(rows, n_jobs)
+        found = self.predictor.count_distribution(X, W, codes, n_jobs, self.covariances(rows.ids))
+        return CountDistribution(*map(rows.restore, found[:2]), found.alpha)
 
     def std(self, rows: Rows, precision=None) -> np.ndarray:
         """Return the standard deviation of a new label at each row (N,).

@@ -27,6 +27,7 @@ from condmeta.fitted.tau import KernelTau, LinearTau
 from condmeta.inner.nested import NestedGaussian
 from condmeta.learners.checks import warn_memory
 from condmeta.learners.inputs import Inputs
+from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import side_reader
 from condmeta.losses import get_loss
@@ -162,7 +163,7 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
 
 def _centre(learner):
     """Return the function that computes the offset of y: the location that the loss estimates."""
-    if is_classifier(learner):
+    if kind_of(learner) != "number":
         return None
     return np.mean if getattr(get_loss(learner.loss), "name", "") == "squared" else np.median
 
@@ -170,7 +171,7 @@ def _centre(learner):
 def _follows_y(learner) -> bool:
     """Return whether predictions are multiplied by c if y is: then squares of y cannot overflow."""
     chosen = getattr(learner, "lam", None) == "auto"
-    return not is_classifier(learner) and (
+    return kind_of(learner) == "number" and (
         _centre(learner) is np.mean or learner._unit_free or chosen
     )
 
