@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.count_distribution import CountDistribution
+from condmeta.fitted.groups import Groups, regroup, same_top
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import (
     Prepared,
@@ -27,11 +29,12 @@ from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
 from condmeta.fitted.target import TargetScale
 from condmeta.fitted.task_model import TaskModels, require_resumable
-from condmeta.fitted.task_store import TaskStore, solve_named
+from condmeta.fitted.task_store import TaskStore, narrow, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
-from condmeta.inner.bernoulli import Covariances
+from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors
+from condmeta.inner.row_posterior import Covariances
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.persistence.fields import (
     ANY,
@@ -42,6 +45,7 @@ from condmeta.persistence.fields import (
     maybe,
     number,
     one_of,
+    optional,
     sequence,
 )
 from condmeta.persistence.registry import register_tuple
@@ -99,6 +103,16 @@ class Rows(NamedTuple):
     restore: Callable = np.asarray
 
 
+def _held_once(cls, parts: dict) -> dict:
+    """Return the parts of a file in which the store repeats the statistics of `state`."""
+    store = parts.get("tasks")
+    if isinstance(parts.get("state"), TaskStatistics) and isinstance(store, TaskStore):
+        if isinstance(store.state, TaskPriors):
+            return parts
+        parts = parts | {"tasks": replace(store, state=None)}
+    return parts
+
+
 @register_tuple(
     fields={
         "predictor": instance("LinearPredictor", w="w", d="d", n="n", s="s"),
@@ -108,7 +122,9 @@ class Rows(NamedTuple):
         "columns": instance("InputColumns", n="n"),
         "n_tasks": number(low=0, whole=True), "conditioning": one_of("shared", "split"),
         "info": mapping(ANY), "state": maybe(instance(k="k")), "seen": maybe(instance("SeenIds")),
+        "groups": optional(maybe(instance("Groups", w="w"))),
     },
+    upgrade=_held_once,
 )  # fmt: skip
 class Fitted(NamedTuple):
     """What a fit leaves.
@@ -133,6 +149,8 @@ class Fitted(NamedTuple):
         What further tasks need: the state of a stream, or the statistics of all tasks.
     seen : SeenIds or None
         The tasks of a stream, where `tasks` does not hold them.
+    groups : Groups or None
+        What is known of groups of tasks, if tasks are in groups.
     """
 
     predictor: LinearPredictor
@@ -145,6 +163,7 @@ class Fitted(NamedTuple):
     info: dict[str, Any] = {}
     state: Any = None
     seen: SeenIds | None = None
+    groups: Groups | None = None
 
     # Scales and inner algorithm, where most callers look for them.
 
@@ -179,13 +198,24 @@ class Fitted(NamedTuple):
         return table if table is None or columns is None else table.align(columns)
 
     def _features(self, ids, table, given):
-        """Return Phi; a known task without a side row has the Phi that it is known by."""
+        """Return Phi; a known task without a side row has the Phi that it is known by.
+
+        With missing_side="mean", another task without one has the mean Phi of its group.
+        """
         read, store = self.reader.features, self.tasks
         linear = isinstance(self.tau, LinearTau) and not self.reader.reads_points
         nameless = len(ids) == 1 and ids[0] is None
+        has = np.zeros(len(ids), bool) if table is None else table.has(ids)
+        if self.groups is not None and self.reader.missing_side == "mean" and not has.all():
+
+            def read(ids, table, given, tau):
+                Phi = self.reader.features(ids, table, given, tau)
+                lacking = np.ones(len(ids), bool) if table is None else ~table.has(ids)
+                Phi[lacking] = self.groups.fill(ids[lacking], Phi[lacking])
+                return Phi
+
         if store is None or store.Phi is None or not linear or nameless:
             return read(ids, table, given, self.tau)
-        has = np.zeros(len(ids), bool) if table is None else table.has(ids)
         at = np.where(has, -1, store.positions(ids.tolist()))
         if not (at >= 0).any():
             return read(ids, table, given, self.tau)
@@ -196,8 +226,20 @@ class Fitted(NamedTuple):
         return Phi
 
     def theta(self, ids, table, points=None, n_jobs: int = 1) -> np.ndarray:
-        """Return tau(s) of tasks (T, width), in the learner's units."""
-        return self.tau.theta(self.features(ids, table, points), n_jobs)
+        """Return where tasks start (T, width), in the learner's units: tau(s), and their groups."""
+        return self.start(ids, self.features(ids, table, points), n_jobs)[0]
+
+    def start(self, ids, Phi, n_jobs: int = 1) -> tuple[np.ndarray, NestedState | None]:
+        """Return where tasks start (T, width) from features, and their priors if these differ.
+
+        A known task of a group starts where the other tasks of the group say.
+        """
+        theta = self.tau.theta(Phi, n_jobs)
+        if not isinstance(self.inner, NestedGaussian):
+            return theta, None
+        if self.groups is None:
+            return theta, self.inner.start(theta)
+        return self.groups.prior(ids, theta, self.inner)
 
     # New points: adapt and update.
 
@@ -231,20 +273,36 @@ class Fitted(NamedTuple):
     def adapt(self, tasks: TaskSet, points: TaskSet | None, n_jobs=1, keep_state=False):
         """Return the models of tasks (`TaskModels`), solved from their points."""
         data = self.prepare(self.past_shared_model(tasks), points)
-        theta, rows = self.tau.theta(data.Phi, n_jobs), data.points
-        solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keep_state)
+        (theta, start), rows = self.start(data.ids, data.Phi, n_jobs), data.points
+        solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keep_state, start)
         solved = solved._replace(coef=self.with_cold_start(solved.coef, data.Phi, rows.sizes))
         sides = self.shared_sides(tasks.ids, tasks.side)
         n = rows.count
         if keep_state:  # of one task, all its points, though some may only condition
             n = Points(tasks.X, tasks.y, tasks.offsets, tasks.weight).count
-        return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides)
+        return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides, start)
 
     def solve(self, ids, Phi, points: Points, n_jobs: int) -> TaskStore:
         """Return the models of tasks, from points in the learner's units, as a store."""
-        theta, is_number = self.tau.theta(Phi, n_jobs), self.predictor.classes is None
-        store = TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, keep_own=is_number)
+        theta, start = self.start(ids, Phi, n_jobs)
+        is_number = self.predictor.label_kind == "number"
+        store = TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, is_number, start)
         return replace(store, coef=self.with_cold_start(store.coef, Phi, points.sizes))
+
+    def solve_statistics(self, state: TaskStatistics, Phi, n_jobs: int = 1) -> TaskStore:
+        """Return the models of all tasks of `state`, leaf after leaf.
+
+        A task's model depends on the tasks of its leaf by rounding; so it has the same bits for any
+        order of the tasks. The statistics stay in `state` alone.
+        """
+        theta = np.empty((len(state.ids), self.scales.width))
+        coef = np.empty_like(theta)
+        for at in state.leaves():
+            theta[at] = self.tau.theta(Phi[at])
+            stats = scaled_statistics(state.whole, self.scales, at)
+            coef[at] = self.inner.posterior(stats, theta[at], n_jobs).mean
+        coef = self.with_cold_start(coef, Phi, state.whole.count)
+        return TaskStore(state.ids, state.whole.count, theta, coef, Phi=narrow(Phi))
 
     def with_cold_start(self, coef: np.ndarray, Phi, sizes) -> np.ndarray:
         """Return the models of tasks (T, width), those without points by `tau.cold_start`."""
@@ -260,27 +318,47 @@ class Fitted(NamedTuple):
         store = self.tasks
         if store is None:
             raise DataError("The model keeps no task models to update: fit with keep_tasks=True.")
-        require_resumable(self.predictor, store.state)
+        state, by_statistics = self.state, isinstance(self.state, TaskStatistics)
+        require_resumable(self.predictor, state if by_statistics else store.state)
         found = store.positions(tasks.ids.tolist())
         known, new = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
         store.refuse_lookalikes(tasks.ids[new].tolist())
         tasks, side = self.past_shared_model(tasks), tasks.side
-        state = self.state
         if len(known):
-            part = tasks.subset(known)
-            scaled, y = scaled_tasks(part, self.scales)
-            rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
-            store = store.extend(self.inner, found[known], rows, n_jobs)
+            part, at = tasks.subset(known), found[known]
             if isinstance(state, COLLECTED):
-                state = state.extend(found[known], raw_points(part, self.scales))
+                state = state.extend(at, raw_points(part, self.scales))
+            if by_statistics:
+                stats = scaled_statistics(state.whole, self.scales, at)
+                store = store.resolved(self.inner, at, self._with_priors(stats, at), n_jobs)
+            else:
+                scaled, y = scaled_tasks(part, self.scales)
+                rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
+                store = store.extend(self.inner, at, rows, n_jobs)
         if len(new):
             part = tasks.subset(new)
             data = self.prepare(part, points)
             more = self.solve(data.ids, data.Phi, data.points, n_jobs)
+            if by_statistics:
+                more = replace(more, state=getattr(more.state, "priors", None))
             store = store.concat(replace(more, sides=self.shared_sides(more.ids, side)))
             if isinstance(state, COLLECTED):
                 state = state.join(self.collect(part, points, type(state)))
-        return self._replace(tasks=store, state=state)
+        updated = self._replace(tasks=store, state=state)
+        if self.groups is None:
+            return updated
+        changed = np.append(found[known], np.arange(len(store) - len(new), len(store)))
+        return updated._regrouped(changed, n_jobs)
+
+    def _regrouped(self, changed, n_jobs: int) -> Fitted:
+        """Return a value in which the tasks that share a group with changed ones have moved."""
+        store = self.tasks
+        at = same_top(store.ids.tolist(), changed)
+        stats = scaled_statistics(self.state.whole, self.scales, at)
+        Phi = None if store.Phi is None else store.Phi[at]
+        found = regroup(store.ids[at], stats, store.state.base[at], Phi, self.inner, n_jobs)
+        store = store.put(at, found.theta, found.coef, found.priors)
+        return self._replace(tasks=store, groups=self.groups.put(found.groups))
 
     def collect(self, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics) -> Any:
         """Return the statistics of tasks, of one `kind`, and their side rows or features."""
@@ -325,7 +403,8 @@ class Fitted(NamedTuple):
             new |= empty & given
         if new.any():
             Phi = self.features(ids[new], rows.side, rows.points)
-            weights[new] = self.tau.cold_start(Phi, n_jobs)
+            theta, _ = self.start(ids[new], Phi, n_jobs)
+            weights[new] = self.with_cold_start(theta, Phi, np.zeros(len(theta)))
         return weights
 
     def _call(self, rows: Rows, n_jobs: int) -> tuple:
@@ -338,15 +417,22 @@ class Fitted(NamedTuple):
         return rows.restore(self.predictor.scores(*self._call(rows, n_jobs)))
 
     def predict(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
-        """Return numbers or classes (N,), in the order of the call."""
-        return self.predictor.decide(self.scores(rows, n_jobs))
+        """Return numbers, classes or mean counts (N,), in the order of the call."""
+        state = self.covariances(rows.ids) if self.predictor.averages else None
+        return rows.restore(self.predictor.predict(*self._call(rows, n_jobs), state))
 
     def predict_proba(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
-        """Return the probabilities of the two classes (N, 2)."""
+        """Return the probabilities of the classes (N, K)."""
         call, state = self._call(rows, n_jobs), None
         if hasattr(self.inner, "variances"):
             state = self.covariances(rows.ids)
         return rows.restore(self.predictor.probabilities(*call, state))
+
+    def count_distribution(self, rows: Rows, n_jobs: int = 1) -> CountDistribution:
+        """Return the distribution of counts at rows, for an exposure of 1."""
+        X, W, codes, *_ = self._call(rows, n_jobs)
+        found = self.predictor.count_distribution(X, W, codes, n_jobs, self.covariances(rows.ids))
+        return CountDistribution(*map(rows.restore, found[:2]), found.alpha)
 
     def std(self, rows: Rows, precision=None) -> np.ndarray:
         """Return the standard deviation of a new label at each row (N,).
@@ -355,7 +441,9 @@ class Fitted(NamedTuple):
         """
         theta, stats = self.statistics(rows.ids)
         std = rows.restore(self.predictor.std(rows.X, theta, stats, rows.codes, precision))
-        return std if self.target is None else self.predictor.label_std(self.scores(rows), std)
+        if self.target is None:
+            return std
+        return self.predictor.label_std(self.predictor.decide(self.scores(rows)), std)
 
     def n_points(self, rows: Rows) -> np.ndarray:
         """Return how many points of its task the model knows, for each row (N,)."""
@@ -367,20 +455,58 @@ class Fitted(NamedTuple):
         codes = np.zeros(len(rows.X), np.int64) if rows.codes is None else rows.codes
         return rows.restore(sizes[codes])
 
-    def statistics(self, ids) -> tuple[np.ndarray, SquaredState | None]:
+    def statistics(self, ids) -> tuple[np.ndarray, SquaredState | NestedState | None]:
         """Return theta (T, width) and statistics of tasks: zero for unknown, None if not kept."""
         store, width = self.tasks, self.scales.width
-        columns = getattr(self.inner, "state_width", width)
-        stats, theta = SquaredState.start(len(ids), columns), np.zeros((len(ids), width))
+        columns, theta = getattr(self.inner, "state_width", width), np.zeros((len(ids), width))
+        stats: SquaredState | NestedState = SquaredState.start(len(ids), columns)
+        if isinstance(self.inner, NestedGaussian):
+            stats = self._without_features(ids)
         at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
         if not (at >= 0).any():
             return theta, stats
-        if store.state is None:
+        found = self.known_statistics(at[at >= 0])
+        if found is None:
             return theta, None
         stats = stats._replace(count=stats.count.astype(float))  # sums of weights are no integers
-        for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
-            mine[at >= 0] = theirs[at[at >= 0]]
+        theta[at >= 0] = store.theta[at[at >= 0]]
+        for mine, theirs in zip(stats, found, strict=True):
+            mine[at >= 0] = theirs
         return theta, stats
+
+    def known_statistics(self, at=None) -> Any:
+        """Return the statistics of the known tasks at positions `at`; None if they are not kept.
+
+        A learner by statistics keeps them once, in `state`; others in `tasks`.
+        """
+        if isinstance(self.state, TaskStatistics):
+            stats = scaled_statistics(self.state.whole, self.scales, at)
+            return self._with_priors(stats, at)
+        state = None if self.tasks is None else self.tasks.state
+        return state if state is None or at is None else state.take(at)
+
+    def _with_priors(self, stats: SquaredState, at=None) -> SquaredState | NestedState:
+        """Return statistics of the known tasks at `at`, with their priors if these differ."""
+        priors = None if self.tasks is None else self.tasks.state
+        if not isinstance(priors, TaskPriors):
+            return stats
+        return NestedState(*stats, *(priors if at is None else priors.take(at)))
+
+    def _without_features(self, ids) -> NestedState:
+        """Return the priors of tasks without points; their covariances do not depend on Phi."""
+        zero = np.zeros((len(ids), self.scales.width))
+        if self.groups is None:
+            return self.inner.start(zero)
+        return self.groups.prior(ids, zero, self.inner)[1]
+
+    def own_estimates(self) -> np.ndarray:
+        """Return each known task's own least-squares estimate (T, width), in the user's units."""
+        return self.tasks.own_estimates(self.scales, self._own_statistics())
+
+    def _own_statistics(self) -> Any:
+        """Return the statistics of the known tasks without their priors; None if not kept."""
+        stats = self.known_statistics()
+        return stats.squared if isinstance(stats, NestedState) else stats
 
     def covariances(self, ids) -> Covariances:
         """Return the covariances of the weights of tasks; H for those without points."""
@@ -409,10 +535,11 @@ class Fitted(NamedTuple):
         if not tasks:
             store, seen = None, None if seen is None else SeenIds()
         elif store is not None and not resume:
-            store = store.without_state(self.scales)
+            store = store.without_state(self.scales, self._own_statistics())
         if isinstance(state, COLLECTED) and not (tasks and resume):
             state = None  # statistics of every task
         tau = self.tau
         if isinstance(tau, KernelTau) and not resume:
             tau = tau.without_gradients()
-        return self._replace(tasks=store, state=state, seen=seen, tau=tau)
+        groups = self.groups if tasks else None
+        return self._replace(tasks=store, state=state, seen=seen, tau=tau, groups=groups)

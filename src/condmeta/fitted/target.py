@@ -84,12 +84,11 @@ class TargetScale(NamedTuple):
             return np.exp(values)
         return self.unit * _inverse(values, self.power)
 
-    def slope(self, values: np.ndarray) -> np.ndarray:
-        """Return dy / dg at g(y)."""
-        values = np.clip(values, self.low, self.high)
+    def slope(self, y: np.ndarray) -> np.ndarray:
+        """Return dy / dg at labels y."""
         if self.name == "log":
-            return np.exp(values)
-        z = _inverse(values, self.power)
+            return y
+        z = y / self.unit
         return self.unit * (1 + np.abs(z)) ** np.where(z >= 0, 1 - self.power, self.power - 1)
 
 

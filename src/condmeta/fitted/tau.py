@@ -35,7 +35,7 @@ class LinearTau(NamedTuple):
         """Return theta = M Phi + b of tasks (T, width)."""
         return Phi @ self.weights[:-1] + self.weights[-1]
 
-    def cold_start(self, Phi, n_jobs: int = 1) -> np.ndarray:
+    def cold_start(self, Phi) -> np.ndarray:
         """Return the models of tasks without points (T, width)."""
         return Phi @ self.cold_weights[:-1] + self.cold_weights[-1]
 
@@ -91,8 +91,6 @@ class KernelTau:
         theta[here] = self._evaluate(sides[here], n_jobs)
         theta[~here] = self.theta_mean
         return theta
-
-    cold_start = theta  # the models of tasks without points
 
     def _evaluate(self, sides, n_jobs: int = 1) -> np.ndarray:
         return kernel_theta(sides, self.sides, self.weights, self.kernel, n_jobs)

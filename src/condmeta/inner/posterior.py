@@ -194,6 +194,11 @@ class Gaussian:
         mean += open_share[:, None] * context.of_row(state)
         return Posterior(mean, s2)
 
+    def covariances(self, state: SquaredState, theta) -> np.ndarray:
+        """Return the covariances P (T, d, d) of the weights of tasks given their points."""
+        A = precision(state.gram, self.factor, self.posterior(state, theta).s2)
+        return self.factor @ np.linalg.inv(A) @ self.factor.T
+
     def spread(self, state: SquaredState, theta, rows, codes, precisions=1.0) -> np.ndarray:
         """Return the standard deviation of a new label at rows (N, d): of x^T P x + s2 / precision.
 

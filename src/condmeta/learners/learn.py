@@ -16,16 +16,19 @@ from threadpoolctl import threadpool_limits
 
 from condmeta import engine
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.groups import regroup
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import prepare, scaled_rows
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
 from condmeta.fitted.target import TargetScale
-from condmeta.fitted.task_store import TaskStore
+from condmeta.fitted.task_store import TaskStore, narrow
 from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.inner.nested import NestedGaussian
 from condmeta.learners.checks import warn_memory
 from condmeta.learners.inputs import Inputs
+from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import side_reader
 from condmeta.losses import get_loss
@@ -184,7 +187,7 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
 
 def _centre(learner):
     """Return the function that computes the offset of y: the location that the loss estimates."""
-    if is_classifier(learner):
+    if kind_of(learner) != "number":
         return None
     return np.mean if getattr(get_loss(learner.loss), "name", "") == "squared" else np.median
 
@@ -192,7 +195,7 @@ def _centre(learner):
 def _follows_y(learner) -> bool:
     """Return whether predictions are multiplied by c if y is: then squares of y cannot overflow."""
     chosen = getattr(learner, "lam", None) == "auto"
-    return not is_classifier(learner) and (
+    return kind_of(learner) == "number" and (
         _centre(learner) is np.mean or learner._unit_free or chosen
     )
 
@@ -234,32 +237,44 @@ def settled(start: Fitted, learned: Learned) -> Fitted:
 def conclude(learner, collected: Fitted, table=None) -> Fitted:
     """Learn from the statistics that were collected; `table` is what the shared model reads."""
     state, reader = collected.state, collected.reader
-    order, trained = state.order(), state.whole.count > 0
+    order, trained, table_by_key = state.order(), state.whole.count > 0, None
+    if state.table is not None:
+        rows = state.table.positions(state.ids)[order]
+        table_by_key = state.table.rows(rows[rows >= 0])
     if not reader.reads_points:
-        present = state.ids[order]
-        known = None if state.table is None else present[state.table.has(present)]
-        reader = reader.refit(None if known is None else state.table.take(known))
+        reader = reader.refit(table_by_key)
     Phi = state.Phi
     if Phi is None:
         Phi = np.empty((len(state.ids), len(reader.names)))
-        Phi[trained] = reader.features(state.ids[trained], state.table, None)
+        Phi[order] = reader.features(state.ids[order], table_by_key, None)
         if not trained.all():
             mean = LinearTau(np.empty(0), Phi[order].mean(axis=0))
             Phi[~trained] = reader.features(state.ids[~trained], state.table, None, mean)
-    start = collected._replace(reader=reader, tasks=None)
+        table_by_key = None
+    predictor = collected.predictor
+    if isinstance(state, TaskStatistics) and not reader.reads_points:
+        # Not the scales of the rows as they came: they have other bits in another order.
+        overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), predictor.scales)
+        predictor = predictor._replace(scales=predictor.scales.moved_to(overall))
+    start = collected._replace(predictor=predictor, reader=reader, tasks=None)
     names = start.scales.names(start.columns.names)
     data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state, names=names)
     learned = learner._learn(data)._replace(state=state)
     fitted = settled(start, learned)._replace(n_tasks=len(order))
-    if not learner.keep_tasks:
+    if not learner.keep_tasks and not isinstance(fitted.inner, NestedGaussian):
         return fitted
     if isinstance(state, WideTasks):
         rows = scaled_rows(state.whole, fitted.scales)
         return with_store(fitted, fitted.solve(state.ids, Phi, rows, jobs_of(learner)), table)
-    stats = scaled_statistics(state.whole, fitted.scales)
-    parts = fitted.inner, state.ids, fitted.tau.theta(Phi), stats, jobs_of(learner), Phi
-    store = TaskStore.from_statistics(*parts)
-    store = replace(store, coef=fitted.with_cold_start(store.coef, Phi, store.sizes))
+    if not isinstance(fitted.inner, NestedGaussian):
+        return with_store(fitted, fitted.solve_statistics(state, Phi, jobs_of(learner)), table)
+    stats, base = scaled_statistics(state.whole, fitted.scales), fitted.tau.theta(Phi)
+    found = regroup(state.ids, stats, base, narrow(Phi), fitted.inner, jobs_of(learner))
+    fitted = fitted._replace(groups=found.groups)
+    if not learner.keep_tasks:
+        return fitted
+    models = found.theta, found.coef
+    store = TaskStore(state.ids, stats.count, *models, state=found.priors, Phi=narrow(Phi))
     return with_store(fitted, store, table)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from itertools import count
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -16,9 +17,10 @@ from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.target import TRANSFORMS
 from condmeta.fitted.tau import LinearTau
-from condmeta.inner.context import Context
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
+from condmeta.inner.scatter import Scatter
+from condmeta.inner.squared import SquaredState
 from condmeta.learners.inputs import (
     is_nameless,
     is_zero,
@@ -43,11 +45,11 @@ from condmeta.learners.targets import Regressor
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.learners.writing import writing
 from condmeta.meta.ascent import Stopping
-from condmeta.meta.context import learn_context
-from condmeta.meta.pooled_map import pooled_map
-from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
-from condmeta.meta.ridge import learn_prior
-from condmeta.meta.ridge_choice import COLD_STARTS, NOISES, Options, RidgeChoice, choose
+from condmeta.meta.blocks import Leaves, with_one
+from condmeta.meta.cold_start import LearnedMaps, learn_maps
+from condmeta.meta.prior import METRICS, carried_metrics
+from condmeta.meta.ridge import learn_from_blocks, learn_prior
+from condmeta.meta.ridge_choice import COLD_STARTS, NOISES, Options, choose
 from condmeta.meta.ridge_judge import ROUGH, HeldOutFeatures, SplitStatistics
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
@@ -357,6 +359,7 @@ class ConditionalRidge(Regressor, Learner):
             y = minus_offset(y, offset)
             weight = weighted(sample_weight, precision)
             model = collect_more(self, X, y, task, side_info, weight)
+            self._check_ids(model.state.ids)
             self._model = remember_offset(model, offset)
         return self
 
@@ -453,94 +456,83 @@ class ConditionalRidge(Regressor, Learner):
             return learn_some_columns(self, data, columns)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
-        overall = Scales.of_moments(*state.whole.overall(order), data.scales)
+        overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             found = self._learn_prior(state, order, rotation, overall, Phi)
         choice, learned, context, cold = found
         change = ChangeOfScale.between(overall, data.scales)
         prior = learned.prior.widen(overall.kept)
-        metric, noise, kappa = choice.selection.chosen
-        H = change.covariance(prior.H)
+        selection = choice.selection
         n, y_scale = state.whole.count.sum(), data.scales.y_scale
         log_precision = state.whole.log_precisions.sum()
         info = {
-            "metric_": metric,
-            "noise_": noise,
-            "kappa_": kappa,
+            **{f"{name}_": value for name, value in selection.chosen._asdict().items()},
             "context_": context is not None,
             "cold_start_": choice.cold_start,
-            "choice_": choice.selection.rows(),
-            "H_": H,
+            "choice_": selection.rows(),
+            "H_": change.covariance(prior.H),
             "n_iter_": learned.passes,
             **in_units_of_y(prior.s2, learned.objective + log_precision / 2, n, y_scale),
             "constant": overall.constant,
         }
-        W = change.map(rotation.undo(prior.W))
-        if cold is not None:
-            cold = learned.prior._replace(W=cold).widen(overall.kept).W
-            cold = change.map(rotation.undo(cold))
+
+        def in_user_scales(W) -> np.ndarray:
+            wide = np.zeros((len(W), len(overall.kept)))
+            wide[:, overall.kept] = W
+            return change.map(rotation.undo(wide))
+
+        W, cold = in_user_scales(learned.prior.W), None if cold is None else in_user_scales(cold)
         context = None if context is None else change.context(context.widen(overall.kept))
-        inner = Gaussian(lower_root(H), prior.s2, noise == "per_task", context)
+        inner = self._inner(prior, change, selection.chosen.noise == "per_task", context)
         return Learned(LinearTau(W, Phi[order].mean(axis=0), cold), inner, info)
+
+    def _check_ids(self, ids) -> None:
+        """Raise if the learner cannot use task ids such as these."""
+
+    def _inner(self, prior, change: ChangeOfScale, own_noise: bool, context) -> Any:
+        """Return the inner algorithm of a prior that was learned in other scales."""
+        return Gaussian(lower_root(change.covariance(prior.H)), prior.s2, own_noise, context)
 
     def _learn_prior(self, state, order, rotation, overall, Phi) -> LearnedMaps:
         """Choose on the sample, then fit to all tasks."""
         jobs, m = jobs_of(self), len(state.sample)  # the first tasks of `order`
-        parts = (state.whole, order), *((part, None) for part in (*state.few, state.support))
-        whole, *shown_at, query = (
-            scaled_statistics(part, overall, at).columns(overall.kept)
-            for part, at in (*parts, (state.query, None))
-        )
-        used = self.kappa != np.inf  # else no map reads side information, the pooled one neither
-        Z = used * rotation.apply(Phi[order])
-        shown = HeldOutFeatures(Z[:m], Z[:m])
+
+        def scaled(part: Scatter, at=None) -> SquaredState:
+            return scaled_statistics(part, overall, at).columns(overall.kept)
+
+        def features(Phi) -> np.ndarray:
+            # With an infinite kappa no map reads side information, the pooled one neither.
+            return rotation.apply(Phi) * (self.kappa != np.inf)
+
+        Z = features(Phi[state.sample])
+        shown = HeldOutFeatures(Z, Z)
         if state.Phi is not None:  # a task without points has the mean features, which are zero
-            with_support = used * rotation.apply(state.Phi_support)
-            shown = HeldOutFeatures(with_support, np.zeros_like(Z[:m]))
-        every = Options(metrics=carried_metrics(whole.moment.shape[1], whole.count))
+            shown = HeldOutFeatures(features(state.Phi_support), np.zeros_like(Z))
+        carried = carried_metrics(int(overall.kept.sum()), state.whole.count[order])
         given = self.metric, self.noise, self.kappa, self.context, self.cold_start
         options = Options(*(
-            all_ if value == "auto" else (value,)
-            for value, all_ in zip(given, every, strict=True)
+            every if value == "auto" else (value,)
+            for value, every in zip(given, Options(carried), strict=True)
         ))  # fmt: skip
-        halves = SplitStatistics(whole.take(slice(m)), tuple(shown_at), query)
-        choice = choose(halves, Z[:m], shown, state.folds(), options, self.fit_intercept, jobs)
+        few = tuple(scaled(part) for part in (*state.few, state.support))
+        halves = SplitStatistics(scaled(state.whole, order[:m]), few, scaled(state.query))
+        choice = choose(halves, Z, shown, state.folds(), options, self.fit_intercept, jobs)
         metric, _, kappa = choice.selection.chosen
-        start, some = choice.selection.start, m
-        while some < len(order):  # fit ever more tasks, each time from the fit before
-            part = whole.take(slice(some)), Z[:some]
-            start = learn_prior(*part, metric, kappa, start, stopping=ROUGH, n_jobs=jobs).prior
-            some *= 10
-        stopping = Stopping(self.tol, self.max_iter)
-        learned = learn_prior(whole, Z, metric, kappa, start, stopping=stopping, n_jobs=jobs)
-        context, cold = None, None
-        if choice.context:
+        leaves = state.leaves(order)
+        Phi1 = with_one(features(Phi[np.concatenate(leaves)]))
+        blocks = Leaves(partial(scaled, state.whole), leaves, Phi1, jobs)
+        start = choice.selection.start
+        if m < len(order):  # fit ever more tasks, each time from the fit before
+            sample = halves.whole, Z, metric, kappa, start
+            start = learn_prior(*sample, stopping=ROUGH, n_jobs=jobs).prior
+            for some in blocks.heads():
+                start = learn_from_blocks(some, metric, kappa, start, stopping=ROUGH).prior
 
-            def refit(stats, start):
-                return learn_prior(stats, Z, metric, kappa, start, stopping=stopping, n_jobs=jobs)
+        def learn(blocks, start):
+            stopping = Stopping(self.tol, self.max_iter)
+            return learn_from_blocks(blocks, metric, kappa, start, stopping=stopping)
 
-            found, context = learn_context(whole, learned.prior, Z, refit, jobs)
-            learned = learned if found is None else found
-        if context is not None:
-            cold = learned.prior.W.copy()
-            cold[-1] += context.start()
-        if choice.pooled is not None:
-            share = COLD_STARTS[choice.cold_start]
-            start = learned.prior.W if cold is None else cold
-            cold = (1 - share) * start + share * pooled_map(whole, Z, choice.pooled)
-        return LearnedMaps(choice, learned, context, cold)
-
-
-class LearnedMaps(NamedTuple):
-    """What `ConditionalRidge` learns, in the scales of all rows and the coordinates of Phi.
-
-    `cold` (k+1, width) is the map for tasks without points, None for the map of the prior.
-    """
-
-    choice: RidgeChoice
-    learned: LearnedPrior
-    context: Context | None
-    cold: np.ndarray | None
+        return learn_maps(choice, blocks, learn, start)
 
 
 def weighted(sample_weight, precision):

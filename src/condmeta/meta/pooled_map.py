@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.inner.squared import SquaredState
+from condmeta.meta.blocks import Block, Blocks, OneBlock
 
 RIDGES = (1.0, 0.1, 0.01, 0.001)
 LARGEST = 400  # coefficients of a map with products
@@ -43,8 +44,9 @@ class Equations(NamedTuple):
         return np.linalg.solve(self.G + self.n * np.diag(penalty), self.h)
 
 
-def additive(stats: SquaredState, phi) -> Equations:
-    """Return the equations of slopes, then of levels by phi (T, k+1)."""
+def additive(block: Block) -> Equations:
+    """Return the equations of slopes, then of levels by phi."""
+    stats, phi, _ = block
     n, sums = stats.gram[:, -1, -1], stats.gram[:, -1, :-1]
     slopes, both = stats.gram[:, :-1, :-1].sum(axis=0), sums.T @ phi
     G = np.block([[slopes, both], [both.T, (phi * n[:, None]).T @ phi]])
@@ -52,8 +54,9 @@ def additive(stats: SquaredState, phi) -> Equations:
     return Equations(G, h, float(n.sum()))
 
 
-def products(stats: SquaredState, phi) -> Equations:
-    """Return the equations of all products of phi (T, k+1) and inputs."""
+def products(block: Block) -> Equations:
+    """Return the equations of all products of phi and inputs."""
+    stats, phi, _ = block
     (T, k), d = phi.shape, stats.moment.shape[1]
     G = np.zeros((k * k, d * d))
     step = max(BLOCK // (k * k), 1)
@@ -67,22 +70,22 @@ def products(stats: SquaredState, phi) -> Equations:
 FORMS = {"additive": additive, "products": products}
 
 
-def pooled_map(stats: SquaredState, Phi, form: PooledForm) -> np.ndarray:
-    """Return the pooled map W (k+1, d) of tasks with features Phi (T, k)."""
-    solution = FORMS[form.name](stats, _with_ones(Phi)).solve(form.ridge)
-    return _as_map(solution, form.name, Phi.shape[1] + 1, stats.moment.shape[1])
+def pooled_map(blocks: Blocks, form: PooledForm, shape: tuple[int, int]) -> np.ndarray:
+    """Return the pooled map W of tasks; its shape is (k+1, d)."""
+    found = Equations(*blocks.map_sum(FORMS[form.name]))
+    return _as_map(found.solve(form.ridge), form.name, *shape)
 
 
 def held_out_maps(stats: SquaredState, Phi, folds) -> dict[PooledForm, list[np.ndarray]]:
     """Return the maps of each form and ridge, one for each fold (train, held) of tasks."""
-    phi, d = _with_ones(Phi), stats.moment.shape[1]
+    k, d = Phi.shape[1] + 1, stats.moment.shape[1]
     maps = {}
     for name, equations in FORMS.items():
-        if name == "products" and (phi.shape[1] == 1 or phi.shape[1] * d > LARGEST):
+        if name == "products" and (k == 1 or k * d > LARGEST):
             continue
-        parts = [equations(stats.take(train), phi[train]) for train, _ in folds]
+        parts = [equations(OneBlock.of(stats.take(at), Phi[at]).only) for at, _ in folds]
         for ridge in RIDGES:
-            found = [_as_map(part.solve(ridge), name, phi.shape[1], d) for part in parts]
+            found = [_as_map(part.solve(ridge), name, k, d) for part in parts]
             maps[PooledForm(name, ridge)] = found
     return maps
 
@@ -94,7 +97,3 @@ def _as_map(solution, name: str, k: int, d: int) -> np.ndarray:
     W = np.zeros((k, d))
     W[-1, :-1], W[:, -1] = solution[: d - 1], solution[d - 1 :]
     return W
-
-
-def _with_ones(Phi) -> np.ndarray:
-    return np.column_stack([Phi, np.ones(len(Phi))])

@@ -10,10 +10,11 @@ from condmeta.inner.context import Context
 from condmeta.inner.posterior import Gaussian, posterior_of_statistics
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import Stopping
+from condmeta.meta.blocks import OneBlock
 from condmeta.meta.context import learn_context
 from condmeta.meta.pooled_map import PooledForm, held_out_maps
 from condmeta.meta.prior import SMALLEST, Prior
-from condmeta.meta.ridge import learn_prior
+from condmeta.meta.ridge import learn_from_blocks, learn_prior
 from condmeta.meta.selection import task_rounds
 from condmeta.meta.setting_path import path
 
@@ -106,13 +107,13 @@ class Judge:
         key = number, setting.metric, setting.kappa
         if key not in self._contexts:
             (train, _), prior = self.folds[number], self.prior(setting, number)
-            stats, Phi = self.parts.whole.take(train), self.Phi[train]
+            how = setting.metric, setting.kappa
 
-            def learn(stats, start):
-                args = stats, Phi, setting.metric, setting.kappa, start
-                return learn_prior(*args, stopping=ROUGH, n_jobs=self.n_jobs)
+            def learn(blocks, start):
+                return learn_from_blocks(blocks, *how, start, stopping=ROUGH)
 
-            learned, context = learn_context(stats, prior, Phi, learn, self.n_jobs)
+            blocks = OneBlock.of(self.parts.whole.take(train), self.Phi[train], self.n_jobs)
+            learned, context = learn_context(blocks, prior, learn)
             self._contexts[key] = (prior if learned is None else learned.prior), context
         return self._contexts[key]
 

@@ -6,6 +6,7 @@
 // one. The only symbol used outside is the table.
 
 #include "coin.h"
+#include "drift.h"
 #include "dual.h"
 #include "grid_eval.h"
 #include "grid_train.h"
@@ -13,7 +14,9 @@
 #include "online.h"
 #include "prior.h"
 #include "row_scores.h"
+#include "scaled.h"
 #include "sgd.h"
+#include "tree.h"
 #include "variational.h"
 
 #define CONDMETA_NAME_(isa) #isa
@@ -127,8 +130,13 @@ const Kernels table = {
     grid_curves,
     grid_curves_space,
     row_scores,
+    scaled_range,
     posterior_range,
     posterior_space,
+    tree_up_range,
+    tree_up_space,
+    tree_down_range,
+    tree_down_space,
     climb_prior,
     prior_space,
     variational_range,
@@ -137,6 +145,8 @@ const Kernels table = {
     coin_range_space,
     coin_pass,
     coin_pass_space,
+    drift_range,
+    drift_space,
 };
 
 }  // namespace CONDMETA_ISA

@@ -144,6 +144,20 @@ struct RowScores {
     double* out;  // (N,)
 };
 
+// Means (T, p) and packed scatters (T, p (p + 1) / 2) of tasks, p = d + 1; `at` and `mass` (m,): the tasks asked for.
+struct ScatterTasks {
+    const double *triangles, *mean, *mass;
+    const int64_t* at;
+    const double *centre, *by;  // (p,)
+    int64_t p;
+    bool intercept;
+};
+
+// gram (m, w, w), moment (m, w), square (m,), w = p with an intercept, else p - 1.
+struct SquaredArrays {
+    double *gram, *moment, *square;
+};
+
 // Statistics of tasks and their prior.
 struct PosteriorTasks {
     const double* gram;    // (T, d, d)
@@ -164,6 +178,31 @@ struct PosteriorArrays {
     double* rss;     // (T,)
     double* loglik;  // (T,)
     double* s2;      // (T,), the noise at the end, or null
+};
+
+// Nodes of a tree: what their points, or their children, say; the results are what they say to their parents.
+struct TreeUp {
+    const double* gram;    // (n, d, d)
+    const double* moment;  // (n, d)
+    const double* theta;   // (n, d)
+    const double* factor;  // (d, d), lower triangular
+    const double* s2;      // (n,)
+    int64_t d;
+    double* messages;  // (n, d, d)
+    double* g;         // (n, d)
+    double* value;     // (n,)
+};
+
+// The same messages, and the weights of the parents given all points.
+struct TreeDown {
+    const double* messages;    // (n, d, d)
+    const double* g;           // (n, d)
+    const double* mean;        // (p, d)
+    const double* covariance;  // (p, d, d)
+    const int64_t* parent;     // (n,)
+    int64_t d;
+    double* r;      // (n, d)
+    double* trace;  // (n,)
 };
 
 // Statistics as above, and Phi1 (T, k1): the features of tasks, and 1.
@@ -197,7 +236,7 @@ struct Steps {
 
 struct VariationalTasks {
     const double* X;         // (N, d)
-    const double* y;         // (N,), -1 or +1
+    const double *a, *b, *e;  // (N,), the form of each row
     const int64_t* offsets;  // (T+1,)
     const double* theta;     // (T, d)
     const double* factor;    // (d, d), lower triangular
@@ -215,6 +254,28 @@ struct VariationalArrays {
     double* bound;   // (T,)
     double* weight;  // (N,)
     double* push;    // (N,)
+    double* r;       // (N,)
+    double* loss;    // (N,)
+};
+
+// Rows of tasks by rising time; see inner/drift.py.
+struct DriftTasks {
+    const double* X;         // (N, d)
+    const double* y;         // (N,)
+    const double* mass;      // (N,)
+    const int64_t* offsets;  // (T+1,)
+    const double* fade;      // (N,), 1 for rows of one time
+    const double* theta;     // (T, d)
+    const double* factor;    // (d, d), lower triangular
+    double s2;
+    bool moves;  // AR(1), else decay
+    int64_t d;
+};
+
+struct DriftArrays {
+    double* gram;       // (T, d, d)
+    double* e;          // (T, d)
+    double* predicted;  // (N,), or null
 };
 
 struct Kernels {
@@ -247,13 +308,20 @@ struct Kernels {
     void (*grid_curves)(const Tasks&, const Tasks&, const GridCurves&, int64_t begin, int64_t end, double* space);
     int64_t (*grid_curves_space)(int64_t n_max, int64_t m_max, int64_t d);
     void (*row_scores)(const RowScores&, int64_t begin, int64_t end);
+    void (*scaled)(const ScatterTasks&, const SquaredArrays&, int64_t begin, int64_t end, double* scratch);
     // Tasks [begin, end); their part of R goes to `R` (d, d).
     void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* R,
                       double* space);
     int64_t (*posterior_space)(int64_t d);
+    // Nodes [begin, end) of one level of a tree.
+    void (*tree_up)(const TreeUp&, int64_t begin, int64_t end, double* space);
+    int64_t (*tree_up_space)(int64_t d);
+    // Likewise; their part of the sum goes to `spread` (d, d).
+    void (*tree_down)(const TreeDown&, int64_t begin, int64_t end, double* spread, double* space);
+    int64_t (*tree_down_space)(int64_t d);
     Steps (*climb_prior)(const PriorTasks&, const PriorFrame&, const Climb&, double* space);
     int64_t (*prior_space)(int64_t T, int64_t d, int64_t k1, int64_t p);
-    // Likewise for two classes.
+    // Likewise for rows of one form.
     void (*variational)(const VariationalTasks&, const VariationalArrays&, int64_t begin, int64_t end, double* Q,
                         double* space);
     int64_t (*variational_space)(int64_t n_max, int64_t d);
@@ -262,4 +330,6 @@ struct Kernels {
     // All tasks in turn.
     void (*coin_pass)(const Tasks&, const CoinMap&, double* space);
     int64_t (*coin_pass_space)(int64_t n_max, int64_t d, int64_t k);
+    void (*drift)(const DriftTasks&, const DriftArrays&, int64_t begin, int64_t end, double* space);
+    int64_t (*drift_space)(int64_t d);
 };

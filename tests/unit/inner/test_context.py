@@ -8,6 +8,7 @@ import pytest
 from condmeta.inner.context import Context
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
+from condmeta.meta.blocks import OneBlock
 from condmeta.meta.context import axes_of_inputs
 
 
@@ -23,6 +24,10 @@ def draw_context(p=2, seed=0):
 
 def rows_of(x):
     return np.column_stack([x, np.ones(len(x))])
+
+
+def blocks_of(rows, y, offsets):
+    return OneBlock.of(SquaredState.of(rows, y, offsets), np.empty((len(offsets) - 1, 0)))
 
 
 def state_of(x, y):
@@ -126,7 +131,7 @@ def test_shares_of_variance_between_tasks_are_estimated():
     m = rng.normal(size=(4000, 2)) * [3.0, 0.0] + [1.0, -1.0]
     x = m[:, None] + rng.normal(size=(4000, 5, 2)) * [1.0, 2.0]
     stats = SquaredState.of(rows_of(x.reshape(-1, 2)), np.zeros(20_000), np.arange(4001) * 5)
-    context = axes_of_inputs(stats)
+    context = axes_of_inputs(OneBlock.of(stats, np.empty((4000, 0))))
     np.testing.assert_allclose(np.sort(context.shares), [0.0, 0.9], atol=0.01)
     a = (x.reshape(-1, 2) - context.center) @ context.axes.T
     np.testing.assert_allclose(np.cov(a.T), np.eye(2), atol=0.05)
@@ -134,8 +139,8 @@ def test_shares_of_variance_between_tasks_are_estimated():
 
 def test_inputs_that_say_nothing_give_no_context():
     one = SquaredState.of(np.ones((6, 1)), np.zeros(6), np.array([0, 3, 6]))
-    assert axes_of_inputs(one) is None  # no inputs beside the level
+    assert axes_of_inputs(OneBlock.of(one, np.empty((2, 0)))) is None  # no inputs beside the level
     rows = rows_of(np.zeros((9, 2)))
-    assert axes_of_inputs(SquaredState.of(rows, np.zeros(9), np.array([0, 3, 6, 9]))) is None
+    assert axes_of_inputs(blocks_of(rows, np.zeros(9), np.array([0, 3, 6, 9]))) is None
     rows = rows_of(np.arange(3.0)[:, None])
-    assert axes_of_inputs(SquaredState.of(rows, np.zeros(3), np.arange(4))) is None  # one row each
+    assert axes_of_inputs(blocks_of(rows, np.zeros(3), np.arange(4))) is None  # one row each

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
+import pytest
 
 from condmeta.inner.posterior import information
 from condmeta.inner.squared import SquaredState
 from condmeta.meta import context as module
 from condmeta.meta.ascent import Stopping
+from condmeta.meta.blocks import Leaves, OneBlock
 from condmeta.meta.context import axes_of_inputs, improve_context, learn_context, without_context
 from condmeta.meta.prior import Prior
-from condmeta.meta.ridge import learn_prior
+from condmeta.meta.ridge import learn_from_blocks
 
 
 def draw(T=80, seed=0):
@@ -28,6 +28,10 @@ def draw(T=80, seed=0):
 def statistics(rows, y):
     T, n, d = rows.shape
     return SquaredState.of(rows.reshape(-1, d), y.ravel(), np.arange(T + 1) * n)
+
+
+def one_block(stats):
+    return OneBlock.of(stats, np.empty((len(stats.count), 0)))
 
 
 def prior(seed=1):
@@ -46,7 +50,7 @@ def test_information_is_that_of_dense_covariances():
 def test_labels_without_the_context_are_minus_the_expected_levels():
     rows, y = draw(6)
     stats = statistics(rows, y)
-    context = axes_of_inputs(stats)._replace(effect=np.array([1.0, -2.0]))
+    context = axes_of_inputs(one_block(stats))._replace(effect=np.array([1.0, -2.0]))
     expected = statistics(rows, y - context.levels(stats)[:, None])
     for a, b in zip(without_context(stats, context), expected, strict=True):
         np.testing.assert_allclose(a, b)
@@ -56,9 +60,9 @@ def test_the_effect_is_that_of_generalised_least_squares():
     """Over the effect and one change of all means, with a ridge on the effect; twice is once."""
     rows, y = draw()
     stats, given = statistics(rows, y), prior()
-    theta = np.repeat(given.W, len(y), axis=0)
-    start = axes_of_inputs(stats)
-    found = improve_context(stats, theta, given, start)
+    blocks = one_block(stats)
+    start = axes_of_inputs(blocks)
+    found = improve_context(blocks, given, start)
     V = rows @ given.H @ np.swapaxes(rows, 1, 2) + given.s2 * np.eye(5)
     half = np.linalg.inv(np.linalg.cholesky(V))
     levels = np.repeat(start.means(stats)[:, None], 5, axis=1)
@@ -68,21 +72,33 @@ def test_the_effect_is_that_of_generalised_least_squares():
     ridge = np.diag([0, 0, 0, 1.0, 1.0]) * module.RIDGE * known
     expected = np.linalg.solve(design.T @ design + ridge, design.T @ labels)[3:]
     np.testing.assert_allclose(found.effect, expected, rtol=1e-6)
-    again = improve_context(stats, theta, given, found)
+    again = improve_context(blocks, given, found)
     np.testing.assert_allclose(again.effect, expected, rtol=1e-6)
-    assert found.included > 0
+    expected = found._replace(included=0.0).variances(stats.count).mean()
+    assert found.included == pytest.approx(expected)
+
+
+def test_leaves_give_what_one_block_does():
+    rows, y = draw()
+    stats, given = statistics(rows, y), prior()
+    leaves = Leaves(stats.take, np.split(np.arange(80), 4), np.ones((80, 1)), 2)
+    one, other = (
+        improve_context(blocks, given, axes_of_inputs(blocks))
+        for blocks in (one_block(stats), leaves)
+    )
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(np.abs(a), np.abs(b), rtol=1e-8)
 
 
 def test_slopes_within_tasks_and_the_effect_of_means_are_found():
     rows, y = draw(2000)
-    stats, Phi = statistics(rows, y), np.empty((2000, 0))
-    fit = partial(learn_prior, stopping=Stopping(0.01, 300))
+    blocks = one_block(statistics(rows, y))
 
-    def learn(labels, start):
-        return fit(labels, Phi, "diagonal", np.inf, start)
+    def learn(blocks, start):
+        return learn_from_blocks(blocks, "diagonal", np.inf, start, stopping=Stopping(0.01, 300))
 
-    before = learn(stats, None)
-    learned, context = learn_context(stats, before.prior, Phi, learn)
+    before = learn(blocks, None)
+    learned, context = learn_context(blocks, before.prior, learn)
     np.testing.assert_allclose(learned.prior.W[0, :2], [-1.0, 0.5], atol=0.05)
     np.testing.assert_allclose(context.axes.T @ context.effect, [3.0, -1.0], atol=0.15)
     assert learned.objective > before.objective + 100
@@ -92,5 +108,5 @@ def test_slopes_within_tasks_and_the_effect_of_means_are_found():
 def test_there_is_no_context_without_inputs():
     rows, y = np.ones((5, 4, 1)), np.zeros((5, 4))
     given = Prior(np.zeros((1, 1)), np.eye(1), 1.0)
-    found = learn_context(statistics(rows, y), given, np.empty((5, 0)), lambda *_: None)
+    found = learn_context(one_block(statistics(rows, y)), given, lambda *_: None)
     assert found == (None, None)

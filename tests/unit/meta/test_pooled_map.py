@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from condmeta.inner.squared import SquaredState
+from condmeta.meta.blocks import OneBlock
 from condmeta.meta.pooled_map import LARGEST, RIDGES, PooledForm, held_out_maps, pooled_map
 
 
@@ -29,7 +30,7 @@ def test_it_is_the_ridge_of_all_rows(form, ridge):
         products = [X * side[:, [j]] for j in range(side.shape[1])]
         design = np.hstack([design, *products])
     expected = Ridge(ridge * len(y)).fit(design, y).predict(design)
-    W = pooled_map(stats, Phi, PooledForm(form, ridge))
+    W = pooled_map(OneBlock.of(stats, Phi), PooledForm(form, ridge), (4, 3))
     theta = (Phi @ W[:-1] + W[-1])[task]
     found = np.einsum("ij,ij->i", np.column_stack([X, np.ones(len(X))]), theta)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
@@ -42,7 +43,8 @@ def test_maps_of_folds_have_not_seen_the_held_out_tasks():
     folds = [(np.arange(10, 30), np.arange(10)), (np.arange(10), np.arange(10, 30))]
     for form, maps in held_out_maps(stats, Phi, folds).items():
         for (train, _), W in zip(folds, maps, strict=True):
-            expected = pooled_map(stats.take(train), Phi[train], form)
+            blocks = OneBlock.of(stats.take(train), Phi[train])
+            expected = pooled_map(blocks, form, W.shape)
             np.testing.assert_allclose(W, expected, rtol=1e-10, atol=1e-12)
 
 
