@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from condmeta.persistence import register
-from condmeta.persistence.fields import InvalidFieldError, flags, floats, integers, number
+from condmeta.persistence.fields import (
+    InvalidFieldError,
+    flags,
+    floats,
+    integers,
+    maybe,
+    number,
+    optional,
+)
 
 BLOCK = 1 << 18  # pairs of a row and a tree in a temporary
 
@@ -25,6 +33,8 @@ class BoostedTrees:
     threshold, value : (nodes,) arrays
         A row goes left if its feature is at most the threshold.
     missing_left : (nodes,) bool array
+    slope : (p,) array, optional
+        A linear model that the trees add to.
 
     Examples
     --------
@@ -36,7 +46,9 @@ class BoostedTrees:
     True
     """
 
-    def __init__(self, baseline, starts, feature, left, right, threshold, value, missing_left):
+    def __init__(
+        self, baseline, starts, feature, left, right, threshold, value, missing_left, slope=None
+    ):
         self.baseline = baseline
         self.starts = starts
         self.feature = feature
@@ -45,6 +57,7 @@ class BoostedTrees:
         self.threshold = threshold
         self.value = value
         self.missing_left = missing_left
+        self.slope = slope
 
     @classmethod
     def of(cls, model) -> BoostedTrees:
@@ -65,6 +78,8 @@ class BoostedTrees:
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the predictions of rows X (N, p)."""
         total, count = np.full(len(X), self.baseline), max(BLOCK // len(self.starts), 1)
+        if self.slope is not None:
+            total += X @ self.slope
         for lo in range(0, len(X), count):
             part = slice(lo, lo + count)
             for leaf in self._leaves(X[part]).T:  # tree by tree, as scikit-learn adds them up
@@ -106,6 +121,7 @@ register(
         "feature": integers("nodes", low=0), "left": integers("nodes", low=0),
         "right": integers("nodes", low=0), "threshold": floats("nodes", nan=True),
         "value": floats("nodes"), "missing_left": flags("nodes"),
+        "slope": optional(maybe(floats("p"))),
     },
     rule=_trees_end,
 )  # fmt: skip

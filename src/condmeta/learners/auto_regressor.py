@@ -61,6 +61,9 @@ class AutoRegressor(Regressor, Auto):
     ----------
     weights_ : (shots, candidates) array
         The convex combination for each number of points.
+    lines_ : (shots, 2) array
+        Shift and slope: where labels are skewed and criterion="absolute", predictions p of the
+        combination become medians, shift + slope p. Elsewhere (0, 1).
     candidates_ : list of str
     errors_ : (shots, candidates) array
         Mean errors on held-out tasks; nan if there were too few tasks to hold any out.
