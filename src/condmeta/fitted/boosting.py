@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.linear_model import RidgeCV
 
-from condmeta.fitted.boosted_trees import BoostedTrees
+from condmeta.fitted.boosted_trees import BoostedTrees, Line
+from condmeta.tasks.numbers import power_of_two
 
 LEAVES = 8, 16  # of a tree; the start is chosen with the first
 STAGES = (2, 5, 10, 20, 35, 50), (75, 100), (150, 200)  # numbers of trees; the first choose
@@ -102,37 +103,32 @@ class Grown:
             loss=LOSSES[setting.criterion], max_leaf_nodes=setting.leaves, warm_start=True,
             early_stopping=False, random_state=0,
         )  # fmt: skip
-        self.rows, self.slope, self.intercept = rows, np.zeros(rows.Z.shape[1]), 0.0
-        if setting.linear:
-            self.slope, self.intercept = _line(rows)
+        self.line = fit_line(rows) if setting.linear else None
         plus = np.count_nonzero(rows.y > 0)
-        self.one_class = kind == "Classifier" and plus in (0, len(rows.y))
-        if self.one_class:  # no tree can grow
-            self.intercept = np.copysign(LARGEST_LOG_ODDS, plus - len(rows.y) / 2)
+        self.one_class = kind == "Classifier" and plus in (0, len(rows.y))  # no tree can grow
+        self.rows = rows
 
     def extend(self, count: int) -> Grown:
         """Grow more trees, up to `count`."""
-        rows = self.rows
-        if self.one_class:
-            return self
-        target = rows.y - (rows.Z @ self.slope + self.intercept) if self.slope.any() else rows.y
-        self.trees.set_params(max_iter=count).fit(rows.Z, target, sample_weight=rows.weight)
+        if not self.one_class:
+            Z, y = self.rows.Z, self.rows.y
+            target = y if self.line is None else y - self.line.predict(Z)
+            self.trees.set_params(max_iter=count).fit(Z, target, sample_weight=self.rows.weight)
         return self
 
     def stages(self, Z, counts) -> np.ndarray:
         """Return the predictions of rows Z (N, p) with each number of trees (counts, N)."""
         if self.one_class or not len(Z):  # models of scikit-learn refuse an empty array
-            return np.full((len(counts), len(Z)), self.intercept)
+            constant = np.copysign(LARGEST_LOG_ODDS, self.rows.y[0])
+            return np.full((len(counts), len(Z)), constant)
         classes = hasattr(self.trees, "classes_")
         grow = self.trees.staged_decision_function if classes else self.trees.staged_predict
-        found = [np.ravel(out) for n, out in enumerate(grow(Z), 1) if n in counts]
-        return Z @ self.slope + self.intercept + np.array(found)
+        found = np.array([np.ravel(out) for n, out in enumerate(grow(Z), 1) if n in counts])
+        return found if self.line is None else found + self.line.predict(Z)
 
     def model(self) -> BoostedTrees:
         """Return the same model as arrays."""
-        trees = BoostedTrees.of(self.trees)
-        trees.slope, trees.baseline = self.slope, trees.baseline + self.intercept
-        return trees
+        return BoostedTrees.of(self.trees, self.line)
 
 
 def _left_out(rows: Rows, setting: Setting):
@@ -142,14 +138,15 @@ def _left_out(rows: Rows, setting: Setting):
         yield left, Grown(rows.where(~left), setting)
 
 
-def _line(rows: Rows) -> tuple[np.ndarray, float]:
-    """Return slope and intercept of a ridge regression; constant columns have slope 0."""
-    mean = np.average(rows.Z, axis=0, weights=rows.weight)
-    spread = np.sqrt(np.average((rows.Z - mean) ** 2, axis=0, weights=rows.weight))
-    spread[spread <= 1e-9 * np.abs(mean)] = np.inf
-    ridge = RidgeCV(PENALTIES).fit((rows.Z - mean) / spread, rows.y, sample_weight=rows.weight)
-    slope = ridge.coef_ / spread
-    return slope, float(ridge.intercept_ - mean @ slope)
+def fit_line(rows: Rows) -> Line:
+    """Fit a ridge regression; constant columns have slope 0."""
+    unit = power_of_two(np.abs(rows.Z).max(axis=0))  # squares stay finite
+    Z = rows.Z / unit
+    centre = np.average(Z, axis=0, weights=rows.weight)
+    spread = np.sqrt(np.average((Z - centre) ** 2, axis=0, weights=rows.weight))
+    spread[spread <= 1e-14 * np.abs(centre)] = np.inf
+    ridge = RidgeCV(PENALTIES).fit((Z - centre) / spread, rows.y, sample_weight=rows.weight)
+    return Line(unit * centre, ridge.coef_ / spread / unit, float(ridge.intercept_))
 
 
 def _losses(unseen, rows: Rows, criterion: str) -> np.ndarray:

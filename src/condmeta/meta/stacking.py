@@ -46,23 +46,24 @@ class Blend(NamedTuple):
 
 
 def best_blend(answers, y, task, criterion: Criterion, m=None) -> Blend:
-    """Return the combination of candidates that is best on held-out rows, arguments as below."""
+    """Return the combination of candidates that is best on held-out rows, arguments as below.
+
+    A line is kept if its gain, on tasks that it was not fitted to, exceeds its standard error.
+    """
     weights = best_weights(answers, y, task, criterion, m)
-    if criterion.line is None:
+    mixed, (code, half) = answers @ weights, _halves(task)
+    if criterion.line is None or len(np.unique(half)) < HALVES:
         return Blend(weights)
-    mixed, half = answers @ weights, np.unique(task, return_inverse=True)[1] % HALVES
-    unlined, lined = 0.0, 0.0
+    lined = np.empty(len(y))
     for h in range(HALVES):
         other = half == h
-        if other.all() or not other.any():
-            return Blend(weights)
-        here, there = (None, None) if m is None else (m[other], m[~other])
-        shift, slope = criterion.line(mixed[~other], y[~other], there)
-        both = np.column_stack([mixed[other], shift + slope * mixed[other]])
-        lost = criterion.losses(both, y[other])
-        before, after = lost.sum(axis=0) if here is None else here @ lost
-        unlined, lined = unlined + before, lined + after
-    return Blend(weights, *criterion.line(mixed, y, m)) if lined < unlined else Blend(weights)
+        shift, slope = criterion.line(mixed[~other], y[~other], None if m is None else m[~other])
+        lined[other] = shift + slope * mixed[other]
+    before, after = criterion.losses(np.column_stack([mixed, lined]), y).T
+    gain = np.bincount(code, (before - after) * (1.0 if m is None else m))  # of each task
+    if gain.mean() * np.sqrt(len(gain)) <= gain.std(ddof=1):
+        return Blend(weights)
+    return Blend(weights, *criterion.line(mixed, y, m))
 
 
 def best_weights(answers, y, task, criterion: Criterion, m=None) -> np.ndarray:
@@ -73,7 +74,7 @@ def best_weights(answers, y, task, criterion: Criterion, m=None) -> np.ndarray:
     """
     errors = criterion.mean(answers, y, m)
     alone = np.eye(len(errors))[int(np.argmin(errors))]
-    half = np.unique(task, return_inverse=True)[1] % HALVES
+    half = _halves(task)[1]
     if len(errors) == 1 or len(np.unique(half)) < HALVES:
         return alone
     judged = 0.0
@@ -85,6 +86,12 @@ def best_weights(answers, y, task, criterion: Criterion, m=None) -> np.ndarray:
         judged += float(np.sum(lost if here is None else here * lost))
     count = len(y) if m is None else m.sum()
     return criterion.weights(answers, y, m) if judged / count < errors.min() else alone
+
+
+def _halves(task) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each row's task, counted from 0 (N,), and its half (N,)."""
+    code = np.unique(task, return_inverse=True)[1]
+    return code, code % HALVES
 
 
 def convex_weights(answers, y, m=None) -> np.ndarray:
