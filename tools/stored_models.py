@@ -51,6 +51,9 @@ TASK = np.repeat([f"t{t}" for t in range(T)], N)
 X = RNG.normal(size=(T * N, 2))
 Y = X @ [1.0, -0.5] + np.repeat(RNG.normal(size=T), N) + 0.1 * RNG.normal(size=T * N)
 CLASS = np.where(Y + 0.5 * RNG.normal(size=T * N) > np.median(Y), "yes", "no")
+COUNT = np.floor(np.exp(Y - Y.mean()))
+ORDER = ["low", "fair", "high"]
+RATING = np.array(ORDER)[np.digitize(Y, np.quantile(Y, [0.3, 0.7]))]
 NUMBERS = pd.DataFrame(
     {"size": RNG.uniform(size=T + 2), "age": RNG.uniform(size=T + 2)},
     index=[f"t{t}" for t in range(T + 2)],
@@ -139,6 +142,8 @@ def _learners() -> dict[str, tuple[Any, Any, Any]]:
         "ridge of points": (ridge(MeanInput(), conditioning="split"), None, Y),
         "logistic": (cm.ConditionalLogistic(), NUMBERS, CLASS),
         "logistic on trees": (cm.ConditionalLogistic(base="boosting"), NUMBERS, CLASS),
+        "counts": (cm.ConditionalCount(), NUMBERS, COUNT),
+        "ordered": (cm.ConditionalOrdinal(classes=ORDER), NUMBERS, RATING),
         "kernel": (kernel(kernel=GaussianKernel(0.5)), NUMBERS, Y),
         "kernel laplace": (kernel(kernel=LaplaceKernel(0.5)), MIXED, Y),
         "kernel of sets": (kernel(kernel=MeanEmbedding("gaussian")), None, Y),

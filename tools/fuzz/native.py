@@ -25,7 +25,8 @@ CALLS = {
     "coin_tasks": f"theta[T,d] {TASKS} lam >slope_sum[T,d] >path_sum[T,d] >wealth[T] >#count[T] "
     "n_jobs",
     "posterior_pass": f"{STATISTICS} theta[T,d] L[d,d] s2[T] n_jobs flag rounds lam",
-    "variational_pass": f"{TASKS} theta[T,d] L[d,d] weight[N] push[N] tol n_jobs times[N]",
+    "variational_pass": "X[N,d] a[N] b[N] e[N] offsets theta[T,d] L[d,d] weight[N] push[N] tol "
+    "n_jobs times[N]",
     "row_scores": "X[N,d] weights[T,d] #codes[N] n_jobs",
     "sgd_pass": f"{STATE} {TASKS} Phi[T,k] lam loss step flag flag flag tol",
     "kernel_pass": f"sides[T,p] >gradients[T,d] start {TASKS} kernel lam loss step flag tol",

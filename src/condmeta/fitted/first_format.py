@@ -10,10 +10,10 @@ from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
 from condmeta.fitted.tau import KernelTau, LinearTau
 from condmeta.inner.algorithms import Batch, get_inner
-from condmeta.inner.bernoulli import Bernoulli
 from condmeta.inner.coin import Coin
 from condmeta.inner.no_adaptation import NoAdaptation
 from condmeta.inner.posterior import Gaussian, lower_root
+from condmeta.inner.row_posterior import Bernoulli
 from condmeta.kernels import LinearKernel, get_kernel
 from condmeta.losses import get_loss
 from condmeta.meta.kernel_sgd import task_weights

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.count_distribution import CountDistribution
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import (
     Prepared,
@@ -26,11 +27,11 @@ from condmeta.fitted.prepared import (
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
 from condmeta.fitted.task_model import TaskModels, require_resumable
-from condmeta.fitted.task_store import TaskStore, solve_named
+from condmeta.fitted.task_store import TaskStore, narrow, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
-from condmeta.inner.bernoulli import Covariances
+from condmeta.inner.row_posterior import Covariances
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.persistence.fields import (
     ANY,
@@ -98,6 +99,14 @@ class Rows(NamedTuple):
     restore: Callable = np.asarray
 
 
+def _held_once(cls, parts: dict) -> dict:
+    """Return the parts of a file in which the store repeats the statistics of `state`."""
+    store = parts.get("tasks")
+    if isinstance(parts.get("state"), TaskStatistics) and isinstance(store, TaskStore):
+        parts = parts | {"tasks": replace(store, state=None)}
+    return parts
+
+
 @register_tuple(
     fields={
         "predictor": instance("LinearPredictor", w="w", d="d", n="n", s="s"),
@@ -108,6 +117,7 @@ class Rows(NamedTuple):
         "n_tasks": number(low=0, whole=True), "conditioning": one_of("shared", "split"),
         "info": mapping(ANY), "state": maybe(instance(k="k")), "seen": maybe(instance("SeenIds")),
     },
+    upgrade=_held_once,
 )  # fmt: skip
 class Fitted(NamedTuple):
     """What a fit leaves.
@@ -233,31 +243,51 @@ class Fitted(NamedTuple):
 
     def solve(self, ids, Phi, points: Points, n_jobs: int) -> TaskStore:
         """Return the models of tasks, from points in the learner's units, as a store."""
-        theta, is_number = self.tau.theta(Phi, n_jobs), self.predictor.classes is None
+        theta, is_number = self.tau.theta(Phi, n_jobs), self.predictor.label_kind == "number"
         return TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, keep_own=is_number)
+
+    def solve_statistics(self, state: TaskStatistics, Phi, n_jobs: int = 1) -> TaskStore:
+        """Return the models of all tasks of `state`, leaf after leaf.
+
+        A task's model depends on the tasks of its leaf by rounding; so it has the same bits for any
+        order of the tasks. The statistics stay in `state` alone.
+        """
+        theta = np.empty((len(state.ids), self.scales.width))
+        coef = np.empty_like(theta)
+        for at in state.leaves():
+            theta[at] = self.tau.theta(Phi[at])
+            stats = scaled_statistics(state.whole, self.scales, at)
+            coef[at] = self.inner.posterior(stats, theta[at], n_jobs).mean
+        return TaskStore(state.ids, state.whole.count, theta, coef, Phi=narrow(Phi))
 
     def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Fitted:
         """Return a value in which known tasks have further points, and new tasks are added."""
         store = self.tasks
         if store is None:
             raise DataError("The model keeps no task models to update: fit with keep_tasks=True.")
-        require_resumable(self.predictor, store.state)
+        state, by_statistics = self.state, isinstance(self.state, TaskStatistics)
+        require_resumable(self.predictor, state if by_statistics else store.state)
         found = store.positions(tasks.ids.tolist())
         known, new = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
         store.refuse_lookalikes(tasks.ids[new].tolist())
         tasks, side = self.past_shared_model(tasks), tasks.side
-        state = self.state
         if len(known):
-            part = tasks.subset(known)
-            scaled, y = scaled_tasks(part, self.scales)
-            rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
-            store = store.extend(self.inner, found[known], rows, n_jobs)
+            part, at = tasks.subset(known), found[known]
             if isinstance(state, COLLECTED):
-                state = state.extend(found[known], raw_points(part, self.scales))
+                state = state.extend(at, raw_points(part, self.scales))
+            if by_statistics:
+                stats = scaled_statistics(state.whole, self.scales, at)
+                store = store.resolved(self.inner, at, stats, n_jobs)
+            else:
+                scaled, y = scaled_tasks(part, self.scales)
+                rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
+                store = store.extend(self.inner, at, rows, n_jobs)
         if len(new):
             part = tasks.subset(new)
             data = self.prepare(part, points)
             more = self.solve(data.ids, data.Phi, data.points, n_jobs)
+            if by_statistics:
+                more = replace(more, state=None)
             store = store.concat(replace(more, sides=self.shared_sides(more.ids, side)))
             if isinstance(state, COLLECTED):
                 state = state.join(self.collect(part, points, type(state)))
@@ -318,15 +348,22 @@ class Fitted(NamedTuple):
         return rows.restore(self.predictor.scores(*self._call(rows, n_jobs)))
 
     def predict(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
-        """Return numbers or classes (N,), in the order of the call."""
-        return self.predictor.decide(self.scores(rows, n_jobs))
+        """Return numbers, classes or mean counts (N,), in the order of the call."""
+        state = self.covariances(rows.ids) if self.predictor.averages else None
+        return rows.restore(self.predictor.predict(*self._call(rows, n_jobs), state))
 
     def predict_proba(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
-        """Return the probabilities of the two classes (N, 2)."""
+        """Return the probabilities of the classes (N, K)."""
         call, state = self._call(rows, n_jobs), None
         if hasattr(self.inner, "variances"):
             state = self.covariances(rows.ids)
         return rows.restore(self.predictor.probabilities(*call, state))
+
+    def count_distribution(self, rows: Rows, n_jobs: int = 1) -> CountDistribution:
+        """Return the distribution of counts at rows, for an exposure of 1."""
+        X, W, codes, *_ = self._call(rows, n_jobs)
+        found = self.predictor.count_distribution(X, W, codes, n_jobs, self.covariances(rows.ids))
+        return CountDistribution(*map(rows.restore, found[:2]), found.alpha)
 
     def std(self, rows: Rows, precision=None) -> np.ndarray:
         """Return the standard deviation of a new label at each row (N,).
@@ -354,12 +391,28 @@ class Fitted(NamedTuple):
         at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
         if not (at >= 0).any():
             return theta, stats
-        if store.state is None:
+        found = self.known_statistics(at[at >= 0])
+        if found is None:
             return theta, None
         stats = stats._replace(count=stats.count.astype(float))  # sums of weights are no integers
-        for mine, theirs in zip((*stats, theta), (*store.state, store.theta), strict=True):
-            mine[at >= 0] = theirs[at[at >= 0]]
+        theta[at >= 0] = store.theta[at[at >= 0]]
+        for mine, theirs in zip(stats, found, strict=True):
+            mine[at >= 0] = theirs
         return theta, stats
+
+    def known_statistics(self, at=None) -> Any:
+        """Return the statistics of the known tasks at positions `at`; None if they are not kept.
+
+        A learner by statistics keeps them once, in `state`; others in `tasks`.
+        """
+        if isinstance(self.state, TaskStatistics):
+            return scaled_statistics(self.state.whole, self.scales, at)
+        state = None if self.tasks is None else self.tasks.state
+        return state if state is None or at is None else state.take(at)
+
+    def own_estimates(self) -> np.ndarray:
+        """Return each known task's own least-squares estimate (T, width), in the user's units."""
+        return self.tasks.own_estimates(self.scales, self.known_statistics())
 
     def covariances(self, ids) -> Covariances:
         """Return the covariances of the weights of tasks; H for those without points."""
@@ -388,7 +441,7 @@ class Fitted(NamedTuple):
         if not tasks:
             store, seen = None, None if seen is None else SeenIds()
         elif store is not None and not resume:
-            store = store.without_state(self.scales)
+            store = store.without_state(self.scales, self.known_statistics())
         if isinstance(state, COLLECTED) and not (tasks and resume):
             state = None  # statistics of every task
         tau = self.tau

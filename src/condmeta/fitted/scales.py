@@ -132,6 +132,11 @@ class Scales:
         units = {"y_scale": first.y_scale, "x_power": first.x_power}
         return cls(*how, x_mean, x_scale, y_offset, d, constant=constant, **units)
 
+    def moved_to(self, overall: Scales) -> Scales:
+        """Return these scales with the centre and the size that all rows have."""
+        moved = {"x_mean": overall.x_mean, "x_scale": overall.x_scale}
+        return replace(self, y_offset=overall.y_offset, **moved)
+
     @property
     def units(self) -> np.ndarray:
         """The powers of two (d+1,) by which statistics of rows are divided, y last."""

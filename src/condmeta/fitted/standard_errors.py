@@ -89,7 +89,8 @@ def _tasks(fitted: Fitted):
         )
     if not isinstance(fitted.inner, Gaussian):
         raise DataError("Standard errors are for ConditionalRidge: other learners have none.")
-    if store is None or not isinstance(store.state, SquaredState):
+    stats = fitted.known_statistics()
+    if store is None or not isinstance(stats, SquaredState):
         raise DataError(
             "Standard errors need the statistics of the tasks: fit with keep_tasks=True, and save "
             "with tasks=True and resume=True."
@@ -99,5 +100,5 @@ def _tasks(fitted: Fitted):
             f"Standard errors need the side features of the tasks, which a model with "
             f"{len(fitted.reader.names)} of them does not keep. Use fewer side columns."
         )
-    noise = fitted.inner.posterior(store.state, store.theta).s2
-    return store.state, store.Phi, store.theta, noise, np.flatnonzero(store.sizes > 0)
+    noise = fitted.inner.posterior(stats, store.theta).s2
+    return stats, store.Phi, store.theta, noise, np.flatnonzero(store.sizes > 0)

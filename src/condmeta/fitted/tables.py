@@ -36,7 +36,7 @@ def coef_table(fitted: Fitted, wide: bool, std: bool = False):
     by_coefficient = id_columns(repeated, columns.task_name) | {
         "feature": np.array(names * len(ids)),
         "prior": prior.ravel(),
-        "own": store.own_estimates(scales).ravel(),
+        "own": fitted.own_estimates().ravel(),
         "adapted": adapted.ravel(),
         "shift": (adapted - prior).ravel(),
         "n": np.repeat(store.sizes, len(names)),

@@ -14,11 +14,11 @@ import numpy as np
 from condmeta.errors import ConvergenceWarning, DataError, DivergenceError
 from condmeta.fitted.scales import Scales
 from condmeta.inner.algorithms import Solved, solve_tasks, weighted
-from condmeta.inner.bernoulli import Covariances
 from condmeta.inner.coin import CoinTasks
 from condmeta.inner.least_squares import least_squares
 from condmeta.inner.no_adaptation import PointCount
 from condmeta.inner.online import OnlineState
+from condmeta.inner.row_posterior import Covariances
 from condmeta.inner.squared import SquaredState
 from condmeta.persistence import register
 from condmeta.persistence.fields import counts, floats, ids, instance, maybe
@@ -81,13 +81,7 @@ class TaskStore:
         if keep_own and not _is_full(solved.state, theta):
             statistics = SquaredState.of(*points)
         parts = points.count, theta, solved.coef, None, solved.gap, solved.state
-        return cls(ids, *parts, Phi=_narrow(Phi), own_statistics=statistics)
-
-    @classmethod
-    def from_statistics(cls, inner, ids, theta, stats: SquaredState, n_jobs, Phi) -> TaskStore:
-        """Return the models of tasks from their statistics."""
-        coef = inner.posterior(stats, theta, n_jobs).mean
-        return cls(ids, stats.count, theta, coef, state=stats, Phi=_narrow(Phi))
+        return cls(ids, *parts, Phi=narrow(Phi), own_statistics=statistics)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -113,13 +107,13 @@ class TaskStore:
         """Return the position of each id, -1 where it is not known."""
         return np.fromiter(map(self.index.get, ids, repeat(-1)), np.int64, len(ids))
 
-    def own_estimates(self, scales: Scales) -> np.ndarray:
+    def own_estimates(self, scales: Scales, statistics=None) -> np.ndarray:
         """Return each task's own least-squares estimate (T, width), in the user's units.
 
         NaN for a coefficient that the task's points do not determine; for all coefficients where
         neither the statistics nor the estimates are kept.
         """
-        statistics = self.state if _is_full(self.state, self.theta) else self.own_statistics
+        statistics = statistics if _is_full(statistics, self.theta) else self.own_statistics
         if statistics is None:
             return np.full_like(self.coef, np.nan) if self.own is None else self.own
         w, determined = least_squares(statistics, scales.user_matrix())
@@ -147,17 +141,25 @@ class TaskStore:
             own_statistics=own,
         )
 
+    def resolved(self, inner, at, stats: SquaredState, n_jobs) -> TaskStore:
+        """Return a store in which the tasks at positions `at` have these statistics."""
+        coef = inner.posterior(stats, self.theta[at], n_jobs).mean
+        with naming_task(self.ids[at]):
+            require_finite(Solved(coef, np.zeros(len(coef)), None))
+        sizes = _put_rows(self.sizes, at, stats.count)
+        return replace(self, sizes=sizes, coef=_put_rows(self.coef, at, coef))
+
     def concat(self, other: TaskStore) -> TaskStore:
         """Return a store with the tasks of another one appended."""
         names = [field.name for field in fields(self)]
         return TaskStore(*(_join(getattr(self, name), getattr(other, name)) for name in names))
 
-    def without_state(self, scales: Scales) -> TaskStore:
+    def without_state(self, scales: Scales, statistics=None) -> TaskStore:
         """Return a store that can predict but not be updated; own estimates stay."""
         if getattr(self.state, "predicts", False):
             return self
         few = self.coef.size * self.coef.shape[1] <= MOST_STATISTICS
-        own = self.own_estimates(scales) if few else self.own
+        own = self.own_estimates(scales, statistics) if few else self.own
         return replace(self, state=None, own=own, own_statistics=None)
 
 
@@ -190,7 +192,8 @@ register(
 )  # fmt: skip
 
 
-def _narrow(Phi):
+def narrow(Phi):
+    """Return features that are few enough to be kept, or None."""
     return Phi if isinstance(Phi, np.ndarray) and Phi.shape[1] <= MOST_FEATURES else None
 
 

@@ -40,7 +40,7 @@ class InnerAlgorithm(Protocol):
     An algorithm need not inherit from this class. Learners ask for the optional members with
     `hasattr` and `getattr`, so an algorithm must not define one that it does not support. To add a
     likelihood with weights w ~ N(theta, H), of counts say, provide `solve_tasks`; for predictions
-    that average over the posterior also a state with covariances: `condmeta.inner.bernoulli` is
+    that average over the posterior also a state with covariances: `condmeta.inner.row_posterior` is
     the example. `NoAdaptation` has no `solve`: its map is never learned by gradient steps.
 
     Attributes

@@ -1,29 +1,79 @@
 """Statistics of each task around its own means: the same bits whatever the other tasks are."""
 
+from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
 
+from condmeta.engine import twin
 from condmeta.inner.squared import SquaredState
-from condmeta.persistence.fields import counts, floats, maybe, optional
+from condmeta.persistence.fields import InvalidFieldError, counts, floats, maybe, optional
 from condmeta.persistence.registry import register_tuple
+from condmeta.tasks.numbers import tree_sum
 from condmeta.tasks.weights import masses, repeats, task_sums
 
 BLOCK = 1 << 17  # numbers in a temporary
 
 
+@cache
+def triangle(p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows and the columns of a packed triangle, entry (i, j) at i (i + 1) / 2 + j."""
+    return np.tril_indices(p)
+
+
+@cache
+def _square(p: int) -> np.ndarray:
+    """Return where each entry of a symmetric matrix (p, p) is in its packed triangle."""
+    at = np.empty((p, p), np.int64)
+    rows, columns = triangle(p)
+    at[rows, columns] = at[columns, rows] = np.arange(len(rows))
+    return at
+
+
+@cache
+def _flat(p: int) -> np.ndarray:
+    rows, columns = triangle(p)
+    return rows * p + columns
+
+
+def _pack(squares: np.ndarray) -> np.ndarray:
+    p = squares.shape[1]
+    return np.take(squares.reshape(-1, p * p), _flat(p), axis=1)
+
+
+def _is_a_triangle(state: dict, sizes: dict[str, int]) -> None:
+    p = sizes["d"] + 1
+    if sizes["q"] != p * (p + 1) // 2:
+        raise InvalidFieldError("triangles", f"must have {p * (p + 1) // 2} columns")
+
+
+def _upgrade(cls, state: dict) -> dict:
+    """Return the state of a file that holds both triangles of each matrix."""
+    squares = state.get("scatter")
+    if "triangles" in state or not isinstance(squares, np.ndarray) or squares.ndim != 3:
+        return state
+    if squares.shape[1] != squares.shape[2]:
+        return state
+    rest = {name: part for name, part in state.items() if name != "scatter"}
+    return rest | {"triangles": np.ascontiguousarray(_pack(squares))}
+
+
 @register_tuple(
+    rule=_is_a_triangle,
+    upgrade=_upgrade,
     fields={
-        "count": counts("T"), "mean": floats("T d+1"), "scatter": floats("T d+1 d+1"),
+        "count": counts("T"), "mean": floats("T d+1"), "triangles": floats("T q"),
         "mass": optional(maybe(floats("T", low=0))), "log_precision": optional(maybe(floats("T"))),
     }
 )  # fmt: skip
 class Scatter(NamedTuple):
     """Statistics of the points (x, y) of each of T tasks.
 
-    count (T,); mean (T, d+1); scatter (T, d+1, d+1), the sum of (z - mean)(z - mean)^T, z = (x, y).
-    A point with a weight counts that many times in all three. No digits are lost if x or y have
-    large means, and a constant column has a scatter of exactly zero.
+    count (T,); mean (T, d+1); `scatter`, the sum of (z - mean)(z - mean)^T, z = (x, y), of which
+    triangles (T, (d+1)(d+2)/2) holds the lower triangle by rows. A point with a weight counts that
+    many times in all three. No digits are lost if x or y have large means, and a constant column
+    has a scatter of exactly zero.
 
     If labels have a precision, points enter mean and scatter with weight times precision. mass (T,)
     is then the sum of these, and log_precision (T,) that of weight times log precision.
@@ -31,7 +81,7 @@ class Scatter(NamedTuple):
 
     count: np.ndarray
     mean: np.ndarray
-    scatter: np.ndarray
+    triangles: np.ndarray
     mass: np.ndarray | None = None
     log_precision: np.ndarray | None = None
 
@@ -49,7 +99,7 @@ class Scatter(NamedTuple):
             weight = masses(weight)
             total = task_sums(weight, offsets)
             extra = total, task_sums(times * np.log(precision), offsets)
-        mean, scatter = np.zeros((len(sizes), p)), np.zeros((len(sizes), p, p))
+        mean, triangles = np.zeros((len(sizes), p)), np.zeros((len(sizes), p * (p + 1) // 2))
         # Tasks of equal size form one stack: the loop runs over sizes, not over tasks.
         for n in np.unique(sizes[sizes > 0]):
             average = np.full((1, n), 1.0 / n)
@@ -66,8 +116,13 @@ class Scatter(NamedTuple):
                 mean[tasks] = (first + middle)[:, 0]
                 if weight is not None:
                     points *= np.sqrt(weight[rows])[:, :, None]
-                scatter[tasks] = np.swapaxes(points, 1, 2) @ points
-        return cls(count, mean, scatter, *extra)
+                triangles[tasks] = _pack(np.swapaxes(points, 1, 2) @ points)
+        return cls(count, mean, triangles, *extra)
+
+    @property
+    def scatter(self) -> np.ndarray:
+        """The whole matrices (T, d+1, d+1), made anew at each call."""
+        return self.triangles[:, _square(self.mean.shape[1])]
 
     @property
     def masses(self) -> np.ndarray:
@@ -85,12 +140,15 @@ class Scatter(NamedTuple):
 
     def times(self, factor: np.ndarray) -> Self:
         """Return the statistics of points z times a factor (d+1,)."""
-        outer = np.outer(factor, factor)
-        return self._replace(mean=self.mean * factor, scatter=self.scatter * outer)
+        by = _pack(np.outer(factor, factor)[None])
+        return self._replace(mean=self.mean * factor, triangles=self.triangles * by)
 
     def transformed(self, A, centre) -> Self:
         """Return the statistics of A (z - centre), for A (p, d+1) and centre (d+1,)."""
-        return self._replace(mean=(self.mean - centre) @ A.T, scatter=A @ self.scatter @ A.T)
+        triangles = np.empty((len(self.mean), len(A) * (len(A) + 1) // 2))
+        for tasks in _blocks(np.arange(len(self.mean)), A.shape[1] ** 2):
+            triangles[tasks] = _pack(A @ self.take(tasks).scatter @ A.T)
+        return self._replace(mean=(self.mean - centre) @ A.T, triangles=triangles)
 
     def join(self, other: Self) -> Self:
         """Return the statistics of these tasks, then of further ones."""
@@ -105,48 +163,70 @@ class Scatter(NamedTuple):
         mass = self.masses + other.masses
         share = other.masses / np.where(mass > 0, mass, 1)
         gap = other.mean - self.mean
-        spread = (self.masses * share)[:, None, None] * gap[:, :, None] * gap[:, None, :]
-        scatter, mean = self.scatter + other.scatter + spread, self.mean + share[:, None] * gap
+        rows, columns = triangle(gap.shape[1])
+        spread = (self.masses * share)[:, None] * gap[:, rows] * gap[:, columns]
+        triangles = self.triangles + other.triangles + spread
+        mean = self.mean + share[:, None] * gap
         extra = ()
         if self.mass is not None or other.mass is not None:
             extra = mass, self.log_precisions + other.log_precisions
-        return type(self)(self.count + other.count, mean, scatter, *extra)
+        return type(self)(self.count + other.count, mean, triangles, *extra)
 
-    def overall(self, at=slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and standard deviation (d+1,) of all points of the tasks at `at`."""
-        count, means = self.masses[at], self.mean[at]
-        n = count.sum() or 1
-        first = means[0]  # around it the mean of a constant column is exact
-        mean = first + count @ (means - first) / n
-        between = count @ (means - mean) ** 2
-        within = np.einsum("tii->ti", self.scatter)[at].sum(axis=0)
-        return mean, np.sqrt((within + between) / n)
+    def overall(self, leaves: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and standard deviation (d+1,) of all points of the tasks in some leaves.
+
+        Leaves are positions of tasks; there are 2^b of them (see `tree_sum`).
+        """
+        at = next(filter(len, leaves), leaves[0])
+        first = self.mean[at[0]] if len(at) else np.zeros(self.mean.shape[1])
+        # Around the first mean that of a constant column is exact.
+        n, total = tree_sum(self._first_moments(leaf, first) for leaf in leaves)
+        mean = first + total / (n or 1)
+        (squares,) = tree_sum(self._second_moments(leaf, mean) for leaf in leaves)
+        return mean, np.sqrt(squares / (n or 1))
+
+    def _first_moments(self, at, around) -> tuple[np.ndarray, np.ndarray]:
+        mass = self.masses[at]
+        return mass.sum(), mass @ (self.mean[at] - around)
+
+    def _second_moments(self, at, mean) -> tuple[np.ndarray]:
+        within = self.triangles[np.ix_(at, np.diag(_square(len(mean))))].sum(axis=0)
+        return (within + self.masses[at] @ (self.mean[at] - mean) ** 2,)
 
     def statistics(self, mean, scale, intercept: bool, at=None) -> SquaredState:
         """Return the statistics of rows (x - mean) / scale and labels y - mean, of tasks at `at`.
 
         mean (d+1,), of x and y; scale (d,). With an intercept the rows end with a one.
         """
-        at = np.arange(len(self.mean)) if at is None else at
-        T, p = len(at), self.mean.shape[1]
-        last = p - 1  # the column of y, and then of the intercept
-        by = 1 / np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
-        gram, moment, square = np.empty((T, p, p)), np.empty((T, p)), np.empty(T)
-        total = self.masses
-        for here in _blocks(np.arange(T), p * p):
-            part, tasks = slice(here[0], here[-1] + 1), at[here]
-            n, center, whole = total[tasks][:, None], self.mean[tasks] - mean, gram[part]
-            center[:, :-1] /= scale
-            np.take(self.scatter, tasks, axis=0, out=whole, mode="clip")
-            whole *= by
-            whole += (n * center)[:, :, None] * center[:, None, :]
-            moment[part], square[part] = whole[:, last], whole[:, last, last]
-            # The column of ones replaces that of y.
-            whole[:, last, :-1] = whole[:, :-1, last] = n * center[:, :-1]
-            whole[:, last, last], moment[part, last] = n[:, 0], n[:, 0] * center[:, -1]
-        if not intercept:
-            gram, moment = np.ascontiguousarray(gram[:, :-1, :-1]), moment[:, :-1].copy()
-        return SquaredState(gram, moment, square, self.count[at])
+        at = np.arange(len(self.mean)) if at is None else np.asarray(at, np.int64)
+        mass, by = self.masses[at].astype(float), 1 / np.append(scale, 1.0)
+        found = scaled_squares(self.triangles, self.mean, mass, at, mean, by, bool(intercept))
+        return SquaredState(*found, self.count[at])
+
+
+@twin
+def scaled_squares(triangles, mean, mass, at, centre, by, intercept):
+    """Return gram, moment and square (see `SquaredState`) of the tasks at positions `at` (m,).
+
+    triangles, mean: see `Scatter`; mass (m,), the weight of the points of these tasks; rows are
+    (x - centre) * by, and a one at the end if `intercept`; labels y - centre; centre, by (d+1,).
+    """
+    m, p = len(at), mean.shape[1]
+    last = p - 1  # the column of y, and then of the intercept
+    gram, moment, square = np.empty((m, p, p)), np.empty((m, p)), np.empty(m)
+    for here in _blocks(np.arange(m), p * p):
+        tasks, n = at[here], mass[here][:, None]
+        center = (mean[tasks] - centre) * by
+        whole = triangles[tasks][:, _square(p)] * np.outer(by, by)
+        whole += (n * center)[:, :, None] * center[:, None, :]
+        moment[here], square[here] = whole[:, last], whole[:, last, last]
+        # The column of ones replaces that of y.
+        whole[:, last, :-1] = whole[:, :-1, last] = n * center[:, :-1]
+        whole[:, last, last], moment[here, last] = n[:, 0], n[:, 0] * center[:, -1]
+        gram[here] = whole
+    if not intercept:
+        gram, moment = np.ascontiguousarray(gram[:, :-1, :-1]), moment[:, :-1].copy()
+    return gram, moment, square
 
 
 def _blocks(tasks: np.ndarray, size: int):

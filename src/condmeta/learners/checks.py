@@ -58,12 +58,8 @@ def warn_constant(names: list[str], n_rows: int) -> None:
 
 
 def warn_memory(n_tasks: int, width: int) -> None:
-    """Say how much memory statistics of tasks will take, if it is much; each is kept three times.
-
-    They are those that `update` and `partial_fit` add to, the scaled ones that are learned from,
-    and those of the models of tasks.
-    """
-    size = 3 * 8 * n_tasks * width**2
+    """Say how much memory statistics of tasks will take, if it is much."""
+    size = 8 * n_tasks * width * (width + 1) // 2
     if size > MUCH_MEMORY:
         warnings.warn(
             f"The statistics of {n_tasks} tasks with {width - 1} features will take about "

@@ -25,10 +25,11 @@ from condmeta.fitted.task_store import TaskStore
 from condmeta.fitted.tau import KernelTau, LinearTau
 from condmeta.learners.checks import warn_memory
 from condmeta.learners.inputs import Inputs
+from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import side_reader
 from condmeta.losses import get_loss
-from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
@@ -162,7 +163,7 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
 
 def _centre(learner):
     """Return the function that computes the offset of y: the location that the loss estimates."""
-    if is_classifier(learner):
+    if kind_of(learner) != "number":
         return None
     return np.mean if getattr(get_loss(learner.loss), "name", "") == "squared" else np.median
 
@@ -170,7 +171,7 @@ def _centre(learner):
 def _follows_y(learner) -> bool:
     """Return whether predictions are multiplied by c if y is: then squares of y cannot overflow."""
     chosen = getattr(learner, "lam", None) == "auto"
-    return not is_classifier(learner) and (
+    return kind_of(learner) == "number" and (
         _centre(learner) is np.mean or learner._unit_free or chosen
     )
 
@@ -212,19 +213,26 @@ def settled(start: Fitted, learned: Learned) -> Fitted:
 def conclude(learner, collected: Fitted, table=None) -> Fitted:
     """Learn from the statistics that were collected; `table` is what the shared model reads."""
     state, reader = collected.state, collected.reader
-    order, trained = state.order(), state.whole.count > 0
+    order, trained, table_by_key = state.order(), state.whole.count > 0, None
+    if state.table is not None:
+        rows = state.table.positions(state.ids)[order]
+        table_by_key = state.table.rows(rows[rows >= 0])
     if not reader.reads_points:
-        present = state.ids[order]
-        known = None if state.table is None else present[state.table.has(present)]
-        reader = reader.refit(None if known is None else state.table.take(known))
+        reader = reader.refit(table_by_key)
     Phi = state.Phi
     if Phi is None:
         Phi = np.empty((len(state.ids), len(reader.names)))
-        Phi[trained] = reader.features(state.ids[trained], state.table, None)
+        Phi[order] = reader.features(state.ids[order], table_by_key, None)
         if not trained.all():
             mean = LinearTau(np.empty(0), Phi[order].mean(axis=0))
             Phi[~trained] = reader.features(state.ids[~trained], state.table, None, mean)
-    start = collected._replace(reader=reader, tasks=None)
+        table_by_key = None
+    predictor = collected.predictor
+    if isinstance(state, TaskStatistics) and not reader.reads_points:
+        # Not the scales of the rows as they came: they have other bits in another order.
+        overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), predictor.scales)
+        predictor = predictor._replace(scales=predictor.scales.moved_to(overall))
+    start = collected._replace(predictor=predictor, reader=reader, tasks=None)
     names = start.scales.names(start.columns.names)
     data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state, names=names)
     learned = learner._learn(data)._replace(state=state)
@@ -234,9 +242,7 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
     if isinstance(state, WideTasks):
         rows = scaled_rows(state.whole, fitted.scales)
         return with_store(fitted, fitted.solve(state.ids, Phi, rows, jobs_of(learner)), table)
-    stats = scaled_statistics(state.whole, fitted.scales)
-    parts = fitted.inner, state.ids, fitted.tau.theta(Phi), stats, jobs_of(learner), Phi
-    return with_store(fitted, TaskStore.from_statistics(*parts), table)
+    return with_store(fitted, fitted.solve_statistics(state, Phi, jobs_of(learner)), table)
 
 
 def with_store(fitted: Fitted, store: TaskStore, table) -> Fitted:

@@ -11,6 +11,7 @@ from condmeta.fitted.first_format import fitted_of_parts
 from condmeta.fitted.shared_model import require_storable
 from condmeta.learners.parameters import check_learner
 from condmeta.losses import get_loss
+from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mapping
 
 MOST_JOBS = 1024
@@ -88,6 +89,7 @@ def card(learner) -> dict:
     fitted = learner.fitted_
     predictor, columns, store = fitted.predictor, fitted.columns, fitted.tasks
     classes = [] if predictor.classes is None else predictor.classes
+    kept = isinstance(fitted.state, TaskStatistics) or getattr(store, "state", None) is not None
     return {
         "engine": active_engine(),
         "instruction_set": instruction_set(),
@@ -97,7 +99,7 @@ def card(learner) -> dict:
             "features": columns.n_features,
             "side_features": len(fitted.reader.names),
         },
-        "resumable": predictor.resumable and store is not None and store.state is not None,
+        "resumable": predictor.resumable and kept,
         "schema": {
             "features": None if columns.names is None else list(columns.names),
             "task": columns.task_name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from itertools import count
 from typing import Any, Self
 
@@ -17,6 +18,8 @@ from condmeta.fitted.summary import Summary
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
+from condmeta.inner.scatter import Scatter
+from condmeta.inner.squared import SquaredState
 from condmeta.learners.inputs import (
     is_nameless,
     is_zero,
@@ -41,8 +44,9 @@ from condmeta.learners.targets import Regressor
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.learners.writing import writing
 from condmeta.meta.ascent import Stopping
+from condmeta.meta.blocks import Leaves, with_one
 from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
-from condmeta.meta.ridge import learn_prior
+from condmeta.meta.ridge import learn_from_blocks, learn_prior
 from condmeta.meta.ridge_choice import (
     KAPPAS,
     NOISES,
@@ -439,7 +443,7 @@ class ConditionalRidge(Regressor, Learner):
             return learn_some_columns(self, data, columns)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
-        overall = Scales.of_moments(*state.whole.overall(order), data.scales)
+        overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
             choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
         change = ChangeOfScale.between(overall, data.scales)
@@ -464,31 +468,35 @@ class ConditionalRidge(Regressor, Learner):
     def _learn_prior(self, state, order, rotation, overall, Phi) -> tuple[Selection, LearnedPrior]:
         """Choose on the sample, then fit to all tasks."""
         jobs, m = jobs_of(self), len(state.sample)  # the first tasks of `order`
-        parts = (state.whole, order), (state.support, None), (state.query, None)
-        whole, *halves = (
-            scaled_statistics(part, overall, at).columns(overall.kept) for part, at in parts
-        )
-        Z = rotation.apply(Phi[order])
-        shown = HeldOutFeatures(Z[:m], Z[:m])
+
+        def scaled(part: Scatter, at=None) -> SquaredState:
+            return scaled_statistics(part, overall, at).columns(overall.kept)
+
+        Z = rotation.apply(Phi[state.sample])
+        shown = HeldOutFeatures(Z, Z)
         if state.Phi is not None:  # a task without points has the mean features, which are zero
-            shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z[:m]))
-        carried = carried_metrics(whole.moment.shape[1], whole.count)
+            shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z))
+        carried = carried_metrics(int(overall.kept.sum()), state.whole.count[order])
+        halves = scaled(state.whole, order[:m]), scaled(state.support), scaled(state.query)
         choice = choose(
-            SplitStatistics(whole.take(slice(m)), *halves), Z[:m], shown, state.folds(),
+            SplitStatistics(*halves), Z, shown, state.folds(),
             carried if self.metric == "auto" else (self.metric,),
             NOISES if self.noise == "auto" else (self.noise,),
             KAPPAS if self.kappa == "auto" else (float(self.kappa),),
             jobs,
         )  # fmt: skip
         metric, _, kappa = choice.chosen
-        start, some = choice.start, m
-        while some < len(order):  # fit ever more tasks, each time from the fit before
-            part = whole.take(slice(some)), Z[:some]
-            start = learn_prior(*part, metric, kappa, start, stopping=ROUGH, n_jobs=jobs).prior
-            some *= 10
+        leaves = state.leaves(order)
+        Phi1 = with_one(rotation.apply(Phi[np.concatenate(leaves)]))
+        blocks = Leaves(partial(scaled, state.whole), leaves, Phi1, jobs)
+        start = choice.start
+        if m < len(order):  # fit ever more tasks, each time from the fit before
+            sample = halves[0], Z, metric, kappa, start
+            start = learn_prior(*sample, stopping=ROUGH, n_jobs=jobs).prior
+            for some in blocks.heads():
+                start = learn_from_blocks(some, metric, kappa, start, stopping=ROUGH).prior
         stopping = Stopping(self.tol, self.max_iter)
-        learned = learn_prior(whole, Z, metric, kappa, start, stopping=stopping, n_jobs=jobs)
-        return choice, learned
+        return choice, learn_from_blocks(blocks, metric, kappa, start, stopping=stopping)
 
 
 def weighted(sample_weight, precision):

@@ -67,7 +67,7 @@ def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Lea
     The settings are those that the learner chooses for the labels less the shared part.
     """
     state, order, Phi = data.statistics, data.statistics.order(), data.Phi
-    overall = Scales.of_moments(*state.whole.overall(order), data.scales)
+    overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
     d, rotation = len(overall.x_mean), Rotation.learn(Phi[order])
     kept = np.flatnonzero(overall.kept[:d])
     columns, shared = np.intersect1d(columns, kept), np.setdiff1d(kept, columns)

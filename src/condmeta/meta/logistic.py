@@ -1,10 +1,11 @@
-r"""A learned prior over the weights of tasks with two classes: mean W phi, covariance H.
+r"""A learned prior over the weights of tasks with rows of one form: mean W phi, covariance H.
 
 With phi_t = (Phi(s_t), 1) and W = (M, b),
 
-    w_t ~ N(W phi_t, H),   P(y_ti = 1) = 1 / (1 + exp(-<x_ti, w_t>)),
+    w_t ~ N(W phi_t, H),   y_ti ~ p(. | f = <x_ti, w_t>),
 
-and a ridge on the map, the fit maximises
+for a likelihood p of `condmeta.inner.likelihoods` (two classes, counts, ordered classes), and a
+ridge on the map, the fit maximises
 
     J = sum_t l_t - (kappa/2) tr(M^T H^-1 M),
 
@@ -20,56 +21,74 @@ with normal approximations that are fixed in each round makes H several times to
 
 import numpy as np
 
-from condmeta.inner.bernoulli import find_posteriors
-from condmeta.inner.variational import Variational, variational_pass
+from condmeta.inner.likelihoods import Binomial, Likelihood
+from condmeta.inner.row_posterior import find_posteriors, pass_over
+from condmeta.inner.variational import Variational
 from condmeta.meta.ascent import DEFAULT_STOPPING
+from condmeta.meta.blocks import with_one
 from condmeta.meta.prior import SMALLEST, LearnedPrior, Prior, PriorModel, maximise
 from condmeta.tasks.points import Points
+from condmeta.tasks.weights import masses
 
 WIDE = 10.0  # standard deviation of f under the prior of the pooled start
 
 
 def learn_prior(
     points: Points, Phi, metric: str, kappa: float, start: Prior | None = None, *,
-    stopping=DEFAULT_STOPPING, accuracy=1e-6, n_jobs=1, trace=None,
+    likelihood: type[Likelihood] = Binomial, parameter=None, stopping=DEFAULT_STOPPING,
+    accuracy=1e-6, n_jobs=1, trace=None,
 ) -> LearnedPrior:  # fmt: skip
     """Fit the prior to the tasks; the parameters are those of `meta.ridge.learn_prior`.
 
-    `accuracy` is that of the tasks' posteriors. The `s2` of the prior is 1 and has no meaning.
+    `accuracy` is that of the tasks' posteriors. The `s2` of the prior is the parameter of the
+    likelihood; a `parameter` that is given is not learned.
     """
-    model = LogisticModel(points, Phi, kappa, n_jobs, accuracy)
+    model = RowModel(points, Phi, kappa, likelihood, parameter, n_jobs, accuracy)
     return maximise(model, metric, start, stopping, trace)
 
 
-class LogisticModel(PriorModel):
-    """J of labels of two classes, from points."""
+class RowModel(PriorModel):
+    """J of labels with rows of one form, from points."""
 
-    def __init__(self, points: Points, Phi, kappa: float, n_jobs: int = 1, accuracy=1e-6):
-        super().__init__(Phi, kappa, points.count, points.X.shape[1], n_jobs)
+    def __init__(
+        self, points: Points, Phi, kappa: float, likelihood: type[Likelihood] = Binomial,
+        parameter=None, n_jobs: int = 1, accuracy=1e-6,
+    ):  # fmt: skip
+        Phi1 = with_one(Phi)
+        shape = len(Phi), points.X.shape[1]
+        super().__init__(shape, points.count.sum(), Phi1.T @ Phi1, kappa)
+        self.n_jobs, self.Phi1 = n_jobs, np.ascontiguousarray(Phi1[:, -self.rows :])
         self.points, self.accuracy = points, accuracy
+        self.kind, self.given = likelihood, parameter
         self.last: Variational | None = None  # the next posteriors are near these
 
     def likelihood(self, prior: Prior, inverse, correlated: bool):
-        """Return the bound and its derivatives; that with respect to log s2 is 0."""
-        theta, (X, y, offsets, times) = self.Phi1 @ prior.W, self.points
-        how = self.accuracy, self.n_jobs, times
+        """Return the bound and its derivatives, the last by the logarithm of the parameter."""
+        theta, likelihood = self.Phi1 @ prior.W, self.kind(prior.s2)
+        rows = likelihood.rows(self.points)
         if self.last is None:
-            self.last = find_posteriors(X, y, offsets, theta, prior.L, *how)
+            start = likelihood.start(self.points, rows, theta)
         else:
             start = self.last.weight, self.last.push
-            found = variational_pass(X, y, offsets, theta, prior.L, *start, *how)
-            self.last = Variational(*found)
-        z, g, bound, Q, *_ = self.last
-        return float(bound.sum()), g, g.T @ z - Q, 0.0
+        found = pass_over(rows, theta, prior.L, start, self.accuracy, self.n_jobs)
+        self.last = found
+        by_parameter = likelihood.by_log_parameter(self.points, rows, found)
+        value = float(found.bound.sum()) + likelihood.constant(self.points)
+        return value, self.Phi1.T @ found.g, found.g.T @ found.z - found.Q, by_parameter
+
+    def noise_range(self) -> tuple[float, float]:
+        """Return the least and the largest parameter."""
+        return self.kind.limits(self.points) if self.given is None else (self.given, self.given)
 
     def start(self) -> Prior:
         """Return a pooled model of all points as b, M = 0, and an L that gives f variance 1."""
-        X, y, _, times = self.points
+        X, y, _, weight = self.points
         d = X.shape[1]
-        square = np.average(np.einsum("ij,ij->i", X, X), weights=times)
+        square = np.average(np.einsum("ij,ij->i", X, X), weights=masses(weight))
         unit = 1 / np.sqrt(max(square, SMALLEST)) * np.eye(d)
-        none, whole = np.zeros((1, d)), np.array([0, len(y)])
-        z = find_posteriors(X, y, whole, none, WIDE * unit, times=times).z
-        W = np.zeros((self.Phi1.shape[1], d))
+        parameter = self.kind.first(self.points) if self.given is None else self.given
+        none, whole = np.zeros((1, d)), self.points._replace(offsets=np.array([0, len(y)]))
+        z = find_posteriors(self.kind(parameter), whole, none, WIDE * unit).z
+        W = np.zeros((self.rows, d))
         W[-1] = WIDE * unit @ z[0]
-        return Prior(W, unit, 1.0)
+        return Prior(W, unit, parameter)

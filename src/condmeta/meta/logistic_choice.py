@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condmeta.inner.averaged import averaged_logistic
-from condmeta.inner.bernoulli import Bernoulli, find_posteriors, weighted_statistics
+from condmeta.inner.likelihoods import Binomial, Likelihood
+from condmeta.inner.row_posterior import find_posteriors, solve_rows, weighted_statistics
 from condmeta.inner.scores import row_scores
 from condmeta.meta.logistic import learn_prior
-from condmeta.meta.prior import Prior
 from condmeta.meta.ridge_choice import MIN_TASKS, ROUGH, evidence, path
 from condmeta.meta.selection import EVIDENCE, HELD_OUT, Selection, drop_behind, select, task_rounds
 from condmeta.tasks.points import Points
+from condmeta.tasks.weights import repeats
 
 MARGIN = 1.02  # a candidate with a log loss above this many times the least drops out
 
@@ -38,31 +38,43 @@ class SplitPoints(NamedTuple):
     query: Points
 
 
-def choose(halves: SplitPoints, Phi, Phi_held, fold, metrics, kappas, n_jobs=1) -> Selection:
+def choose(
+    halves: SplitPoints, Phi, Phi_held, fold, metrics, kappas, n_jobs=1,
+    likelihood: type[Likelihood] = Binomial, parameter=None, alone=None,
+) -> Selection:  # fmt: skip
     """Choose kappa with the first, simplest metric, then the metric with that kappa.
 
     The parameters are those of `meta.ridge_choice.choose`; `Phi_held` (T, k) are the features of
-    held-out tasks. A fit takes much longer than there, so that not all pairs are compared.
+    held-out tasks. With `alone` (T, k), their features without points, settings are judged without
+    points as well. A fit takes much longer than there, so that not all pairs are compared.
     """
     kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
     if len(metrics) == len(kappas) == 1:
         return Selection.given(LogisticSetting(metrics[0], kappas[0]))
     judged, priors = halves.query.count > 0, {}
-    rough_fit = partial(learn_prior, accuracy=1e-4, n_jobs=n_jobs, stopping=ROUGH)
+    kind = {"likelihood": likelihood, "parameter": parameter}
+    rough_fit = partial(learn_prior, **kind, accuracy=1e-4, n_jobs=n_jobs, stopping=ROUGH)
 
     def log_losses(train, held, left):
         support, query = halves.support.take(held), halves.query.take(held)
         for pair, learned in path(left, partial(rough_fit, halves.whole.take(train), Phi[train])):
-            lost = log_loss(learned.prior, Phi_held[held], support, query, n_jobs)
+            prior, law = learned.prior, likelihood(learned.prior.s2)
+            theta = prior.theta(Phi_held[held])
+            lost = log_loss(law, theta, prior.L, support, query, n_jobs)
+            if alone is not None:
+                none = support.where(np.zeros(len(support.y), bool))
+                lost += log_loss(law, prior.theta(alone[held]), prior.L, none, query, n_jobs)
             yield LogisticSetting(*pair), lost
 
     def minus_evidence(left):
-        X, y, offsets, times = halves.whole
         for pair, learned in path(left, partial(rough_fit, halves.whole, Phi)):
             prior = priors[LogisticSetting(*pair)] = learned.prior
-            found = find_posteriors(X, y, offsets, prior.theta(Phi), prior.L, times=times)
-            stats = weighted_statistics(X, offsets, found.weight)
-            yield LogisticSetting(*pair), -evidence(stats, Phi, *pair, learned)
+            law = likelihood(prior.s2)
+            rows, theta = law.rows(halves.whole), prior.theta(Phi)
+            found = find_posteriors(law, halves.whole, theta, prior.L)
+            stats = weighted_statistics(rows.X, rows.offsets, found.weight)
+            unit = learned._replace(prior=prior._replace(s2=1.0))  # D is in the statistics
+            yield LogisticSetting(*pair), -evidence(stats, Phi, *pair, unit)
 
     if judged.sum() >= MIN_TASKS:
         method, drop = HELD_OUT, partial(drop_behind, margin=MARGIN)
@@ -87,13 +99,10 @@ def _best(_, scores: dict[LogisticSetting, float]) -> LogisticSetting:
     return min(scores, key=scores.__getitem__)
 
 
-def log_loss(prior: Prior, Phi, support: Points, query: Points, n_jobs=1) -> float:
+def log_loss(law: Likelihood, theta, factor, support: Points, query: Points, n_jobs=1) -> float:
     """Return the sum of -log P(y) over the query points of tasks adapted to their support."""
-    inner, theta = Bernoulli(prior.L), prior.theta(Phi)
-    X, y, offsets, weight = support
-    solved = inner.solve_tasks(theta, X, y, offsets, n_jobs=n_jobs, weight=weight)
+    solved = solve_rows(law, support, theta, factor, n_jobs)
     codes = np.repeat(np.arange(len(theta)), query.sizes)
-    scores = row_scores(query.X, solved.coef, codes, n_jobs)
-    variance = inner.variances(solved.state, query.X, codes)
-    lost = -np.log(averaged_logistic(query.y * scores, variance))
-    return float(np.sum(lost if query.weight is None else query.weight * lost))
+    mean = row_scores(query.X, solved.coef, codes, n_jobs)
+    lost = -law.log_density(query, mean, solved.state.of_rows(query.X, codes))
+    return float(np.sum(lost if query.weight is None else repeats(query.weight) * lost))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -35,11 +35,15 @@ REFRESH = 60  # evaluations after which a new frame is laid around the prior rea
 
 
 class Prior(NamedTuple):
-    """W (k+1, d), with b in the last row, L (d, d), lower triangular, and s2."""
+    """W (k+1, d), with b in the last row, L (d, d), lower triangular, and s2.
+
+    s2 is the noise; likelihoods without one have their own positive parameter in its place, a
+    number or an array (p,).
+    """
 
     W: np.ndarray
     L: np.ndarray
-    s2: float
+    s2: Any
 
     @property
     def H(self) -> np.ndarray:  # noqa: N802 - the model's name
@@ -102,17 +106,18 @@ def maximise(
 class PriorModel(ABC):
     """J and its gradient, for one kappa. A subclass adds `likelihood` and `start`."""
 
-    def __init__(self, Phi, kappa: float, count, n_features: int, n_jobs: int):
-        self.n_jobs, self.shape, self.count = n_jobs, (len(Phi), n_features), count.astype(float)
-        self.n_points = float(self.count.sum())
-        self.width = Phi.shape[1]  # columns of the given Phi
-        Phi, self.kappa = (Phi[:, :0], 0.0) if np.isinf(kappa) else (Phi, kappa)
-        self.Phi1 = np.column_stack([Phi, np.ones(len(Phi))])
+    def __init__(self, shape: tuple[int, int], n_points: float, products, kappa: float):
+        """Take the shape (T, d) of theta, and the sum of phi phi^T over tasks (k+1, k+1)."""
+        self.shape, self.n_points = shape, float(n_points)
+        self.width = len(products) - 1  # columns of the given Phi
+        self.rows = 1 if np.isinf(kappa) else len(products)  # of W
+        self.products = products[-self.rows :, -self.rows :]
+        self.kappa = 0.0 if np.isinf(kappa) else kappa
 
     @cached_property
     def root(self) -> np.ndarray:
         """C (k+1, k+1) of `Frame`, with C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1."""
-        system = self.Phi1.T @ self.Phi1
+        system = self.products.copy()
         k = len(system) - 1
         system[np.arange(k), np.arange(k)] += self.kappa
         system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
@@ -135,8 +140,7 @@ class PriorModel(ABC):
         """
         W, L, _ = prior
         inverse = dtrtri(L, lower=1)[0]
-        value, slope, by_L, by_log_s2 = self.likelihood(prior, inverse, correlated)
-        by_W = self.Phi1.T @ slope
+        value, by_W, by_L, by_log_s2 = self.likelihood(prior, inverse, correlated)
         if self.kappa and len(W) > 1:
             V = W[:-1] @ inverse.T  # M L^-T
             value -= self.kappa / 2 * float(np.vdot(V, V))
@@ -147,8 +151,8 @@ class PriorModel(ABC):
     @abstractmethod
     def likelihood(
         self, prior: Prior, inverse, correlated: bool
-    ) -> tuple[float, np.ndarray, np.ndarray, float]:
-        """Return the log likelihood, and its derivatives by theta (T, d), L and log s2.
+    ) -> tuple[float, np.ndarray, np.ndarray, Any]:
+        """Return the log likelihood, and its derivatives by W (k+1, d), L and log s2.
 
         `inverse` (d, d) is L^-1.
         """
@@ -172,7 +176,7 @@ class PriorModel(ABC):
         # coefficient may be large where that of all together is zero.
         natural, size = self.natural_variance(prior.s2), float(np.trace(H)) / len(H)
         floor = 1e-2 * natural if size < COLLAPSED * natural else 1e-4 * max(size, SMALLEST)
-        W = prior.W if len(prior.W) == self.Phi1.shape[1] else prior.W[-1:]
+        W = prior.W if len(prior.W) == self.rows else prior.W[-1:]
         return Prior(W, np.linalg.cholesky(H + floor * np.eye(len(H))), prior.s2)
 
 
@@ -180,8 +184,8 @@ class Frame:
     """Coordinates around a start, where they are zero; one unit is about a standard error.
 
     W moves by C V L^T, C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1; L moves by L E, with E
-    lower triangular in units of 1 / sqrt(T), its diagonal of 1 / sqrt(2 T); log s2 in units of
-    sqrt(2 / N). The metric decides which entries of E are free.
+    lower triangular in units of 1 / sqrt(T), its diagonal of 1 / sqrt(2 T); log s2, last, in units
+    of sqrt(2 / N). The metric decides which entries of E are free.
     """
 
     def __init__(self, start: Prior, metric: str, C, units):
@@ -191,7 +195,7 @@ class Frame:
         n_lower = len(self.lower[0]) if metric == "full" else 0
         sizes = start.W.size, 1 if metric == "identity" else d, n_lower
         self.cuts = tuple(np.cumsum(sizes).tolist())
-        self.size = self.cuts[-1] + 1
+        self.size = self.cuts[-1] + np.size(start.s2)
 
     @classmethod
     def around(cls, model: PriorModel, start: Prior, metric: str) -> Frame:
@@ -209,9 +213,9 @@ class Frame:
         lowest, highest = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         lowest[a:b], highest[a:b] = -(1 - 1e-4) / self.units[0], MAX_GROWTH / self.units[0]
         lowest[b:c], highest[b:c] = -MAX_GROWTH / self.units[1], MAX_GROWTH / self.units[1]
-        lowest[c] = min(np.log(least / self.start.s2) / self.units[2], 0.0)
-        highest[c] = max(np.log(largest / self.start.s2) / self.units[2], 0.0)
-        highest[c] = min(highest[c], 2 * np.log(MAX_GROWTH) / self.units[2])
+        lowest[c:] = np.minimum(np.log(least / self.start.s2) / self.units[2], 0.0)
+        highest[c:] = np.maximum(np.log(largest / self.start.s2) / self.units[2], 0.0)
+        highest[c:] = np.minimum(highest[c:], 2 * np.log(MAX_GROWTH) / self.units[2])
         return lowest, highest
 
     def prior(self, x) -> Prior:
@@ -223,8 +227,9 @@ class Frame:
             E = np.zeros_like(L)
             E[self.lower] = self.units[1] * x[b:c]
             moved += L @ E
-        growth = np.exp(min(self.units[2] * x[c], 500.0))
-        return Prior(W + self.C @ x[:a].reshape(W.shape) @ L.T, moved, float(s2 * growth))
+        growth = np.exp(np.minimum(self.units[2] * x[c:], 500.0))
+        s2 = s2 * growth if isinstance(s2, np.ndarray) else float(s2 * growth[0])
+        return Prior(W + self.C @ x[:a].reshape(W.shape) @ L.T, moved, s2)
 
     def holds(self, prior: Prior) -> bool:
         """Return whether the units are about those of a frame around this prior."""
@@ -242,5 +247,5 @@ class Frame:
         pulled[a:b] = diagonal.sum() if self.metric == "identity" else diagonal
         if self.metric == "full":
             pulled[b:c] = self.units[1] * by_E[self.lower]
-        pulled[c] = self.units[2] * by_log_s2
+        pulled[c:] = self.units[2] * by_log_s2
         return pulled

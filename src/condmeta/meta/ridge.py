@@ -25,6 +25,7 @@ from condmeta.engine import twin
 from condmeta.inner.posterior import posterior_of_statistics
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import DEFAULT_STOPPING, Ascent, Stopping, ascend
+from condmeta.meta.blocks import Block, Blocks, OneBlock, Sums
 from condmeta.meta.prior import METRICS, SMALLEST, Frame, LearnedPrior, Prior, PriorModel, maximise
 
 SMALL = 1 << 18  # multiplications of features and maps up to which the compiled loop is faster
@@ -53,7 +54,16 @@ def learn_prior(
     trace : list, optional
         Receives J after every step.
     """
-    return maximise(RidgeModel(stats, Phi, kappa, n_jobs, noise), metric, start, stopping, trace)
+    blocks = OneBlock.of(stats, Phi, n_jobs)
+    return learn_from_blocks(blocks, metric, kappa, start, noise, stopping, trace)
+
+
+def learn_from_blocks(
+    blocks: Blocks, metric: str, kappa: float, start: Prior | None = None, noise=None,
+    stopping=DEFAULT_STOPPING, trace=None,
+) -> LearnedPrior:  # fmt: skip
+    """Fit the prior to tasks that are read block by block (see `learn_prior`)."""
+    return maximise(RidgeModel(blocks, kappa, noise), metric, start, stopping, trace)
 
 
 @twin
@@ -66,7 +76,7 @@ def climb_prior(
     gram, moment, square, count: see `SquaredState`; Phi1 (T, k+1); W, L, s2: the prior at the
     centre of the frame; C, units: see `Frame`; metric: a position in METRICS.
     """
-    model = RidgeModel(SquaredState(gram, moment, square, count), Phi1[:, :-1], kappa, 1)
+    model = RidgeModel(OneBlock(Block(SquaredState(gram, moment, square, count), Phi1)), kappa)
     frame = Frame(Prior(W, L, s2), list(METRICS)[metric], C, units)
     zero, stopping = np.zeros(frame.size), Stopping(tol, most)
     return ascend(partial(model.slope, frame), zero, lowest, highest, stopping)
@@ -75,49 +85,68 @@ def climb_prior(
 class RidgeModel(PriorModel):
     """J of labels with normal noise, from statistics."""
 
-    def __init__(self, stats: SquaredState, Phi, kappa: float, n_jobs: int, noise=None):
-        super().__init__(Phi, kappa, stats.count, stats.moment.shape[1], n_jobs)
-        self.stats, self.noise = stats, noise
+    def __init__(self, blocks: Blocks, kappa: float, noise=None):
+        self.blocks, self.noise = blocks, noise
+        self.gram, self.moment, self.square, n_points, products, n_tasks = blocks.map_sum(_totals)
+        super().__init__((int(n_tasks), len(self.moment)), n_points, products, kappa)
 
     def climb(self, frame: Frame, stopping: Stopping) -> Ascent:
         """Maximise J in one frame, by one compiled call if the matrices are small."""
-        T, k1 = self.Phi1.shape
-        if k1 * self.shape[1] * (T + k1) > SMALL:
+        (T, d), rows = self.shape, self.rows
+        block = self.blocks.only if rows * d * (T + rows) <= SMALL else None
+        if block is None:
             return super().climb(frame, stopping)
+        Phi1 = np.ascontiguousarray(block.Phi1[:, -rows:])
         return Ascent(*climb_prior(
-            *self.stats[:3], self.count, self.Phi1, self.kappa, *frame.start, frame.C, frame.units,
+            *block.stats, Phi1, self.kappa, *frame.start, frame.C, frame.units,
             list(METRICS).index(frame.metric), *frame.bounds(*self.noise_range()), *stopping,
         ))  # fmt: skip
 
     def likelihood(self, prior: Prior, inverse, correlated: bool):
         """Return the log likelihood and its derivatives, from the statistics of the tasks."""
-        W, L, s2 = prior
-        g, R, rss, loglik, _ = posterior_of_statistics(
-            self.stats, self.Phi1 @ W, L, s2, self.n_jobs, correlated
-        )
-        by_log_s2 = (float(rss.sum()) / s2 - self.n_points) / 2
-        return float(loglik.sum()), g, g.T @ (g @ L) - inverse.T @ R, by_log_s2
+        value, rss, by_W, gg, R = self.blocks.map_sum(_evaluate, prior, correlated)
+        by_log_s2 = (float(rss) / prior.s2 - self.n_points) / 2
+        return float(value), by_W, gg @ prior.L - inverse.T @ R, by_log_s2
 
     def noise_range(self) -> tuple[float, float]:
         """Return the range of s2: the known one, or above 0, which labels fitted exactly reach."""
         if self.noise is not None:
             return self.noise, self.noise
-        return max(1e-10 * float(self.stats.square.sum()) / self.n_points, SMALLEST), np.inf
+        return max(1e-10 * float(self.square) / self.n_points, SMALLEST), np.inf
 
     def natural_variance(self, s2: float) -> float:
         """Return s2 over the mean of ||x||^2."""
-        per_point = np.einsum("tii->", self.stats.gram) / self.n_points
-        return s2 / max(float(per_point), SMALLEST)
+        return s2 / max(float(np.trace(self.gram)) / self.n_points, SMALLEST)
 
     def start(self) -> Prior:
         """Return a pooled ridge of all tasks as b, M = 0, half its noise as s2, and a small L."""
-        S, moment, _, _ = self.stats
-        d, n = moment.shape[1], self.n_points
-        system = S.sum(axis=0)
+        d = len(self.moment)
+        system = self.gram.copy()
         system[np.arange(d), np.arange(d)] += max(1e-6 * np.trace(system) / d, SMALLEST)
-        W = np.zeros((self.Phi1.shape[1], d))
-        W[-1] = np.linalg.solve(system, moment.sum(axis=0))
-        errors = self.stats.squared_errors(self.Phi1 @ W).sum()
-        s2 = float(np.clip(0.5 * errors / n, *self.noise_range()))
-        per_point = np.einsum("tii->", S) / n  # the mean of ||x||^2
-        return Prior(W, np.sqrt(s2 / max(per_point, SMALLEST)) * np.eye(d), s2)
+        W = np.zeros((self.rows, d))
+        W[-1] = np.linalg.solve(system, self.moment)
+        (errors,) = self.blocks.map_sum(_errors, W[-1])
+        s2 = float(np.clip(0.5 * errors / self.n_points, *self.noise_range()))
+        return Prior(W, np.sqrt(self.natural_variance(s2)) * np.eye(d), s2)
+
+
+def _totals(block: Block) -> Sums:
+    """Return the sums of the statistics, of phi phi^T, and the number of tasks."""
+    gram, moment, square, count = block.stats
+    sums = gram.sum(axis=0), moment.sum(axis=0), square.sum(), count.sum()
+    return *sums, block.Phi1.T @ block.Phi1, np.int64(len(moment))
+
+
+def _evaluate(block: Block, prior: Prior, correlated: bool) -> Sums:
+    """Return the sums of loglik, of rss, of phi g^T, of g g^T, and R (see `posterior_pass`)."""
+    stats, Phi1, n_jobs = block
+    W, L, s2 = prior
+    Phi1 = Phi1[:, -len(W) :]
+    g, R, rss, loglik, _ = posterior_of_statistics(stats, Phi1 @ W, L, s2, n_jobs, correlated)
+    return loglik.sum(), rss.sum(), Phi1.T @ g, g.T @ g, R
+
+
+def _errors(block: Block, w) -> Sums:
+    """Return the sum of ||y - X w||^2, w (d,)."""
+    theta = np.broadcast_to(w, (len(block.Phi1), len(w)))
+    return (block.stats.squared_errors(theta).sum(),)

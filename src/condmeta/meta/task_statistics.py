@@ -7,6 +7,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
+from condmeta.meta.blocks import by_leaf
 from condmeta.persistence.fields import InvalidFieldError, floats, ids, instance, integers, maybe
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
@@ -138,6 +139,15 @@ class TaskStatistics(NamedTuple):
         """
         rest = np.setdiff1d(np.flatnonzero(self.whole.count > 0), self.sample)
         return np.concatenate([self.sample, rest[np.argsort(self.keys[rest], kind="stable")]])
+
+    def leaves(self, at: np.ndarray | None = None) -> list[np.ndarray]:
+        """Return the positions of all tasks, or of those at `at`, in leaves by rising key.
+
+        See `condmeta.meta.blocks`.
+        """
+        if at is None:
+            return by_leaf(self.keys)
+        return [at[leaf] for leaf in by_leaf(self.keys[at])]
 
     def folds(self) -> np.ndarray:
         """Return the fold in which each task of the sample is held out."""

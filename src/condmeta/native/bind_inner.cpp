@@ -73,6 +73,28 @@ auto summed(size_t T, size_t d, int64_t n_jobs, int64_t doubles, Work work) {
     return total;
 }
 
+nb::tuple scaled_squares(In2 triangles, In2 mean, In1 mass, InOffsets at, In1 centre, In1 by, bool intercept) {
+    const size_t T = mean.shape(0), p = mean.shape(1), m = at.shape(0);
+    if (p == 0) throw std::invalid_argument("'mean' must have a column.");
+    need(triangles, "triangles", T, p * (p + 1) / 2);
+    need(mass, "mass", m);
+    need(centre, "centre", p);
+    need(by, "by", p);
+    for (size_t i = 0; i < m; ++i)
+        if (at.data()[i] < 0 || at.data()[i] >= int64_t(T))
+            throw std::invalid_argument("'at' must be positions of tasks.");
+    const size_t w = intercept ? p : p - 1;
+    auto gram = new_array<3>({m, w, w});
+    auto moment = new_array<2>({m, w});
+    auto square = new_array<1>({m});
+    const ScatterTasks run{triangles.data(), mean.data(), mass.data(), at.data(), centre.data(), by.data(), int64_t(p), intercept};
+    const SquaredArrays out{gram.data(), moment.data(), square.data()};
+    for_cells(1, 1, 1, int64_t(p), [&](int64_t, int64_t, double* scratch) {
+        kernels().scaled(run, out, 0, int64_t(m), scratch);
+    });
+    return nb::make_tuple(gram, moment, square);
+}
+
 nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta, In2 factor, In1 s2, int64_t n_jobs,
                          bool correlated, int64_t rounds, double prior_points) {
     const size_t T = theta.shape(0), d = theta.shape(1);
@@ -95,25 +117,52 @@ nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta,
     return nb::make_tuple(g, R, rss, loglik, own);
 }
 
-nb::tuple variational_pass(In2 X, In1 y, InOffsets offsets, In2 theta, In2 factor, In1 weight, In1 push,
-                           double tol, int64_t n_jobs, In1 times) {
-    const Tasks tasks = check_bets(X, y, offsets);
+nb::tuple variational_pass(In2 X, In1 a, In1 b, In1 e, InOffsets offsets, In2 theta, In2 factor, In1 weight,
+                           In1 push, double tol, int64_t n_jobs, In1 times) {
+    const Tasks tasks = check_bets(X, a, offsets);
     const size_t T = size_t(tasks.count), d = size_t(tasks.d), N = X.shape(0);
+    need(b, "b", N);
+    need(e, "e", N);
     need(theta, "theta", T, d);
     need(factor, "factor", d, d);
     need(weight, "weight", N);
     need(push, "push", N);
     auto z = new_array<2>({T, d}), g = new_array<2>({T, d});
     auto bound = new_array<1>({T}), new_weight = new_array<1>({N}), new_push = new_array<1>({N});
-    const VariationalTasks run{tasks.X,       tasks.y,     tasks.offsets,               theta.data(), factor.data(),
-                               weight.data(), push.data(), optional(times, "times", N), tol,          tasks.d,
-                               tasks.n_max};
-    const VariationalArrays out{z.data(), g.data(), bound.data(), new_weight.data(), new_push.data()};
+    auto r = new_array<1>({N}), loss = new_array<1>({N});
+    const VariationalTasks run{tasks.X,       a.data(),      b.data(),      e.data(),    tasks.offsets,
+                               theta.data(),  factor.data(), weight.data(), push.data(), optional(times, "times", N),
+                               tol,           tasks.d,       tasks.n_max};
+    const VariationalArrays out{z.data(),          g.data(),        bound.data(), new_weight.data(),
+                                new_push.data(), r.data(), loss.data()};
     const int64_t space = kernels().variational_space(run.n_max, run.d);
     auto Q = summed(T, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* own) {
         kernels().variational(run, out, begin, end, part, own);
     });
-    return nb::make_tuple(z, g, bound, Q, new_weight, new_push);
+    return nb::make_tuple(z, g, bound, Q, new_weight, new_push, r, loss);
+}
+
+nb::tuple drift_pass(In2 X, In1 y, In1 mass, InOffsets offsets, In1 fade, In3 gram, In2 e, In2 theta, In2 factor,
+                     double s2, int64_t moves, int64_t predicts, int64_t n_jobs) {
+    const Tasks tasks = check_bets(X, y, offsets);
+    const size_t T = size_t(tasks.count), d = size_t(tasks.d), N = X.shape(0);
+    need(mass, "mass", N);
+    need(fade, "fade", N);
+    need(gram, "gram", T, d, d);
+    need(e, "e", T, d);
+    need(theta, "theta", T, d);
+    need(factor, "factor", d, d);
+    auto new_gram = new_array<3>({T, d, d});
+    auto new_e = new_array<2>({T, d});
+    auto predicted = new_array<1>({predicts ? N : 0});
+    std::copy_n(gram.data(), T * d * d, new_gram.data());
+    std::copy_n(e.data(), T * d, new_e.data());
+    const DriftTasks run{tasks.X,      tasks.y,       mass.data(), tasks.offsets, fade.data(),
+                         theta.data(), factor.data(), s2,          moves != 0,    tasks.d};
+    const DriftArrays out{new_gram.data(), new_e.data(), predicts ? predicted.data() : nullptr};
+    for_cells(tasks.count, 64, n_jobs, kernels().drift_space(tasks.d),
+              [&](int64_t begin, int64_t end, double* space) { kernels().drift(run, out, begin, end, space); });
+    return nb::make_tuple(new_gram, new_e, predicted);
 }
 
 auto row_scores(In2 X, In2 weights, InOffsets codes, int64_t n_jobs) {
@@ -145,14 +194,21 @@ void bind_inner(nb::module_& m) {
           nb::arg("offsets").noconvert(), nb::arg("radius"), nb::arg("slope_sum").noconvert(),
           nb::arg("path_sum").noconvert(), nb::arg("wealth").noconvert(), nb::arg("count").noconvert(),
           nb::arg("n_jobs"));
+    m.def("scaled_squares", &scaled_squares, nb::arg("triangles").noconvert(), nb::arg("mean").noconvert(),
+          nb::arg("mass").noconvert(), nb::arg("at").noconvert(), nb::arg("centre").noconvert(),
+          nb::arg("by").noconvert(), nb::arg("intercept"));
     m.def("posterior_pass", &posterior_pass, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
           nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("theta").noconvert(),
           nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"), nb::arg("correlated") = true,
           nb::arg("rounds") = 0, nb::arg("prior_points") = 0.0);
-    m.def("variational_pass", &variational_pass, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
-          nb::arg("offsets").noconvert(), nb::arg("theta").noconvert(), nb::arg("factor").noconvert(),
+    m.def("variational_pass", &variational_pass, nb::arg("X").noconvert(), nb::arg("a").noconvert(),
+          nb::arg("b").noconvert(), nb::arg("e").noconvert(), nb::arg("offsets").noconvert(), nb::arg("theta").noconvert(), nb::arg("factor").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("push").noconvert(), nb::arg("tol"), nb::arg("n_jobs"),
           nb::arg("times").noconvert().none() = nb::none());
+    m.def("drift_pass", &drift_pass, nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("mass").noconvert(),
+          nb::arg("offsets").noconvert(), nb::arg("fade").noconvert(), nb::arg("gram").noconvert(),
+          nb::arg("e").noconvert(), nb::arg("theta").noconvert(), nb::arg("factor").noconvert(), nb::arg("s2"),
+          nb::arg("moves"), nb::arg("predicts"), nb::arg("n_jobs"));
     m.def("row_scores", &row_scores, nb::arg("X").noconvert(), nb::arg("weights").noconvert(),
           nb::arg("codes").noconvert(), nb::arg("n_jobs"));
 }

@@ -6,6 +6,7 @@
 // one. The only symbol used outside is the table.
 
 #include "coin.h"
+#include "drift.h"
 #include "dual.h"
 #include "grid_eval.h"
 #include "grid_train.h"
@@ -13,6 +14,7 @@
 #include "online.h"
 #include "prior.h"
 #include "row_scores.h"
+#include "scaled.h"
 #include "sgd.h"
 #include "variational.h"
 
@@ -127,6 +129,7 @@ const Kernels table = {
     grid_curves,
     grid_curves_space,
     row_scores,
+    scaled_range,
     posterior_range,
     posterior_space,
     climb_prior,
@@ -137,6 +140,8 @@ const Kernels table = {
     coin_range_space,
     coin_pass,
     coin_pass_space,
+    drift_range,
+    drift_space,
 };
 
 }  // namespace CONDMETA_ISA

@@ -144,6 +144,20 @@ struct RowScores {
     double* out;  // (N,)
 };
 
+// Means (T, p) and packed scatters (T, p (p + 1) / 2) of tasks, p = d + 1; `at` and `mass` (m,): the tasks asked for.
+struct ScatterTasks {
+    const double *triangles, *mean, *mass;
+    const int64_t* at;
+    const double *centre, *by;  // (p,)
+    int64_t p;
+    bool intercept;
+};
+
+// gram (m, w, w), moment (m, w), square (m,), w = p with an intercept, else p - 1.
+struct SquaredArrays {
+    double *gram, *moment, *square;
+};
+
 // Statistics of tasks and their prior.
 struct PosteriorTasks {
     const double* gram;    // (T, d, d)
@@ -197,7 +211,7 @@ struct Steps {
 
 struct VariationalTasks {
     const double* X;         // (N, d)
-    const double* y;         // (N,), -1 or +1
+    const double *a, *b, *e;  // (N,), the form of each row
     const int64_t* offsets;  // (T+1,)
     const double* theta;     // (T, d)
     const double* factor;    // (d, d), lower triangular
@@ -215,6 +229,28 @@ struct VariationalArrays {
     double* bound;   // (T,)
     double* weight;  // (N,)
     double* push;    // (N,)
+    double* r;       // (N,)
+    double* loss;    // (N,)
+};
+
+// Rows of tasks by rising time; see inner/drift.py.
+struct DriftTasks {
+    const double* X;         // (N, d)
+    const double* y;         // (N,)
+    const double* mass;      // (N,)
+    const int64_t* offsets;  // (T+1,)
+    const double* fade;      // (N,), 1 for rows of one time
+    const double* theta;     // (T, d)
+    const double* factor;    // (d, d), lower triangular
+    double s2;
+    bool moves;  // AR(1), else decay
+    int64_t d;
+};
+
+struct DriftArrays {
+    double* gram;       // (T, d, d)
+    double* e;          // (T, d)
+    double* predicted;  // (N,), or null
 };
 
 struct Kernels {
@@ -247,13 +283,14 @@ struct Kernels {
     void (*grid_curves)(const Tasks&, const Tasks&, const GridCurves&, int64_t begin, int64_t end, double* space);
     int64_t (*grid_curves_space)(int64_t n_max, int64_t m_max, int64_t d);
     void (*row_scores)(const RowScores&, int64_t begin, int64_t end);
+    void (*scaled)(const ScatterTasks&, const SquaredArrays&, int64_t begin, int64_t end, double* scratch);
     // Tasks [begin, end); their part of R goes to `R` (d, d).
     void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* R,
                       double* space);
     int64_t (*posterior_space)(int64_t d);
     Steps (*climb_prior)(const PriorTasks&, const PriorFrame&, const Climb&, double* space);
     int64_t (*prior_space)(int64_t T, int64_t d, int64_t k1, int64_t p);
-    // Likewise for two classes.
+    // Likewise for rows of one form.
     void (*variational)(const VariationalTasks&, const VariationalArrays&, int64_t begin, int64_t end, double* Q,
                         double* space);
     int64_t (*variational_space)(int64_t n_max, int64_t d);
@@ -262,4 +299,6 @@ struct Kernels {
     // All tasks in turn.
     void (*coin_pass)(const Tasks&, const CoinMap&, double* space);
     int64_t (*coin_pass_space)(int64_t n_max, int64_t d, int64_t k);
+    void (*drift)(const DriftTasks&, const DriftArrays&, int64_t begin, int64_t end, double* space);
+    int64_t (*drift_space)(int64_t d);
 };

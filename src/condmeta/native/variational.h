@@ -1,7 +1,7 @@
-// Normal posteriors of tasks with two classes (inner/variational.py), task by task, in rows u = L^T x.
+// Normal posteriors of tasks (inner/variational.py), task by task, in rows u = L^T x.
 //
 // The rows are also stored as columns, `turned` (d, n4), for triangular solves of all points at once.
-// Rows beyond n are zero, have label 0 and count zero times; their weight and push stay zero.
+// Rows beyond n are zero, have a = b = 0 and count zero times; their weight and push stay zero.
 #pragma once
 
 #include "averaged.h"
@@ -19,15 +19,15 @@ struct VariationalSpace {
     double *turned, *solved;                                           // (dp, n4)
     double *L, *A, *Q;                                                 // (dp, dp)
     double *theta, *z, *inverse;                                       // (dp,)
-    double *sign, *bias, *weight, *push, *new_weight, *new_push;       // (n4,)
-    double *moved, *variance, *r, *D, *by_weight, *by_push, *times;    // (n4,)
+    double *a, *b, *bias, *weight, *push, *new_weight, *new_push, *unit;      // (n4,)
+    double *moved, *variance, *loss, *r, *D, *by_weight, *by_push, *times;    // (n4,)
 
     VariationalSpace(Space& space, int64_t n_max, int64_t d) {
         const int64_t n4 = padded(n_max), dp = padded(d);
         double **tall[] = {&white, &scaled, &turned, &solved}, **square[] = {&L, &A, &Q};
         double** wide[] = {&theta, &z, &inverse};
-        double** points[] = {&sign,     &bias,  &weight,   &push, &new_weight, &new_push,
-                             &moved, &variance, &r, &D, &by_weight, &by_push, &times};
+        double** points[] = {&a,     &b,        &bias, &weight, &push, &new_weight, &new_push, &unit,
+                             &moved, &variance, &loss, &r,      &D,    &by_weight,  &by_push,  &times};
         pack = space.take(row_buffer(n_max, d));
         for (double** array : tall) *array = space.take(n4 * dp);
         for (double** array : square) *array = space.take(dp * dp);
@@ -91,17 +91,18 @@ static double variational_value(const Rows& white, int64_t d, const double* weig
     solve_forward(n4, d, dp, at);
     vec total = {}, trace = {};
     for (int64_t i = 0; i < n4; i += W) {
-        const vec sign = load(at.sign + i), variance = load(at.variance + i);
-        const Averaged mean = averaged_loss(-sign * (load(at.bias + i) + load(at.moved + i)), variance);
-        const vec times = load(at.times + i);
-        total += times * mean.loss;
+        const vec a = load(at.a + i), b = load(at.b + i), variance = load(at.variance + i);
+        const vec mean = load(at.bias + i) + load(at.moved + i), times = load(at.times + i);
+        const Averaged average = averaged_loss(mean, variance);
+        total += times * (a * mean - b * average.loss);
         trace += load(weight + i) * variance;
-        store(at.r + i, times * sign * mean.slope);
-        store(at.D + i, times * mean.curvature);
+        store(at.loss + i, average.loss);
+        store(at.r + i, times * (a - b * average.slope));
+        store(at.D + i, times * b * average.curvature);
     }
     double logdet = 0.0;
     for (int64_t j = 0; j < d; ++j) logdet -= __builtin_log(at.inverse[j]);
-    return -sum(total) - (dot(at.z, at.z, dp) - sum(trace) + logdet) / 2;
+    return sum(total) - (dot(at.z, at.z, dp) - sum(trace) + logdet) / 2;
 }
 
 // Maximises l from at.weight and at.push on; they hold the maximiser at the end.
@@ -114,7 +115,7 @@ static double variational_ascend(const Rows& white, int64_t d, double tol, const
             at.by_weight[i] = at.D[i] - at.weight[i];
             at.by_push[i] = at.D[i] * at.moved[i] + at.r[i] - at.push[i];
             const double by = larger(size_of(at.by_weight[i]), size_of(at.by_push[i]));
-            largest = larger(largest, at.times[i] > 0 ? by / at.times[i] : 0.0);
+            largest = larger(largest, by / at.unit[i]);
         }
         if (!(largest > tol)) break;
         while (true) {
@@ -146,18 +147,24 @@ static void variational_task(const VariationalTasks& run, const VariationalArray
     for (int64_t i = 0; i < n4; ++i)
         for (int64_t j = 0; j < d; ++j) at.turned[j * n4 + i] = at.white[i * dp + j];
     copy(at.theta, run.theta + t * d, d);
-    const double* given[] = {run.y, run.weight, run.push};
-    double* own[] = {at.sign, at.weight, at.push};
-    for (int a = 0; a < 3; ++a) {
-        copy(own[a], given[a] + first, n);
-        fill(own[a] + n, 0.0, n4 - n);
+    const double* given[] = {run.a, run.b, run.weight, run.push};
+    double* own[] = {at.a, at.b, at.weight, at.push};
+    for (int k = 0; k < 4; ++k) {
+        copy(own[k], given[k] + first, n);
+        fill(own[k] + n, 0.0, n4 - n);
     }
-    for (int64_t i = 0; i < n4; ++i) at.times[i] = i >= n ? 0.0 : run.times ? run.times[first + i] : 1.0;
     dots(rows, at.theta, at.bias);
+    for (int64_t i = 0; i < n4; ++i) {
+        at.times[i] = i >= n ? 0.0 : run.times ? run.times[first + i] : 1.0;
+        at.unit[i] = (at.times[i] > 0 ? at.times[i] : 1.0) * larger(at.a[i], 1.0);
+        if (i < n) at.bias[i] -= run.e[first + i];
+    }
     out.bound[t] = variational_ascend(white, d, run.tol, at);
     copy(out.z + t * d, at.z, d);
     copy(out.weight + first, at.weight, n);
     copy(out.push + first, at.push, n);
+    copy(out.r + first, at.r, n);
+    copy(out.loss + first, at.loss, n);
     combine(rows, at.r, at.z);
     copy(out.g + t * d, at.z, d);
     solve_backward(n4, d, dp, at);

@@ -1,5 +1,6 @@
 """Convert values to numbers; name the column if it holds text, dates or other objects."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -98,3 +99,24 @@ def standard_deviation(values: np.ndarray) -> float:
     """Return the standard deviation of numbers (N,), whatever their size."""
     unit = power_of_two(np.abs(values).max(initial=0.0))
     return float(unit * np.std(values / unit))
+
+
+def tree_sum(parts: Iterable[tuple]) -> tuple:
+    """Return the sum of 2^b tuples of arrays over the perfect binary tree of their positions.
+
+    Part of the tree, such as the tasks of one worker, has the same bits as in the whole.
+
+    Examples
+    --------
+    >>> tree_sum((number,) for number in [1.0, 2.0, 3.0, 4.0])
+    (10.0,)
+    """
+    sums: list[tuple] = []  # of whole subtrees that no neighbour was added to yet
+    for position, part in enumerate(parts):
+        while position & 1:
+            left = sums.pop()
+            part = tuple(a + b for a, b in zip(left, part, strict=True))
+            position >>= 1
+        sums.append(part)
+    (total,) = sums
+    return total

@@ -88,9 +88,11 @@ class TaskTable:
 
     def positions(self, ids: Iterable[Any]) -> np.ndarray:
         """Return the row of each id, or -1."""
+        wanted = list(ids)
+        if self._index is None and wanted == self.ids.tolist():
+            return np.arange(self.n_tasks)  # an index of many tasks takes more than their rows
         if self._index is None:
             self._index = dict(zip(self.ids, range(self.n_tasks), strict=True))
-        wanted = list(ids)
         return np.fromiter(map(self._index.get, wanted, repeat(-1)), np.int64, len(wanted))
 
     def has(self, ids: Iterable[Any]) -> np.ndarray:

@@ -369,6 +369,6 @@ def test_weights_of_rows_count_in_what_is_expected():
     third = cm.ConditionalRidge(**options).fit(
         before.X, before.y, task=ids, side_info=before.side, sample_weight=np.full(len(ids), 0.33)
     )
-    count = third.fitted_.tasks.state.count
+    count = third.fitted_.tasks.sizes
     assert count[0] == pytest.approx(3.3)
     np.testing.assert_array_equal(third.fitted_.statistics(third.fitted_.tasks.ids)[1].count, count)

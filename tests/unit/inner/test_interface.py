@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from condmeta.inner.algorithms import Batch, InnerAlgorithm, Online
-from condmeta.inner.bernoulli import Bernoulli
 from condmeta.inner.coin import Coin
 from condmeta.inner.no_adaptation import NoAdaptation
 from condmeta.inner.posterior import Gaussian
+from condmeta.inner.row_posterior import Bernoulli
 from condmeta.losses import get_loss
 
 ALGORITHMS = [

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from condmeta.inner.algorithms import Batch, Online, solve_tasks
-from condmeta.inner.bernoulli import Bernoulli
 from condmeta.inner.coin import Coin
 from condmeta.inner.no_adaptation import NoAdaptation
 from condmeta.inner.posterior import Gaussian
+from condmeta.inner.row_posterior import Bernoulli
 from condmeta.inner.scatter import Scatter
 from condmeta.losses import get_loss
 from condmeta.meta.coin import CoinState

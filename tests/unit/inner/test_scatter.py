@@ -5,9 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
-from condmeta.inner.scatter import Scatter
+from condmeta import engine
+from condmeta.inner.scatter import Scatter, scaled_squares
 from condmeta.inner.squared import SquaredState
+from condmeta.persistence import decode, encode
 
 OFFSETS = np.array([0, 4, 4, 9, 12])
 
@@ -54,11 +57,11 @@ def test_chunks_add_up():
 
 def test_moments_of_all_rows():
     X, y = draw()
-    mean, spread = Scatter.of(X, y, OFFSETS).overall()
+    mean, spread = Scatter.of(X, y, OFFSETS).overall([np.arange(len(OFFSETS) - 1)])
     z = np.column_stack([X, y])
     np.testing.assert_allclose(mean, z.mean(axis=0))
     np.testing.assert_allclose(spread, z.std(axis=0))
-    part, _ = Scatter.of(X, y, OFFSETS).overall([2, 3])
+    part, _ = Scatter.of(X, y, OFFSETS).overall([np.array([2]), np.array([3])])
     np.testing.assert_allclose(part, z[4:].mean(axis=0))
 
 
@@ -72,3 +75,31 @@ def test_scaled_statistics_are_those_of_scaled_rows():
         found = Scatter.of(X, y, OFFSETS).statistics(mean, scale, intercept)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-10)
+
+
+@pytest.mark.skipif(engine.compiled_core() is None, reason="needs the compiled engine")
+@pytest.mark.parametrize("intercept", [True, False])
+def test_engines_agree_on_scaled_statistics(intercept):
+    X, y = draw()
+    scatter = Scatter.of(X, y, OFFSETS)
+    at = np.array([3, 0, 2, 2])
+    rest = np.full(4, 2.5), at, np.linspace(-1, 1, 4), np.linspace(0.5, 2, 4), intercept
+    ours = engine.compiled_core().scaled_squares(scatter.triangles, scatter.mean, *rest)
+    theirs = scaled_squares.reference(scatter.triangles, scatter.mean, *rest)
+    for found, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+    with pytest.raises(ValueError, match="'at' must be positions of tasks"):
+        engine.compiled_core().scaled_squares(
+            scatter.triangles, scatter.mean, rest[0], at + 9, *rest[2:]
+        )
+
+
+def test_files_with_whole_matrices_load():
+    X, y = draw()
+    scatter = Scatter.of(X, y, OFFSETS)
+    value, arrays = encode(scatter)
+    state = value["object"]["state"]
+    state["scatter"] = state.pop("triangles")
+    arrays[state["scatter"]["array"]] = scatter.scatter
+    for found, expected in zip(decode(value, arrays), scatter, strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -13,8 +13,15 @@ from sklearn.linear_model import LogisticRegression
 
 from condmeta.engine import compiled_core
 from condmeta.inner.averaged import averaged_logistic, averaged_loss
-from condmeta.inner.bernoulli import Bernoulli, find_posteriors
+from condmeta.inner.likelihoods import Binomial
+from condmeta.inner.row_posterior import Bernoulli
+from condmeta.inner.row_posterior import find_posteriors as find_all
 from condmeta.inner.variational import variational_pass
+from condmeta.tasks.points import Points
+
+
+def find_posteriors(X, y, offsets, theta, L):
+    return find_all(Binomial(), Points(X, y, offsets), theta, L)
 
 
 def integral(function, m, v):
@@ -153,12 +160,15 @@ def test_singular_metric_keeps_a_direction_fixed(engine):
 @pytest.mark.parametrize("d", [1, 3, 4, 7, 20, 33])
 def test_engines_agree(d, weighted):
     X, y, offsets, theta, L = draw([0, 1, 2 * d + 3, max(d - 1, 1), 6, 11], d)
+    rng = np.random.default_rng(d)
     start = np.full(len(y), 0.1), np.zeros(len(y)), 1e-9
-    times = np.random.default_rng(d).uniform(0.1, 3.0, size=len(y)) if weighted else None
-    want = variational_pass.reference(X, y, offsets, theta, L, *start, 1, times)
-    got = compiled_core().variational_pass(X, y, offsets, theta, L, *start, 1, times)
+    times = rng.uniform(0.1, 3.0, size=len(y)) if weighted else None
+    counts = rng.poisson(3.0, size=len(y)).astype(float)
+    rows = X, counts, counts + 2.0, rng.normal(size=len(y)), offsets
+    want = variational_pass.reference(*rows, theta, L, *start, 1, times)
+    got = compiled_core().variational_pass(*rows, theta, L, *start, 1, times)
     for new, old in zip(got, want, strict=True):
         np.testing.assert_allclose(new, old, atol=1e-8 * max(np.abs(old).max(), 1.0))
-    again = compiled_core().variational_pass(X, y, offsets, theta, L, *start, 3, times)
+    again = compiled_core().variational_pass(*rows, theta, L, *start, 3, times)
     for one, three in zip(got, again, strict=True):
         assert np.array_equal(one, three)

@@ -7,6 +7,7 @@ import pytest
 import condmeta as cm
 from condmeta.errors import ConstantFeatureWarning
 from condmeta.inner.squared import SquaredState
+from condmeta.meta.blocks import OneBlock
 from condmeta.meta.prior import LearnedPrior, Prior
 from condmeta.meta.ridge import RidgeModel
 from condmeta.meta.ridge_choice import evidence
@@ -158,7 +159,7 @@ def test_the_evidence_of_a_direction_that_no_row_has():
     def value(rows, L):
         stats = SquaredState.of(rows, y, offsets)
         prior = Prior(np.zeros((1, len(L))), L, s2)
-        J, _ = RidgeModel(stats, Phi, np.inf, 1).evaluate(prior)
+        J, _ = RidgeModel(OneBlock.of(stats, Phi), np.inf).evaluate(prior)
         return evidence(stats, Phi, "identity", np.inf, LearnedPrior(prior, J, 1))
 
     one = value(X[:, :1], np.array([[1.0]]))

@@ -15,7 +15,7 @@ X, Y = RNG.normal(size=(120, 2)), RNG.normal(size=120)
 
 
 def test_large_statistics_are_announced_before_they_are_made(monkeypatch):
-    monkeypatch.setattr(checks, "MUCH_MEMORY", 24 * 30 * 9 - 1)
+    monkeypatch.setattr(checks, "MUCH_MEMORY", 8 * 30 * 6 - 1)
 
     def refuse(*_):
         raise AssertionError("the statistics were made first")
@@ -27,7 +27,7 @@ def test_large_statistics_are_announced_before_they_are_made(monkeypatch):
 
 
 def test_small_statistics_are_not(monkeypatch):
-    monkeypatch.setattr(checks, "MUCH_MEMORY", 24 * 30 * 9)
+    monkeypatch.setattr(checks, "MUCH_MEMORY", 8 * 30 * 6)
     cm.ConditionalRidge().fit(X, Y, task=TASK)  # a warning would be an error
 
 

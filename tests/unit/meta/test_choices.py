@@ -12,7 +12,8 @@ from sklearn.linear_model import QuantileRegressor
 
 import condmeta as cm
 from condmeta.feature_maps import MeanInput
-from condmeta.inner.bernoulli import Bernoulli
+from condmeta.inner.likelihoods import Binomial
+from condmeta.inner.row_posterior import Bernoulli
 from condmeta.inner.squared import SquaredState
 from condmeta.learners import ridge
 from condmeta.meta import logistic_choice
@@ -79,7 +80,7 @@ def test_log_loss_averages_over_the_posterior_of_the_weights():
         )
     ]
     support, query = halves
-    found = logistic_choice.log_loss(prior, Phi, support, query)
+    found = logistic_choice.log_loss(Binomial(), prior.theta(Phi), prior.L, support, query)
     solved = Bernoulli(prior.L).solve_tasks(prior.theta(Phi), *support[:3])
     expected = 0.0
     for t in range(3):

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from condmeta.meta.ascent import Stopping
-from condmeta.meta.logistic import LogisticModel, learn_prior
+from condmeta.meta.logistic import RowModel, learn_prior
 from condmeta.meta.logistic_choice import SplitPoints, choose
 from condmeta.meta.prior import METRICS, Frame
 from condmeta.meta.ridge_choice import KAPPAS
@@ -30,7 +30,7 @@ def draw(n_tasks, n, d=2, k=2, effect=1.0, spread=1.0, seed=0):
 @pytest.mark.parametrize("kappa", [0.0, 3.0, np.inf])
 def test_gradient_is_that_of_the_objective(engine, metric, kappa):
     points, Phi = draw(9, 4, 3)
-    model = LogisticModel(points, Phi, kappa, accuracy=1e-10)
+    model = RowModel(points, Phi, kappa, accuracy=1e-10)
     frame = Frame.around(model, model.adopt(model.start(), metric), metric)
     x = 0.5 * np.random.default_rng(1).normal(size=frame.size)
     gradient = frame.pull(model.evaluate(frame.prior(x))[1])
@@ -48,7 +48,7 @@ def test_objective_never_falls(metric):
     found = learn_prior(points, Phi, metric, 1.0, stopping=Stopping(1e-5, 300), trace=trace)
     assert len(trace) > 3
     assert np.diff(trace).min() >= -1e-8 * abs(trace[-1])
-    model = LogisticModel(points, Phi, 1.0)
+    model = RowModel(points, Phi, 1.0)
     slope = Frame.around(model, found.prior, metric).pull(model.evaluate(found.prior)[1])
     assert np.abs(slope).max() < 1e-3
 

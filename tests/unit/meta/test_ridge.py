@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import Stopping
+from condmeta.meta.blocks import OneBlock
 from condmeta.meta.prior import METRICS, Frame, Prior, PriorModel
 from condmeta.meta.ridge import RidgeModel, learn_prior
 from condmeta.meta.ridge_choice import (
@@ -52,7 +53,7 @@ def dense_objective(X, y, Phi, W, H, s2, kappa):
 @pytest.mark.parametrize("away", [0.5, 0.0])  # at the start L is diagonal, whatever the metric
 def test_gradient_is_that_of_the_objective(engine, metric, kappa, away):
     X, y, Phi = draw(9, 4, 3)
-    model = RidgeModel(SquaredState.of(*flat(X, y)), Phi, kappa, 1)
+    model = RidgeModel(OneBlock.of(SquaredState.of(*flat(X, y)), Phi), kappa)
     frame = Frame.around(model, model.adopt(model.start(), metric), metric)
     x = away * np.random.default_rng(1).normal(size=frame.size)
     gradient = frame.pull(model.evaluate(frame.prior(x))[1])
@@ -121,7 +122,7 @@ def test_engines_find_the_same_prior(monkeypatch):
 def test_engines_climb_alike(metric, kappa, shape):
     T, d, k = shape
     X, y, Phi = draw(T, 6, d, k)
-    model = RidgeModel(SquaredState.of(*flat(X, y)), Phi, kappa, 1)
+    model = RidgeModel(OneBlock.of(SquaredState.of(*flat(X, y)), Phi), kappa)
     frame = Frame.around(model, model.adopt(model.start(), metric), metric)
     # Few evaluations: near a singular H roundings grow with every step.
     stopping = Stopping(tol=1e-6, max_evaluations=7)
@@ -182,7 +183,7 @@ def test_a_step_never_reaches_a_variance_of_zero():
 @pytest.mark.parametrize("end", [0, 1])
 def test_the_objective_is_a_number_wherever_a_line_search_may_look(metric, end):
     X, y, Phi = draw()
-    model = RidgeModel(SquaredState.of(*flat(X, y)), Phi, 1.0, 1)
+    model = RidgeModel(OneBlock.of(SquaredState.of(*flat(X, y)), Phi), 1.0)
     frame = Frame.around(model, model.start(), metric)
     ends = frame.bounds(*model.noise_range())[end]
     assert np.isinf(ends).sum() == model.start().W.size  # all but the map has an end

@@ -63,7 +63,7 @@ class ShrinkageDisplay(Display):
         fitted, store = learner.fitted_, learner.fitted_.tasks
         names, at = coefficient_names(fitted), np.flatnonzero(store.sizes > 0)
         prior, adapted = (fitted.scales.user_vector(part[at]) for part in (store.theta, store.coef))
-        parts = prior, store.own_estimates(fitted.scales)[at], adapted
+        parts = prior, fitted.own_estimates()[at], adapted
         j = _place(feature, names, prior, adapted)
         ids = np.array([str(task) for task in store.ids[at].tolist()], dtype=object)
         return cls(ids, *(part[:, j] for part in parts), store.sizes[at], names[j])
