@@ -208,7 +208,15 @@ def _gram() -> pd.DataFrame:
 
 def names() -> list[str]:
     """Return the names of all models."""
-    return [*_learners(), "calibrated", "calibrated plain", "table", "table classes", "shrunken"]
+    return [
+        *_learners(),
+        "calibrated",
+        "calibrated plain",
+        "table",
+        "table classes",
+        "shrunken",
+        "levels",
+    ]
 
 
 @cache
@@ -224,6 +232,22 @@ def _calibrated(learner) -> Stored:
     return Stored(model, _interval_uses())
 
 
+def _levels() -> Stored:
+    ids, more = ([(t[-1] < "5", t) for t in tasks.tolist()] for tasks in (TASK, MORE_TASK))
+    side = {(t[-1] < "5", t): [float(size)] for t, size in NUMBERS["size"].items()}
+    model = cm.ConditionalLevels(metric="diagonal").fit(X, Y, task=ids, side_info=side)
+    return Stored(model, {
+        "predict": lambda m: m.predict(X, task=ids),
+        "predict new": lambda m: m.predict(X[:4], task=more, side_info=side),
+        "std": lambda m: m.predict(X[:4], task=more, side_info=side, return_std=True),
+        "adapt": lambda m: m.adapt(X[:4], Y[:4], task=more, side_info=side).coef_,
+        "update": lambda m: m.update(X[:4], Y[:4], task=more, side_info=side).predict(X, task=ids),
+        "coefficients": lambda m: m.coef_frame()["adapted"].to_numpy(),
+        "groups": lambda m: m.group_frame()["effect"].to_numpy(),
+        "card": lambda m: m.card() and None,
+    })  # fmt: skip
+
+
 def _make(name: str) -> Stored:
     if name == "calibrated":
         return _calibrated(cm.ConditionalRidge())
@@ -236,6 +260,8 @@ def _make(name: str) -> Stored:
         return Stored(
             model, {call: uses[call] for call in ("theta", "coefficients", "map", "card")}
         )
+    if name == "levels":
+        return _levels()
     if name.startswith("table"):
         side = MIXED.loc[TASK].reset_index(drop=True)
         frame = pd.DataFrame({"shop": TASK, "price": X[:, 0], "kind": ["a", "b"] * (T * N // 2)})

@@ -27,6 +27,7 @@ _NAMES = {  # module: the public names that it defines
     "learners.count": "ConditionalCount",
     "learners.erm": "ConditionalERMRegressor",
     "learners.kernel_sgd": "KernelConditionalSGDRegressor",
+    "learners.levels": "ConditionalLevels",
     "learners.logistic": "ConditionalLogistic",
     "learners.merge": "merge",
     "learners.ordinal": "ConditionalOrdinal",

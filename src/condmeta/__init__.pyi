@@ -44,6 +44,7 @@ from condmeta.learners.erm import ConditionalERMRegressor as ConditionalERMRegre
 from condmeta.learners.kernel_sgd import (
     KernelConditionalSGDRegressor as KernelConditionalSGDRegressor,
 )
+from condmeta.learners.levels import ConditionalLevels as ConditionalLevels
 from condmeta.learners.logistic import ConditionalLogistic as ConditionalLogistic
 from condmeta.learners.merge import merge as merge
 from condmeta.learners.ordinal import ConditionalOrdinal as ConditionalOrdinal

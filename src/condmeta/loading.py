@@ -15,6 +15,7 @@ from condmeta.learners import (  # noqa: F401
     count,
     erm,
     kernel_sgd,
+    levels,
     logistic,
     ordinal,
     ridge,

@@ -13,6 +13,7 @@ from condmeta.fitted.tau import KernelTau
 from condmeta.inner.algorithms import Batch, Online
 from condmeta.inner.coin import Coin, CoinTasks
 from condmeta.inner.low_rank import LowRankGaussian
+from condmeta.inner.nested import NestedGaussian, TaskPriors
 from condmeta.inner.no_adaptation import NoAdaptation, PointCount
 from condmeta.inner.online import OnlineState
 from condmeta.inner.posterior import Gaussian
@@ -25,6 +26,7 @@ STATES = {  # what further points of a task need, by inner algorithm
     Online: OnlineState, Batch: SquaredState, Gaussian: SquaredState, Coin: CoinTasks,
     NoAdaptation: PointCount, Bernoulli: Covariances, LowRankGaussian: SquaredState,
     Counts: Covariances, Ordinal: Covariances,
+    NestedGaussian: TaskPriors,
 }  # fmt: skip
 
 

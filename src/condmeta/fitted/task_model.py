@@ -170,9 +170,10 @@ class TaskModels(Mapping):
         rows: Any,
         n: Any,
         sides: Any = None,
+        start: Any = None,
     ):
         self._predictor, self._theta, self._coef, self._rows = predictor, theta, solved.coef, rows
-        self._solved_state, self._sides = solved.state, sides
+        self._solved_state, self._sides, self._start = solved.state, sides, start
         self.ids = ids
         self.n_ = n
         self.gap_ = solved.gap
@@ -214,8 +215,9 @@ class TaskModels(Mapping):
 
     def _solve_again(self, at):
         X, y, offsets, weight = self._rows.take(at)
-        inner = self._predictor.inner
-        return inner.solve_tasks(self._theta[at], X, y, offsets, **weighted(weight)).state
+        inner, options = self._predictor.inner, weighted(weight)
+        options |= {} if self._start is None else {"state": self._start.take(at)}
+        return inner.solve_tasks(self._theta[at], X, y, offsets, **options).state
 
     def decision_function(self, X: Any, *, task: Any = None) -> np.ndarray:
         """Return the scores of rows X (N, d), each by the model of its task.
