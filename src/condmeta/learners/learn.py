@@ -37,7 +37,7 @@ from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_halves, in_content_order, tasks_by_content
-from condmeta.tasks.weights import masses
+from condmeta.tasks.weights import masses, repeats
 
 ROWS_FOR_THREADS = 50_000  # of a shared model
 
@@ -149,7 +149,8 @@ def on_target_scale(learner, given: Inputs) -> Inputs:
     name = getattr(learner, "y_transform", None)
     if name is None or given.target is not None:
         return given
-    target = TargetScale.learn(name, given.tasks.y, given.tasks.weight)
+    weight = given.tasks.weight
+    target = TargetScale.learn(name, given.tasks.y, None if weight is None else repeats(weight))
     return given._replace(tasks=given.tasks.with_target(target.apply(given.tasks.y)), target=target)
 
 
@@ -161,7 +162,9 @@ def shared_model_of(learner, tasks: TaskSet) -> OutOfTask:
     """
     jobs = jobs_of(learner) if len(tasks.X) >= ROWS_FOR_THREADS else 1
     with threadpool_limits(jobs):
-        return fit_shared_model(learner.base, tasks, is_classifier(learner))
+        classes = is_classifier(learner)
+        criterion = "log loss" if classes else getattr(learner, "criterion", "squared")
+        return fit_shared_model(learner.base, tasks, classes, criterion)
 
 
 def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted:

@@ -55,10 +55,12 @@ def boosted(data):
     return learner.fit(X[old], y[old], task=task[old], side_info=side(S))
 
 
-def test_it_is_a_learner_with_the_log_odds_as_a_column_of_x(data, boosted):
+def test_it_is_a_learner_with_the_log_odds_as_a_column_of_x(data):
     X, y, task, S = data
     old, Z = task < 60, np.hstack([X, S[task]])
     trees = HistGradientBoostingClassifier(random_state=0)
+    boosted = cm.ConditionalLogistic(base=trees, **FIXED)
+    boosted.fit(X[old], y[old], task=task[old], side_info=side(S))
     unseen = np.empty(old.sum())
     signs = np.where(y[old] == "yes", 1.0, -1.0)
     folds = folds_by_content(cm.TaskSet.from_arrays(X[old], signs, task[old]), 5)
