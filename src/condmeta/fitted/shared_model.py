@@ -121,8 +121,8 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool, criterion: str) -> Out
     """Fit a shared model to all tasks, and for each fold of tasks to the others.
 
     `base` is "boosting" or a scikit-learn model; `classes`: the labels are -1 and +1, not numbers.
-    `criterion` is the loss that settings of boosting are chosen by. There are 5 folds of tasks; with
-    fewer tasks each is a fold.
+    `criterion` is the loss that settings of boosting are chosen by. There are 5 folds of tasks;
+    with fewer tasks each is a fold.
     """
     model = None if isinstance(base, str) and base == "boosting" else _make(base, classes)
     encoder, fill, Phi = None, np.zeros(0), np.empty((len(tasks), 0))

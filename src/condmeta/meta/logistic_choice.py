@@ -1,9 +1,10 @@
 r"""The choice of metric and ridge for `meta.logistic`: on held-out tasks, or by the evidence.
 
 Held-out tasks: every fold of tasks is held out in turn, and the prior is learned from the others.
-It is adapted to the support half of a held-out task's points and judged by the query half: by the
-log loss of probabilities that average over the posterior of the task's weights. Evidence, if there
-are too few tasks to hold out: that of `meta.setting_path`, with this J and the points' weights D.
+It is judged by the query half of a held-out task's points, adapted to the support half and without
+any points: by the log loss of probabilities that average over the posterior of the task's weights.
+Evidence, if there are too few tasks to hold out: that of `meta.setting_path`, with this J and the
+points' weights D.
 """
 
 from functools import partial
@@ -22,7 +23,7 @@ from condmeta.meta.setting_path import evidence, path
 from condmeta.tasks.points import Points
 from condmeta.tasks.weights import repeats
 
-MARGIN = 1.02  # a candidate with a log loss above this many times the least drops out
+MARGIN = 1.2  # a candidate with a log loss above this many times the least drops out
 
 
 class LogisticSetting(NamedTuple):
