@@ -76,6 +76,13 @@ class ConditionalLevels(ConditionalRidge):
     x_transform : transformer, optional
         A scikit-learn transformer of X (splines, interactions, one-hot), fitted by `fit`. It lets a
         task's model be non-linear in x; `coef_` has one entry for each column that it returns.
+    context : False
+        Levels do not go with the means of inputs (see `ConditionalRidge`).
+    cold_start : "prior"
+        A task without points starts where its groups and its side information say.
+    y_transform : None, "log" or "yeo-johnson"
+        The scale on which y is modelled. Predictions are labels again, medians instead of means;
+        coefficients are on the scale.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
