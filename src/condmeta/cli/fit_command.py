@@ -8,10 +8,12 @@ from condmeta.cli.terminal import show_notes, spinner
 from condmeta.errors import DataError
 from condmeta.text import pluralize
 
-# For numbers, for two classes. Class names, not classes: `--help` must not load them.
+# For numbers, for classes. Class names, not classes: `--help` must not load them.
 LEARNERS = {
     "ridge": ("ConditionalRidge", None),
     "logistic": (None, "ConditionalLogistic"),
+    "count": ("ConditionalCount", None),
+    "ordinal": (None, "ConditionalOrdinal"),
     "auto": ("AutoRegressor", "AutoClassifier"),
     "erm": ("ConditionalERMRegressor", None),
     "coin": ("ConditionalCoinRegressor", None),
@@ -19,12 +21,31 @@ LEARNERS = {
     "independent": ("IndependentRegressor", "IndependentClassifier"),
     "pooled": ("PooledRegressor", "PooledClassifier"),
 }
+KINDS = {  # what learners for one kind of target read
+    "ridge": "number", "logistic": "class", "count": "count", "ordinal": "ordered",
+    "erm": "number", "coin": "number",
+}  # fmt: skip
 
 
 @click.command("fit", short_help="Learn a model from a table.")
 @table_options
 @click.option("--learner", type=click.Choice(list(LEARNERS)),
-              help="Learner to fit.  [default: ridge; logistic for two classes]")  # fmt: skip
+              help="Learner to fit.  [default: ridge; logistic for two classes, count for "
+              "counts]")  # fmt: skip
+@click.option(
+    "--exposure",
+    metavar="COL",
+    help="Column that counts are proportional to, such as days (count).",
+)
+@click.option("--trials", metavar="COL",
+              help="Column with the trials of which the target counts the successes "
+              "(logistic).")  # fmt: skip
+@click.option(
+    "--classes",
+    type=Names(),
+    metavar="A,B,C",
+    help="Ordered classes, from the lowest to the highest (ordinal).",
+)
 @click.option("--missing-side", type=click.Choice(["error", "mean"]), default="error",
               show_default=True,
               help="Tasks without a row in the side table: stop with an error, or start them "
@@ -82,15 +103,16 @@ def fit_command(table, output, force, wait, quiet, share, chunks, **params):
 
 def _fit_whole(path, columns, params):
     from condmeta.cli.inputs import read_training
-    from condmeta.tables.schema import classes_of
+    from condmeta.tables.schema import kind_of_target
 
     table, side, columns = read_training(path, columns, params)
     learner = None  # TableModel chooses by the target
+    if params["classes"] is not None and params["learner"] != "ordinal":
+        raise DataError("--classes is the order of --learner ordinal: give both.")
     if any(params[name] is not None for name in ("learner", "boosting", "random")):
-        regressor, classifier = LEARNERS.get(params["learner"], ("ridge", "logistic"))
-        wants_classes = None if regressor and classifier else regressor is None
-        classes = classes_of(table, columns, wants_classes)
-        learner = _learner(params, classes is not None)
+        name = params["learner"]
+        kind = KINDS.get(name) or kind_of_target(table, columns, None)
+        learner = _learner(params, kind)
     return _model(columns, learner, params).fit(table, side)
 
 
@@ -112,19 +134,21 @@ def _fit_parts(path, columns, params):
         check_training(part, side, columns)
         return part
 
-    return _model(columns, _learner(params, False), params).fit_batches(map(check, parts), side)
+    return _model(columns, _learner(params, "number"), params).fit_batches(map(check, parts), side)
 
 
-def _learner(params, classes: bool):
-    """Return the learner that the options name."""
-    name = params["learner"] or ("logistic" if classes else "ridge")
-    kind = LEARNERS[name][classes]
+def _learner(params, target: str):
+    """Return the learner that the options name, for what the target holds."""
+    name = params["learner"] or {"class": "logistic", "ordered": "ordinal"}.get(target, "ridge")
+    kind = LEARNERS[name][target in ("class", "ordered")]
     if kind is None:  # only in parts: elsewhere the learner decides how the target is read
         raise DataError(
             f"--learner {name} is for two classes, and --chunks reads a target of numbers: leave "
             "one of them out."
         )
     learner = getattr(condmeta, kind)()
+    if params["classes"] is not None:
+        learner.set_params(classes=params["classes"])
     if params["boosting"] is not None:
         if "base" not in learner.get_params():
             raise DataError(f"--boosting works with ridge, logistic and auto, not with {name}.")
@@ -144,7 +168,7 @@ def _model(columns, learner, params):
         learner, task=columns.task, target=columns.target, features=columns.features,
         exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
         order=_order(params), text=columns.text, dates=columns.dates, holidays=columns.holidays,
-        decimal=columns.decimal, **settings,
+        decimal=columns.decimal, exposure=columns.exposure, trials=columns.trials, **settings,
     )  # fmt: skip
 
 

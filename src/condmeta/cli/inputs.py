@@ -26,7 +26,7 @@ def csv_options(params: dict, side: bool = False) -> CsvOptions:
 
 def column_options(params: dict) -> ColumnOptions:
     """Return the columns that the options of a command name."""
-    return ColumnOptions(**{name: params[name] for name in ColumnOptions._fields})
+    return ColumnOptions(**{name: params.get(name) for name in ColumnOptions._fields})
 
 
 def read_training(path: str, options: ColumnOptions, params: dict):
