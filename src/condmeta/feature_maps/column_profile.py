@@ -1,5 +1,8 @@
 """What an encoder learns from a column, so that it can be fitted without the column itself."""
 
+import math
+from collections.abc import Iterable
+from itertools import chain, repeat
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -40,16 +43,17 @@ class ColumnProfile(NamedTuple):
     def of_numbers(cls, values: np.ndarray, kind: str, times: np.ndarray | None = None) -> Self:
         """Return the profile of floats, NaN for gaps, each of which counts `times` (n,)."""
         there = ~np.isnan(values)
-        seen = values[there]
+        seen, (size, gaps) = values[there], _sizes(~there, times)
         constant = seen.size == 0 or seen.min() == seen.max()
         if seen.size == 0:
             mean = 0.0
         elif constant:
             mean = float(seen[0])
+        elif gaps:
+            mean = exact_mean(seen, size - gaps, None if times is None else times[there])
         else:
-            mean = float(seen.mean() if times is None else np.average(seen, weights=times[there]))
+            mean = float(seen.mean())
         scale = 1.0 if constant or kind == "boolean" else standard_deviation(seen)
-        size, gaps = _sizes(~there, times)
         return cls(kind, size, gaps, mean, scale if scale > 0 else 1.0)
 
     @classmethod
@@ -68,6 +72,21 @@ class ColumnProfile(NamedTuple):
     def is_unique(self) -> bool:
         """Whether nearly every text is different: names, not categories."""
         return len(self.counts) > max(10, 0.9 * (self.size - self.gaps))
+
+
+def exact_mean(values: Iterable[float], count: int, times: np.ndarray | None = None) -> float:
+    """Return the mean of numbers, each `times`, which fills gaps: rounded once, in any order.
+
+    Rows that come in another order, or from files, then have the same bits.
+    """
+    if times is not None:
+        values = chain.from_iterable(map(repeat, values, times.tolist()))
+    elif isinstance(values, np.ndarray):
+        values = values.tolist()
+    try:
+        return math.fsum(values) / count
+    except OverflowError:
+        return math.inf
 
 
 def _sizes(gap: np.ndarray, times: np.ndarray | None) -> tuple[int, int]:

@@ -171,6 +171,65 @@ class TableModel(BaseEstimator):
         self.added_ = {}
         return self
 
+    def fit_files(
+        self, files: Any, side_info: Any = None, *, memory: str = "1GB", folder: Any = None,
+        text: Any = (), csv: Any = None,
+    ) -> Self:  # fmt: skip
+        """Learn from rows in many files, which need not fit into memory; for `ConditionalRidge`.
+
+        Rows come in any order. DuckDB orders them by task on disk, under the memory limit; they are
+        then reduced to statistics, which do fit into memory: 4 (d + 1)(d + 2) bytes a task with d
+        features. The model is that of `fit` on the same rows in memory, bit for bit. Kinds of
+        columns and levels of categories are learned from all rows. The target is a number. It needs
+        DuckDB and PyArrow: `pip install "condmeta[big]"`.
+
+        Parameters
+        ----------
+        files : path, or list of paths
+            Parquet, CSV or Feather files, patterns such as "sales/*.parquet", or folders with such
+            files; a folder named country=DE is a column.
+        side_info : table or path, optional
+            One row of side information for each task.
+        memory : str
+            The most that DuckDB may use, such as "2GB".
+        folder : path, optional
+            Where to work. If the fit is stopped, the same call goes on there; the folder is left,
+            with the ordered rows in it. By default a temporary folder, which is removed.
+        text : list of str
+            Columns that are read as text, such as ids that are numbers.
+        csv : CsvOptions, optional
+            Delimiter, decimal sign and encoding of CSV files.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, pandas as pd, condmeta as cm
+        >>> sales = pd.DataFrame({
+        ...     "store": list("abcdefghijkl") * 2, "price": [1.0, 2, 3, 1, 2, 3] * 4,
+        ...     "sold": [9.0, 7, 5, 9, 8, 4] * 4,
+        ... })
+        >>> model = cm.TableModel(task="store", target="sold")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for day in range(3):
+        ...         path = pathlib.Path(folder, f"{day}.parquet")
+        ...         sales[sales.index % 3 == day].to_parquet(path)
+        ...     model = model.fit_files(f"{folder}/*.parquet", memory="100MB")
+        >>> model.n_rows_, model.predict(sales).shape
+        (24, (24,))
+        """
+        from condmeta.tables.big.fit import fit_files
+
+        if self.intervals:
+            raise DataError(
+                "Intervals need all rows at once: fit the table whole, or without intervals."
+            )
+        how = {"memory": memory, "folder": folder, "text": as_names(text), "csv": csv}
+        columns = self._columns()
+        self.learner_, self.schema_, self.n_rows_ = fit_files(
+            self.learner, files, side_info, columns, self.missing, self.missing_side, **how
+        )
+        self.added_ = {}
+        return self
+
     def update(self, frame: Any, side_info: Any = None, *, again: bool | None = None) -> Self:
         """Add the rows of a table to the tasks they belong to, and enrol new tasks.
 
