@@ -85,8 +85,8 @@ def fit_command(table, output, force, wait, quiet, share, chunks, memory, **para
     with show_notes(quiet) as note:
         with spinner(f"Learning from {table}", quiet):
             if many:
-                note(f"Working in {folder}. If it is stopped, the same command goes on there.")
                 _refuse_with_files(table, columns, params, chunks)
+                note(f"Working in {folder}. If it is stopped, the same command goes on there.")
                 model = _fit_files(table, columns, params, memory or "1GB", folder)
             else:
                 fit = _fit_parts if chunks else _fit_whole
@@ -131,6 +131,7 @@ def _refuse_with_files(path, columns, params, chunks) -> None:
 
 def _fit_files(path, columns, params, memory, folder):
     from condmeta.cli.inputs import csv_options, read_side
+    from condmeta.tables.big.fit import remove_work
     from condmeta.tables.big.paths import find_files
     from condmeta.tables.files.reader import names_in_file
 
@@ -139,9 +140,12 @@ def _fit_files(path, columns, params, memory, folder):
     columns = columns.with_commas(names)
     chosen = any(params[name] is not None for name in ("learner", "boosting", "random"))
     learner = _learner(params, False) if chosen else None
-    return _model(columns, learner, params).fit_files(
-        path, side, memory=memory, folder=folder, text=columns.table_text, csv=csv_options(params)
-    )
+    how = {"memory": memory, "text": columns.table_text, "csv": csv_options(params)}
+    try:
+        return _model(columns, learner, params).fit_files(path, side, folder=folder, **how)
+    except DataError:
+        remove_work(folder)  # a refused call leaves nothing
+        raise
 
 
 def _fit_parts(path, columns, params):
