@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 
 import condmeta
 from condmeta import TaskTable
@@ -54,6 +54,19 @@ def draw_square(n_tasks: int, n: int):
     S = rng.normal(size=(n_tasks, 2))
     task = np.repeat(np.arange(n_tasks), n)
     return rng, rng.uniform(-2, 2, size=(n_tasks * n, 2)), task, S
+
+
+def labels_for(cls, y) -> np.ndarray:
+    """Return numbers y (N,) as labels that a class of learners reads."""
+    if is_classifier(cls()):
+        return (y > 0).astype(int)
+    return np.round(np.exp(np.clip(y, -3, 3))) if cls is condmeta.ConditionalCount else y
+
+
+def problem_for(cls, **how) -> Problem:
+    """Return the tasks of `draw_problem` with labels for a class of learners."""
+    problem = draw_problem(**how)
+    return problem._replace(y=labels_for(cls, problem.y))
 
 
 def draw_problem(n_tasks=6, d=3, p=2, seed=0, classes=False) -> Problem:

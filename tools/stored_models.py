@@ -51,6 +51,9 @@ TASK = np.repeat([f"t{t}" for t in range(T)], N)
 X = RNG.normal(size=(T * N, 2))
 Y = X @ [1.0, -0.5] + np.repeat(RNG.normal(size=T), N) + 0.1 * RNG.normal(size=T * N)
 CLASS = np.where(Y + 0.5 * RNG.normal(size=T * N) > np.median(Y), "yes", "no")
+COUNT = np.floor(np.exp(Y - Y.mean()))
+ORDER = ["low", "fair", "high"]
+RATING = np.array(ORDER)[np.digitize(Y, np.quantile(Y, [0.3, 0.7]))]
 NUMBERS = pd.DataFrame(
     {"size": RNG.uniform(size=T + 2), "age": RNG.uniform(size=T + 2)},
     index=[f"t{t}" for t in range(T + 2)],
@@ -139,6 +142,8 @@ def _learners() -> dict[str, tuple[Any, Any, Any]]:
         "ridge of points": (ridge(MeanInput(), conditioning="split"), None, Y),
         "logistic": (cm.ConditionalLogistic(), NUMBERS, CLASS),
         "logistic on trees": (cm.ConditionalLogistic(base="boosting"), NUMBERS, CLASS),
+        "counts": (cm.ConditionalCount(), NUMBERS, COUNT),
+        "ordered": (cm.ConditionalOrdinal(classes=ORDER), NUMBERS, RATING),
         "kernel": (kernel(kernel=GaussianKernel(0.5)), NUMBERS, Y),
         "kernel laplace": (kernel(kernel=LaplaceKernel(0.5)), MIXED, Y),
         "kernel of sets": (kernel(kernel=MeanEmbedding("gaussian")), None, Y),
@@ -203,7 +208,15 @@ def _gram() -> pd.DataFrame:
 
 def names() -> list[str]:
     """Return the names of all models."""
-    return [*_learners(), "calibrated", "calibrated plain", "table", "table classes", "shrunken"]
+    return [
+        *_learners(),
+        "calibrated",
+        "calibrated plain",
+        "table",
+        "table classes",
+        "shrunken",
+        "levels",
+    ]
 
 
 @cache
@@ -219,6 +232,22 @@ def _calibrated(learner) -> Stored:
     return Stored(model, _interval_uses())
 
 
+def _levels() -> Stored:
+    ids, more = ([(t[-1] < "5", t) for t in tasks.tolist()] for tasks in (TASK, MORE_TASK))
+    side = {(t[-1] < "5", t): [float(size)] for t, size in NUMBERS["size"].items()}
+    model = cm.ConditionalLevels(metric="diagonal").fit(X, Y, task=ids, side_info=side)
+    return Stored(model, {
+        "predict": lambda m: m.predict(X, task=ids),
+        "predict new": lambda m: m.predict(X[:4], task=more, side_info=side),
+        "std": lambda m: m.predict(X[:4], task=more, side_info=side, return_std=True),
+        "adapt": lambda m: m.adapt(X[:4], Y[:4], task=more, side_info=side).coef_,
+        "update": lambda m: m.update(X[:4], Y[:4], task=more, side_info=side).predict(X, task=ids),
+        "coefficients": lambda m: m.coef_frame()["adapted"].to_numpy(),
+        "groups": lambda m: m.group_frame()["effect"].to_numpy(),
+        "card": lambda m: m.card() and None,
+    })  # fmt: skip
+
+
 def _make(name: str) -> Stored:
     if name == "calibrated":
         return _calibrated(cm.ConditionalRidge())
@@ -231,6 +260,8 @@ def _make(name: str) -> Stored:
         return Stored(
             model, {call: uses[call] for call in ("theta", "coefficients", "map", "card")}
         )
+    if name == "levels":
+        return _levels()
     if name.startswith("table"):
         side = MIXED.loc[TASK].reset_index(drop=True)
         frame = pd.DataFrame({"shop": TASK, "price": X[:, 0], "kind": ["a", "b"] * (T * N // 2)})

@@ -14,6 +14,7 @@ _NAMES = {  # module: the public names that it defines
     "evaluation": """
         Advantage Calibrated CheckReport Comparison Explanation
         advantage calibrate check compare cross_validate_tasks explain""",
+    "fitted.count_distribution": "CountDistribution",
     "fitted.summary": "Summary",
     "fitted.task_model": "TaskModel TaskModels",
     "learners.auto_classifier": "AutoClassifier",
@@ -23,10 +24,13 @@ _NAMES = {  # module: the public names that it defines
         PooledClassifier PooledRegressor""",
     "learners.blend": "BlendedModel BlendedModels",
     "learners.coin": "ConditionalCoinRegressor",
+    "learners.count": "ConditionalCount",
     "learners.erm": "ConditionalERMRegressor",
     "learners.kernel_sgd": "KernelConditionalSGDRegressor",
+    "learners.levels": "ConditionalLevels",
     "learners.logistic": "ConditionalLogistic",
     "learners.merge": "merge",
+    "learners.ordinal": "ConditionalOrdinal",
     "learners.ridge": "ConditionalRidge",
     "learners.sgd": "ConditionalSGDClassifier ConditionalSGDRegressor",
     "learners.sgd_cv": "ConditionalSGDRegressorCV",

@@ -24,6 +24,7 @@ from condmeta.evaluation import check as check
 from condmeta.evaluation import compare as compare
 from condmeta.evaluation import cross_validate_tasks as cross_validate_tasks
 from condmeta.evaluation import explain as explain
+from condmeta.fitted.count_distribution import CountDistribution as CountDistribution
 from condmeta.fitted.summary import Summary as Summary
 from condmeta.fitted.task_model import TaskModel as TaskModel
 from condmeta.fitted.task_model import TaskModels as TaskModels
@@ -38,12 +39,15 @@ from condmeta.learners.baselines import PooledRegressor as PooledRegressor
 from condmeta.learners.blend import BlendedModel as BlendedModel
 from condmeta.learners.blend import BlendedModels as BlendedModels
 from condmeta.learners.coin import ConditionalCoinRegressor as ConditionalCoinRegressor
+from condmeta.learners.count import ConditionalCount as ConditionalCount
 from condmeta.learners.erm import ConditionalERMRegressor as ConditionalERMRegressor
 from condmeta.learners.kernel_sgd import (
     KernelConditionalSGDRegressor as KernelConditionalSGDRegressor,
 )
+from condmeta.learners.levels import ConditionalLevels as ConditionalLevels
 from condmeta.learners.logistic import ConditionalLogistic as ConditionalLogistic
 from condmeta.learners.merge import merge as merge
+from condmeta.learners.ordinal import ConditionalOrdinal as ConditionalOrdinal
 from condmeta.learners.ridge import ConditionalRidge as ConditionalRidge
 from condmeta.learners.sgd import ConditionalSGDClassifier as ConditionalSGDClassifier
 from condmeta.learners.sgd import ConditionalSGDRegressor as ConditionalSGDRegressor

@@ -28,6 +28,10 @@ class OneTaskWarning(UserWarning):
     """Nothing names the tasks of the rows, so that all of them are one task."""
 
 
+class NoGroupsWarning(UserWarning):
+    """Task ids have one part, so that `ConditionalLevels` finds no groups of tasks."""
+
+
 class ReadingNote(UserWarning):
     """A column is read as something else than it is written: dates, numbers with units."""
 

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.count_distribution import CountDistribution
+from condmeta.fitted.groups import Groups, regroup, same_top
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import (
     Prepared,
@@ -28,6 +30,7 @@ from condmeta.fitted.side_reader import SideReader
 from condmeta.fitted.task_model import TaskModels, require_resumable
 from condmeta.fitted.task_store import TaskStore, narrow, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors
 from condmeta.inner.row_posterior import Covariances
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
@@ -41,6 +44,7 @@ from condmeta.persistence.fields import (
     maybe,
     number,
     one_of,
+    optional,
     sequence,
 )
 from condmeta.persistence.registry import register_tuple
@@ -102,6 +106,8 @@ def _held_once(cls, parts: dict) -> dict:
     """Return the parts of a file in which the store repeats the statistics of `state`."""
     store = parts.get("tasks")
     if isinstance(parts.get("state"), TaskStatistics) and isinstance(store, TaskStore):
+        if isinstance(store.state, TaskPriors):
+            return parts
         parts = parts | {"tasks": replace(store, state=None)}
     return parts
 
@@ -115,6 +121,7 @@ def _held_once(cls, parts: dict) -> dict:
         "columns": instance("InputColumns", n="n"),
         "n_tasks": number(low=0, whole=True), "conditioning": one_of("shared", "split"),
         "info": mapping(ANY), "state": maybe(instance(k="k")), "seen": maybe(instance("SeenIds")),
+        "groups": optional(maybe(instance("Groups", w="w"))),
     },
     upgrade=_held_once,
 )  # fmt: skip
@@ -141,6 +148,8 @@ class Fitted(NamedTuple):
         What further tasks need: the state of a stream, or the statistics of all tasks.
     seen : SeenIds or None
         The tasks of a stream, where `tasks` does not hold them.
+    groups : Groups or None
+        What is known of groups of tasks, if tasks are in groups.
     """
 
     predictor: LinearPredictor
@@ -153,6 +162,7 @@ class Fitted(NamedTuple):
     info: dict[str, Any] = {}
     state: Any = None
     seen: SeenIds | None = None
+    groups: Groups | None = None
 
     # Scales and inner algorithm, where most callers look for them.
 
@@ -182,13 +192,24 @@ class Fitted(NamedTuple):
         return table if table is None or columns is None else table.align(columns)
 
     def _features(self, ids, table, given):
-        """Return Phi; a known task without a side row has the Phi that it is known by."""
+        """Return Phi; a known task without a side row has the Phi that it is known by.
+
+        With missing_side="mean", another task without one has the mean Phi of its group.
+        """
         read, store = self.reader.features, self.tasks
         linear = isinstance(self.tau, LinearTau) and not self.reader.reads_points
         nameless = len(ids) == 1 and ids[0] is None
+        has = np.zeros(len(ids), bool) if table is None else table.has(ids)
+        if self.groups is not None and self.reader.missing_side == "mean" and not has.all():
+
+            def read(ids, table, given, tau):
+                Phi = self.reader.features(ids, table, given, tau)
+                lacking = np.ones(len(ids), bool) if table is None else ~table.has(ids)
+                Phi[lacking] = self.groups.fill(ids[lacking], Phi[lacking])
+                return Phi
+
         if store is None or store.Phi is None or not linear or nameless:
             return read(ids, table, given, self.tau)
-        has = np.zeros(len(ids), bool) if table is None else table.has(ids)
         at = np.where(has, -1, store.positions(ids.tolist()))
         if not (at >= 0).any():
             return read(ids, table, given, self.tau)
@@ -199,8 +220,20 @@ class Fitted(NamedTuple):
         return Phi
 
     def theta(self, ids, table, points=None, n_jobs: int = 1) -> np.ndarray:
-        """Return tau(s) of tasks (T, width), in the learner's units."""
-        return self.tau.theta(self.features(ids, table, points), n_jobs)
+        """Return where tasks start (T, width), in the learner's units: tau(s), and their groups."""
+        return self.start(ids, self.features(ids, table, points), n_jobs)[0]
+
+    def start(self, ids, Phi, n_jobs: int = 1) -> tuple[np.ndarray, NestedState | None]:
+        """Return where tasks start (T, width) from features, and their priors if these differ.
+
+        A known task of a group starts where the other tasks of the group say.
+        """
+        theta = self.tau.theta(Phi, n_jobs)
+        if not isinstance(self.inner, NestedGaussian):
+            return theta, None
+        if self.groups is None:
+            return theta, self.inner.start(theta)
+        return self.groups.prior(ids, theta, self.inner)
 
     # New points: adapt and update.
 
@@ -232,18 +265,21 @@ class Fitted(NamedTuple):
     def adapt(self, tasks: TaskSet, points: TaskSet | None, n_jobs=1, keep_state=False):
         """Return the models of tasks (`TaskModels`), solved from their points."""
         data = self.prepare(self.past_shared_model(tasks), points)
-        theta, rows = self.tau.theta(data.Phi, n_jobs), data.points
-        solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keep_state)
+        (theta, start), rows = self.start(data.ids, data.Phi, n_jobs), data.points
+        solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keep_state, start)
         sides = self.shared_sides(tasks.ids, tasks.side)
         n = rows.count
         if keep_state:  # of one task, all its points, though some may only condition
             n = Points(tasks.X, tasks.y, tasks.offsets, tasks.weight).count
-        return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides)
+        return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides, start)
 
     def solve(self, ids, Phi, points: Points, n_jobs: int) -> TaskStore:
         """Return the models of tasks, from points in the learner's units, as a store."""
-        theta, is_number = self.tau.theta(Phi, n_jobs), self.predictor.classes is None
-        return TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, keep_own=is_number)
+        (theta, start), is_number = (
+            self.start(ids, Phi, n_jobs),
+            self.predictor.label_kind == "number",
+        )
+        return TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, is_number, start)
 
     def solve_statistics(self, state: TaskStatistics, Phi, n_jobs: int = 1) -> TaskStore:
         """Return the models of all tasks of `state`, leaf after leaf.
@@ -276,7 +312,7 @@ class Fitted(NamedTuple):
                 state = state.extend(at, raw_points(part, self.scales))
             if by_statistics:
                 stats = scaled_statistics(state.whole, self.scales, at)
-                store = store.resolved(self.inner, at, stats, n_jobs)
+                store = store.resolved(self.inner, at, self._with_priors(stats, at), n_jobs)
             else:
                 scaled, y = scaled_tasks(part, self.scales)
                 rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
@@ -286,11 +322,25 @@ class Fitted(NamedTuple):
             data = self.prepare(part, points)
             more = self.solve(data.ids, data.Phi, data.points, n_jobs)
             if by_statistics:
-                more = replace(more, state=None)
+                more = replace(more, state=getattr(more.state, "priors", None))
             store = store.concat(replace(more, sides=self.shared_sides(more.ids, side)))
             if isinstance(state, COLLECTED):
                 state = state.join(self.collect(part, points, type(state)))
-        return self._replace(tasks=store, state=state)
+        updated = self._replace(tasks=store, state=state)
+        if self.groups is None:
+            return updated
+        changed = np.append(found[known], np.arange(len(store) - len(new), len(store)))
+        return updated._regrouped(changed, n_jobs)
+
+    def _regrouped(self, changed, n_jobs: int) -> Fitted:
+        """Return a value in which the tasks that share a group with changed ones have moved."""
+        store = self.tasks
+        at = same_top(store.ids.tolist(), changed)
+        stats = scaled_statistics(self.state.whole, self.scales, at)
+        Phi = None if store.Phi is None else store.Phi[at]
+        found = regroup(store.ids[at], stats, store.state.base[at], Phi, self.inner, n_jobs)
+        store = store.put(at, found.theta, found.coef, found.priors)
+        return self._replace(tasks=store, groups=self.groups.put(found.groups))
 
     def collect(self, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics) -> Any:
         """Return the statistics of tasks, of one `kind`, and their side rows or features."""
@@ -347,15 +397,22 @@ class Fitted(NamedTuple):
         return rows.restore(self.predictor.scores(*self._call(rows, n_jobs)))
 
     def predict(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
-        """Return numbers or classes (N,), in the order of the call."""
-        return self.predictor.decide(self.scores(rows, n_jobs))
+        """Return numbers, classes or mean counts (N,), in the order of the call."""
+        state = self.covariances(rows.ids) if self.predictor.averages else None
+        return rows.restore(self.predictor.predict(*self._call(rows, n_jobs), state))
 
     def predict_proba(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
-        """Return the probabilities of the two classes (N, 2)."""
+        """Return the probabilities of the classes (N, K)."""
         call, state = self._call(rows, n_jobs), None
         if hasattr(self.inner, "variances"):
             state = self.covariances(rows.ids)
         return rows.restore(self.predictor.probabilities(*call, state))
+
+    def count_distribution(self, rows: Rows, n_jobs: int = 1) -> CountDistribution:
+        """Return the distribution of counts at rows, for an exposure of 1."""
+        X, W, codes, *_ = self._call(rows, n_jobs)
+        found = self.predictor.count_distribution(X, W, codes, n_jobs, self.covariances(rows.ids))
+        return CountDistribution(*map(rows.restore, found[:2]), found.alpha)
 
     def std(self, rows: Rows, precision=None) -> np.ndarray:
         """Return the standard deviation of a new label at each row (N,).
@@ -375,11 +432,13 @@ class Fitted(NamedTuple):
         codes = np.zeros(len(rows.X), np.int64) if rows.codes is None else rows.codes
         return rows.restore(sizes[codes])
 
-    def statistics(self, ids) -> tuple[np.ndarray, SquaredState | None]:
+    def statistics(self, ids) -> tuple[np.ndarray, SquaredState | NestedState | None]:
         """Return theta (T, width) and statistics of tasks: zero for unknown, None if not kept."""
         store, width = self.tasks, self.scales.width
-        columns = getattr(self.inner, "state_width", width)
-        stats, theta = SquaredState.start(len(ids), columns), np.zeros((len(ids), width))
+        columns, theta = getattr(self.inner, "state_width", width), np.zeros((len(ids), width))
+        stats: SquaredState | NestedState = SquaredState.start(len(ids), columns)
+        if isinstance(self.inner, NestedGaussian):
+            stats = self._without_features(ids)
         at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
         if not (at >= 0).any():
             return theta, stats
@@ -398,13 +457,33 @@ class Fitted(NamedTuple):
         A learner by statistics keeps them once, in `state`; others in `tasks`.
         """
         if isinstance(self.state, TaskStatistics):
-            return scaled_statistics(self.state.whole, self.scales, at)
+            stats = scaled_statistics(self.state.whole, self.scales, at)
+            return self._with_priors(stats, at)
         state = None if self.tasks is None else self.tasks.state
         return state if state is None or at is None else state.take(at)
 
+    def _with_priors(self, stats: SquaredState, at=None) -> SquaredState | NestedState:
+        """Return statistics of the known tasks at `at`, with their priors if these differ."""
+        priors = None if self.tasks is None else self.tasks.state
+        if not isinstance(priors, TaskPriors):
+            return stats
+        return NestedState(*stats, *(priors if at is None else priors.take(at)))
+
+    def _without_features(self, ids) -> NestedState:
+        """Return the priors of tasks without points; their covariances do not depend on Phi."""
+        zero = np.zeros((len(ids), self.scales.width))
+        if self.groups is None:
+            return self.inner.start(zero)
+        return self.groups.prior(ids, zero, self.inner)[1]
+
     def own_estimates(self) -> np.ndarray:
         """Return each known task's own least-squares estimate (T, width), in the user's units."""
-        return self.tasks.own_estimates(self.scales, self.known_statistics())
+        return self.tasks.own_estimates(self.scales, self._own_statistics())
+
+    def _own_statistics(self) -> Any:
+        """Return the statistics of the known tasks without their priors; None if not kept."""
+        stats = self.known_statistics()
+        return stats.squared if isinstance(stats, NestedState) else stats
 
     def covariances(self, ids) -> Covariances:
         """Return the covariances of the weights of tasks; H for those without points."""
@@ -433,10 +512,11 @@ class Fitted(NamedTuple):
         if not tasks:
             store, seen = None, None if seen is None else SeenIds()
         elif store is not None and not resume:
-            store = store.without_state(self.scales, self.known_statistics())
+            store = store.without_state(self.scales, self._own_statistics())
         if isinstance(state, COLLECTED) and not (tasks and resume):
             state = None  # statistics of every task
         tau = self.tau
         if isinstance(tau, KernelTau) and not resume:
             tau = tau.without_gradients()
-        return self._replace(tasks=store, state=state, seen=seen, tau=tau)
+        groups = self.groups if tasks else None
+        return self._replace(tasks=store, state=state, seen=seen, tau=tau, groups=groups)

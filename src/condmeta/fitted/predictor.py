@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.count_distribution import CountDistribution
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.shared_model import SharedModel
 from condmeta.inner.averaged import averaged_logistic
+from condmeta.inner.row_posterior import Counts, Ordinal
 from condmeta.inner.scores import row_scores, sparse_scores
 from condmeta.persistence.fields import FLAG, TEXT, instance, labels, maybe, optional, sequence
 from condmeta.persistence.registry import register_tuple
@@ -19,7 +21,7 @@ from condmeta.tasks.frames import is_sparse
 @register_tuple(
     fields={
         "owner": TEXT, "scales": instance("Preparation", d="d", w="w", n="n"),
-        "inner": instance(d="w"), "classes": maybe(labels("2")),
+        "inner": instance(d="w"), "classes": maybe(labels("c")),
         "shared": maybe(instance("Base", s="s")),
         "feature_names": maybe(sequence(TEXT, "n")), "resumable": FLAG, "weighs": FLAG,
         "target": optional(maybe(instance())),
@@ -34,7 +36,7 @@ class LinearPredictor(NamedTuple):
         The learner's class, for messages.
     scales : Scales
     inner : inner algorithm, or None before the learner has learned it
-    classes : (2,) array or None
+    classes : (K,) array or None
     shared : SharedModel or None
         A model of all tasks; per-task models are fitted to its residuals, or to its log odds.
     feature_names : tuple of str or None
@@ -58,6 +60,18 @@ class LinearPredictor(NamedTuple):
     def probabilistic(self) -> bool:
         """Whether the scores are log odds."""
         return getattr(getattr(self.inner, "loss", None), "name", "") == "logistic"
+
+    @property
+    def label_kind(self) -> str:
+        """The kind of its labels (see `condmeta.fitted.label_codes`)."""
+        if self.classes is not None:
+            return "class"
+        return "count" if isinstance(self.inner, Counts) else "number"
+
+    @property
+    def averages(self) -> bool:
+        """Whether predictions are averages over the posterior, not a function of the score."""
+        return self.label_kind == "count" or (self.classes is not None and len(self.classes) > 2)
 
     @property
     def keeps_state(self) -> bool:
@@ -89,9 +103,33 @@ class LinearPredictor(NamedTuple):
             X, _ = self.shared.head_inputs(X, None, sides[_positions(codes, len(X))])
         return self.scales.rows(X)
 
+    def predict(self, X, W, codes=None, n_jobs=1, sides=None, state=None) -> np.ndarray:
+        """Return predictions (N,): numbers, classes, or mean counts for an exposure of 1.
+
+        The parameters are those of `probabilities`; `state` is read if `averages`.
+        """
+        if self.label_kind == "count":
+            return self.count_distribution(X, W, codes, n_jobs, state).mean
+        if self.averages:
+            chances = self.probabilities(X, W, codes, n_jobs, sides, state)
+            return self.classes[np.argmax(chances, axis=1)]
+        return self.decide(self.scores(X, W, codes, n_jobs, sides))
+
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
         return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
+
+    def count_distribution(self, X, W, codes=None, n_jobs=1, state=None) -> CountDistribution:
+        """Return the distribution of counts at rows X, for an exposure of 1."""
+        if self.label_kind != "count":
+            raise AttributeError("predict_distribution is for ConditionalCount.")
+        mean, variance = self._moments(self.rows(X), W, codes, n_jobs, state)
+        return CountDistribution(mean, variance, self.inner.alpha)
+
+    def _moments(self, rows, W, codes, n_jobs, state) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance (N,) of <x, w> over the posterior."""
+        variance = self.inner.variances(state, rows, _positions(codes, len(rows)))
+        return _finite(self._linear(rows, W, codes, n_jobs)), variance
 
     def std(self, X, theta, state, codes=None, precision=None) -> np.ndarray:
         """Return the standard deviation of a new label at rows X, from each task's posterior.
@@ -111,19 +149,21 @@ class LinearPredictor(NamedTuple):
         return _finite(self.scales.y_scale * std)
 
     def probabilities(self, X, W, codes=None, n_jobs=1, sides=None, state=None) -> np.ndarray:
-        """Return the two class probabilities (N, 2) of rows X; the parameters are as for `scores`.
+        """Return the class probabilities (N, K) of rows X; the parameters are as for `scores`.
 
         Where the inner algorithm has a posterior, they average over it (`state`).
         """
         if not self.probabilistic:
             raise AttributeError("predict_proba is available with loss='logistic' only.")
         rows = self.rows(X, codes, sides)
-        scores = self._linear(rows, W, codes, n_jobs)
+        if isinstance(self.inner, Ordinal):
+            return self.inner.likelihood.probabilities(
+                *self._moments(rows, W, codes, n_jobs, state)
+            )
         if hasattr(self.inner, "variances"):
-            variances = self.inner.variances(state, rows, _positions(codes, len(rows)))
-            positive = averaged_logistic(scores, variances)
+            positive = averaged_logistic(*self._moments(rows, W, codes, n_jobs, state))
         else:
-            positive = np.exp(-np.logaddexp(0.0, -scores))
+            positive = np.exp(-np.logaddexp(0.0, -self._linear(rows, W, codes, n_jobs)))
         return np.column_stack([1.0 - positive, positive])
 
 
@@ -140,11 +180,3 @@ def _finite(answers: np.ndarray) -> np.ndarray:
 def _positions(codes, n_rows: int) -> np.ndarray:
     """Return the position of each row's task; all zero where there is one task."""
     return np.zeros(n_rows, np.int64) if codes is None else codes
-
-
-def encode_labels(y, classes) -> np.ndarray:
-    """Return labels as -1.0 and +1.0, or raise if a label is not a class of the fit."""
-    unknown = [label for label in np.unique(y).tolist() if label not in classes.tolist()]
-    if unknown:
-        raise DataError(f"y holds labels {unknown} that are not classes: {classes.tolist()}.")
-    return np.where(y == classes[1], 1.0, -1.0)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.fitted.predictor import encode_labels
+from condmeta.fitted.label_codes import encode_labels
 from condmeta.fitted.scales import Scales
 from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import task_of_row

@@ -123,6 +123,7 @@ def _require_linear(fitted: Fitted) -> None:
     predictor, scales = fitted.predictor, fitted.scales
     lacking = {
         "predicts classes": predictor.classes is not None,
+        "predicts counts": predictor.label_kind == "count",
         "has a base": predictor.shared is not None,
         "has an x_transform": scales.transformer is not None,
         "scales each row": scales.scale == "rows",

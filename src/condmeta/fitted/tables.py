@@ -74,6 +74,25 @@ def map_columns(fitted: Fitted, wide=False, std=False, robust=None) -> dict[str,
     return columns
 
 
+def group_table(fitted: Fitted, level: int):
+    """Return the effects of the groups of a level, in the user's units."""
+    found, names = fitted.groups.levels[level], coefficient_names(fitted)
+    C, scales = fitted.scales.user_matrix(), fitted.scales
+    effects = scales.user_vector(found.mean) - scales.user_vector(np.zeros_like(found.mean))
+    std = np.sqrt(np.einsum("ij,tjl,il->ti", C, found.covariance, C, optimize=True))
+    ids = [group for group in found.ids.tolist() for _ in names]
+    depth = range(len(fitted.groups.levels))[level] + 1
+    name = fitted.columns.task_name
+    name = name[:depth] if isinstance(name, tuple) else name
+    columns = id_columns(ids, name[0] if isinstance(name, tuple) and depth == 1 else name)
+    columns |= {
+        "feature": np.array(names * len(found.ids)),
+        "effect": effects.ravel(),
+        "std": std.ravel(),
+    }
+    return make_frame(columns, fitted.columns.backend)
+
+
 def _wide(names, values, spread) -> dict[str, np.ndarray]:
     """Return a column for each coefficient, followed by its standard error if there is one."""
     columns = {}

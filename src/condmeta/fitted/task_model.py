@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.count_distribution import CountDistribution
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import check_size
 from condmeta.fitted.user_rows import read_points, read_rows
@@ -87,18 +88,28 @@ class TaskModel:
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the predictions for rows X (N, d), and their standard deviations if asked for.
 
-        Standard deviations are those of `ConditionalRidge`; other learners have none.
+        Counts are means for an exposure of 1. Standard deviations are those of `ConditionalRidge`
+        and `ConditionalCount`; other learners have none.
         """
-        predicted = self._predictor.decide(self.decision_function(X))
+        call = self._read(X), self._coef[None]
+        predicted = self._predictor.predict(*call, sides=self._sides, state=self._state)
         if not return_std:
             return predicted
+        if self._predictor.label_kind == "count":
+            return predicted, self.predict_distribution(X).std
         rows = read_rows(self._predictor, X)
         return predicted, self._predictor.std(rows, self._theta[None], self._state)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities (N, 2); logistic loss only."""
+        """Return class probabilities (N, K); logistic loss only."""
         given = {"sides": self._sides, "state": self._state}
         return self._predictor.probabilities(self._read(X), self._coef[None], **given)
+
+    def predict_distribution(self, X: Any, exposure: Any = 1.0) -> CountDistribution:
+        """Return the distribution of the counts at rows X (N, d); `ConditionalCount` only."""
+        given = self._read(X), self._coef[None]
+        found = self._predictor.count_distribution(*given, state=self._state)
+        return found.with_exposure(exposure)
 
     def update(self, X: Any, y: Any, sample_weight: Any = None, precision: Any = None) -> TaskModel:
         """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`.
@@ -159,9 +170,10 @@ class TaskModels(Mapping):
         rows: Any,
         n: Any,
         sides: Any = None,
+        start: Any = None,
     ):
         self._predictor, self._theta, self._coef, self._rows = predictor, theta, solved.coef, rows
-        self._solved_state, self._sides = solved.state, sides
+        self._solved_state, self._sides, self._start = solved.state, sides, start
         self.ids = ids
         self.n_ = n
         self.gap_ = solved.gap
@@ -203,8 +215,9 @@ class TaskModels(Mapping):
 
     def _solve_again(self, at):
         X, y, offsets, weight = self._rows.take(at)
-        inner = self._predictor.inner
-        return inner.solve_tasks(self._theta[at], X, y, offsets, **weighted(weight)).state
+        inner, options = self._predictor.inner, weighted(weight)
+        options |= {} if self._start is None else {"state": self._start.take(at)}
+        return inner.solve_tasks(self._theta[at], X, y, offsets, **options).state
 
     def decision_function(self, X: Any, *, task: Any = None) -> np.ndarray:
         """Return the scores of rows X (N, d), each by the model of its task.
@@ -219,21 +232,37 @@ class TaskModels(Mapping):
 
         `return_std` as for `TaskModel.predict`.
         """
-        predicted = self._predictor.decide(self.decision_function(X, task=task))
+        predict, state = self._predictor.predict, self._state if self._predictor.averages else None
+        predicted = self._by_row(
+            lambda X, codes: predict(X, self._coef, codes, 1, self._sides, state), X, task
+        )
         if not return_std:
             return predicted
+        if self._predictor.label_kind == "count":
+            return predicted, self.predict_distribution(X, task=task).std
         std = self._predictor.std
         return predicted, self._by_row(
             lambda X, codes: std(X, self._theta, self._state, codes), X, task
         )
 
     def predict_proba(self, X: Any, *, task: Any = None) -> np.ndarray:
-        """Return class probabilities (N, 2); logistic loss only."""
+        """Return class probabilities (N, K); logistic loss only."""
         given: dict[str, Any] = {"sides": self._sides}
         if hasattr(self._predictor.inner, "variances"):
             given["state"] = self._state
         compute = self._predictor.probabilities
         return self._by_row(lambda X, codes: compute(X, self._coef, codes, **given), X, task)
+
+    def predict_distribution(
+        self, X: Any, *, task: Any = None, exposure: Any = 1.0
+    ) -> CountDistribution:
+        """Return the distribution of the counts at rows X (N, d); `ConditionalCount` only."""
+        compute, state = self._predictor.count_distribution, self._state
+        moments = self._by_row(
+            lambda X, codes: np.column_stack(compute(X, self._coef, codes, 1, state)[:2]), X, task
+        )
+        found = CountDistribution(*moments.T, self._predictor.inner.alpha)
+        return found.with_exposure(exposure)
 
     @cached_property
     def _state(self):

@@ -73,12 +73,14 @@ class TaskStore:
     own_statistics: SquaredState | None = None
 
     @classmethod
-    def solve(cls, inner, ids, theta, points: Points, n_jobs, Phi=None, keep_own=True) -> TaskStore:
+    def solve(
+        cls, inner, ids, theta, points: Points, n_jobs, Phi=None, keep_own=True, start=None
+    ) -> TaskStore:
         """Solve tasks from their theta; with `keep_own`, own estimates can be asked for."""
-        solved = solve_named(inner, ids, theta, points, n_jobs)
+        solved = solve_named(inner, ids, theta, points, n_jobs, start=start)
         keep_own &= theta.size * theta.shape[1] <= MOST_STATISTICS and not is_sparse(points.X)
         statistics = None
-        if keep_own and not _is_full(solved.state, theta):
+        if keep_own and start is None and not _is_full(solved.state, theta):
             statistics = SquaredState.of(*points)
         parts = points.count, theta, solved.coef, None, solved.gap, solved.state
         return cls(ids, *parts, Phi=narrow(Phi), own_statistics=statistics)
@@ -148,6 +150,15 @@ class TaskStore:
             require_finite(Solved(coef, np.zeros(len(coef)), None))
         sizes = _put_rows(self.sizes, at, stats.count)
         return replace(self, sizes=sizes, coef=_put_rows(self.coef, at, coef))
+
+    def put(self, at, theta, coef, state) -> TaskStore:
+        """Return a store with other models and states of the tasks at positions `at`."""
+        return replace(
+            self,
+            theta=_put_rows(self.theta, at, theta),
+            coef=_put_rows(self.coef, at, coef),
+            state=_put_state(self.state, at, state),
+        )
 
     def concat(self, other: TaskStore) -> TaskStore:
         """Return a store with the tasks of another one appended."""
@@ -225,11 +236,14 @@ def _join(a, b):
     return np.concatenate([a, b])
 
 
-def solve_named(inner, ids, theta, points: Points, n_jobs=1, keep_state=True) -> Solved:
-    """Solve tasks; name those whose pass diverges, or whose gap stays above the tolerance."""
+def solve_named(inner, ids, theta, points: Points, n_jobs=1, keep_state=True, start=None) -> Solved:
+    """Solve tasks; name those whose pass diverges, or whose gap stays above the tolerance.
+
+    `start` is the state of tasks without points, where they have priors of their own.
+    """
     X, y, offsets, weight = points
     with naming_task(ids):
-        solved = solve_tasks(inner, theta, X, y, offsets, n_jobs, keep_state, weight)
+        solved = solve_tasks(inner, theta, X, y, offsets, n_jobs, keep_state, weight, start)
         require_finite(solved)
     if solved.unsolved is not None and len(solved.unsolved):
         first = show_ids(ids[solved.unsolved])

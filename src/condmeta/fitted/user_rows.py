@@ -6,11 +6,12 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from condmeta.errors import DataError
-from condmeta.fitted.predictor import LinearPredictor, encode_labels
+from condmeta.fitted.label_codes import encode
+from condmeta.fitted.predictor import LinearPredictor
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.tasks.checks import check_finite
 from condmeta.tasks.containers import refuse_odd
-from condmeta.tasks.frames import as_matrix, as_vector, column_names, is_frame, is_sparse
+from condmeta.tasks.frames import as_matrix, column_names, is_frame, is_sparse
 from condmeta.tasks.numbers import refuse_masked, to_floats
 from condmeta.tasks.weights import read_weight, repeats
 
@@ -83,8 +84,7 @@ def read_rows(predictor: LinearPredictor, X) -> np.ndarray:
 def read_points(predictor: LinearPredictor, X, y, weight):
     """Return the points of one task, and how often each counts; None is once each."""
     y = read_target(y, len(X), predictor.owner)
-    classes = predictor.classes
-    y = as_vector(y) if classes is None else encode_labels(y, classes)
+    y = encode(y, predictor.label_kind, predictor.classes, weight)
     check_finite(X, y, feature_names=predictor.feature_names)
     if weight is None:
         return X, y, None

@@ -166,13 +166,17 @@ def get_inner(inner, lam: float, loss, tol: float):
     )
 
 
-def solve_tasks(inner, theta, X, y, offsets, n_jobs=1, keep_state=True, weight=None) -> Solved:
+def solve_tasks(
+    inner, theta, X, y, offsets, n_jobs=1, keep_state=True, weight=None, start=None
+) -> Solved:
     """Solve T tasks by any inner algorithm, built-in or the user's own.
 
-    `weight` (N,) is passed on only if there are weights.
+    `weight` (N,) is passed on only if there are weights; `start`, the state of tasks without
+    points, only if tasks have priors of their own.
     """
     if hasattr(inner, "solve_tasks"):
         options = {"n_jobs": n_jobs, "keep_state": keep_state} | weighted(weight)
+        options |= {} if start is None else {"state": start}
         return inner.solve_tasks(theta, X, y, offsets, **options)
     coef, gap = theta.copy(), np.zeros(len(theta))
     for t, (lo, hi) in enumerate(pairwise(offsets)):

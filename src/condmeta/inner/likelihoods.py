@@ -30,7 +30,7 @@ from condmeta.tasks.weights import repeats, row_sizes
 
 POISSON = 1e-4  # alpha of a Poisson likelihood, where the mean count is 1 or more
 LARGEST_ALPHA = 1e3
-SMALLEST_GAP, LARGEST_GAP = 1e-6, 1e3  # between two cuts
+SMALLEST_GAP, LARGEST_GAP = 1e-6, 300.0  # between two cuts
 
 
 class Likelihood(Protocol):

@@ -148,6 +148,11 @@ class Gaussian:
         g, *_, s2 = posterior_of_statistics(state, theta, L, self.s2, n_jobs, False, rounds)
         return Posterior(theta + g @ L @ L.T, s2)
 
+    def covariances(self, state: SquaredState, theta) -> np.ndarray:
+        """Return the covariances P (T, d, d) of the weights of tasks given their points."""
+        A = precision(state.gram, self.factor, self.posterior(state, theta).s2)
+        return self.factor @ np.linalg.inv(A) @ self.factor.T
+
     def spread(self, state: SquaredState, theta, rows, codes, precisions=1.0) -> np.ndarray:
         """Return the standard deviation of a new label at rows (N, d): of x^T P x + s2 / precision.
 

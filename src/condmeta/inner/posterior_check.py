@@ -5,21 +5,20 @@ Given w ~ N(m, P) and noise s2, the residuals r = y - X m of new points have the
     V = s2 I + X P X^T,
 
 and q = r^T V^-1 r has the chi-squared distribution with n degrees of freedom. The residuals are not
-independent, because the points of a task share its weights. With P = C C^T, S = X^T X and
-e = X^T r,
+independent, because the points of a task share its weights. With S = X^T X and e = X^T r,
 
-    q = (r^T r - e^T C (s2 I + C^T S C)^-1 C^T e) / s2,   E r^T r = n s2 + tr(S P).
+    q = (r^T r - e^T P (s2 I + S P)^-1 e) / s2,   E r^T r = n s2 + tr(S P).
 
 If a task has a noise of its own, estimated from nu residuals, q / n has the F distribution with n
 and nu degrees of freedom.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats as distributions
 
-from condmeta.inner.posterior import PRIOR_POINTS, Gaussian, precision
+from condmeta.inner.posterior import PRIOR_POINTS
 from condmeta.inner.squared import SquaredState
 
 
@@ -31,23 +30,23 @@ class PosteriorCheck(NamedTuple):
 
 
 def check_posterior(
-    inner: Gaussian, before: SquaredState, theta: np.ndarray, new: SquaredState, room=1.0
+    inner: Any, before: Any, theta: np.ndarray, new: SquaredState, room=1.0
 ) -> PosteriorCheck:
     """Compare new points of T tasks with the posteriors that `before` gives, from theta (T, d).
 
-    before : statistics of the points that the posteriors are computed from
+    inner : Gaussian or NestedGaussian
+    before : its state, with the points that the posteriors are computed from
     new : statistics of the new rows and of their residuals from the posterior mean
     room : (T,) factor of V, which was learned and may be too small
     """
     n = new.count
     s2 = inner.posterior(before, theta).s2
-    lower = np.linalg.cholesky(precision(before.gram, inner.factor, s2))
-    C = np.swapaxes(np.linalg.solve(lower, np.broadcast_to(inner.factor.T, lower.shape)), 1, 2)
-    inside = np.swapaxes(C, 1, 2) @ new.gram @ C  # C^T S C; its trace is that of S P
-    spread = np.einsum("tii->t", inside)
-    inside[:, np.arange(len(inner.factor)), np.arange(len(inner.factor))] += s2[:, None]
-    Ce = np.einsum("tij,ti->tj", C, new.moment)
-    explained = np.einsum("ti,ti->t", Ce, np.linalg.solve(inside, Ce[:, :, None])[:, :, 0])
+    P = inner.covariances(before, theta)
+    system = new.gram @ P
+    spread = np.einsum("tii->t", system)
+    system = system + s2[:, None, None] * np.eye(theta.shape[1])
+    pulled = np.linalg.solve(system, new.moment[:, :, None])
+    explained = np.einsum("ti,tij,tj->t", new.moment, P, pulled[:, :, 0])
     q = np.maximum(new.square - explained, 0.0) / (s2 * room)
     if inner.own_noise:
         p = distributions.f.sf(q / n, n, before.count + PRIOR_POINTS)

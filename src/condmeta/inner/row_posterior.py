@@ -140,6 +140,8 @@ class Counts(RowPosterior):
 class Ordinal(RowPosterior):
     """Ordered classes; `gaps` (K-2,) lie between the cuts, the first of which is 0."""
 
+    loss = LogisticLoss()
+
     def __init__(self, factor, gaps: np.ndarray):
         super().__init__(factor)
         self.gaps = gaps

@@ -11,11 +11,11 @@ from sklearn.base import clone
 
 from condmeta.errors import DivergenceError
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.label_codes import encode
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.algorithms import Batch, get_inner, solve_tasks
 from condmeta.learners.inputs import read_training
-from condmeta.learners.labels import read_labels
 from condmeta.learners.learn import begin, training
 from condmeta.learners.parameters import check_learner
 from condmeta.meta.grid import GridPoints, grid_curves, grid_score, grid_train
@@ -227,8 +227,8 @@ def best_pair(errors, lam, meta_step) -> int:
 
 def _numbers(start: Fitted, tasks: TaskSet) -> TaskSet:
     """Return tasks with labels as numbers."""
-    classes = start.predictor.classes
-    return tasks.with_target(read_labels(tasks.y, None, classes is not None, classes)[0])
+    predictor = start.predictor
+    return tasks.with_target(encode(tasks.y, predictor.label_kind, predictor.classes))
 
 
 def _query(start: Fitted, tasks: TaskSet) -> GridPoints:

@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from condmeta.errors import DataError, OneTaskWarning
@@ -80,13 +80,13 @@ def warn_of_one_task(learner, X, task) -> None:
 
 def read_training(learner, X, y, task, side_info, weight=None, classes=None) -> Inputs:
     """Read the tasks that a learner learns from first."""
-    reader, wants_classes = side_reader(learner), is_classifier(learner)
+    reader = side_reader(learner)
     if isinstance(X, TaskSet):
         X = readable_tasks(learner, X)
         _refuse_company(X, (y, task, weight))
         columns = _columns_of(X)
         table, points = read_side(learner, side_info, reader.map, columns)
-        labels, classes = read_labels(X.y, None, wants_classes, classes)
+        labels, classes = read_labels(learner, X.y, None, classes)
         tasks = X.with_target(labels)
         tasks = tasks if table is None else tasks.with_side(table)
         require_rows(X.X)
@@ -99,7 +99,7 @@ def read_training(learner, X, y, task, side_info, weight=None, classes=None) -> 
             )
         columns = rows.columns
         target = read_target(y, len(rows.X), type(learner).__name__)
-        labels, classes = read_labels(target, rows.task, wants_classes, classes)
+        labels, classes = read_labels(learner, target, rows.task, classes, weight)
         table, points = read_side(learner, rows.side_info(side_info), reader.map, columns)
         tasks = _grouped(rows, labels, table, weight)
     tasks = drop_weightless(check_weights(learner, tasks))
@@ -128,12 +128,12 @@ def read_tasks(
         check_features(learner, X, columns, "X")
         named = columns._replace(task_name=X.task_name or columns.task_name)
         table, points = read_side(learner, side_info, fmap, named)
-        tasks = X.with_target(read_labels(X.y, None, classes is not None, classes)[0])
+        tasks = X.with_target(read_labels(learner, X.y, None, classes)[0])
         tasks = tasks if table is None else tasks.with_side(table)
     else:
         rows = _read_columns(learner, X, task, columns)
         target = read_target(y, len(rows.X), type(learner).__name__)
-        labels, _ = read_labels(target, rows.task, classes is not None, classes)
+        labels, _ = read_labels(learner, target, rows.task, classes, weight)
         table, points = read_side(learner, rows.side_info(side_info), fmap, rows.columns)
         tasks = _grouped(rows, labels, table, weight)
     return drop_weightless(check_weights(learner, tasks)), points
@@ -238,6 +238,31 @@ def require_offset(fitted: Fitted | None, offset) -> None:
             "The model was fitted with an offset: give offset= here as well, one number for each "
             "row, or offset=0 for rows without one."
         )
+
+
+def require_exposure(fitted: Fitted | None, exposure) -> None:
+    """Raise if a model that was fitted with an exposure is called without one."""
+    if exposure is None and fitted is not None and fitted.info.get("exposure"):
+        raise DataError(
+            "The model was fitted with an exposure: give exposure= here as well, one number for "
+            "each row, or exposure=1 for counts in one unit of exposure."
+        )
+
+
+def read_exposure(exposure, n_rows: int) -> np.ndarray:
+    """Return exposures (N,) as finite numbers of at least 0; one number is that of all rows."""
+    if np.ndim(exposure) == 0 and isinstance(exposure, Real):
+        exposure = np.full(n_rows, float(exposure))
+    values = as_vector(exposure, "exposure")
+    if values.shape != (n_rows,):
+        raise DataError(f"X has {n_rows} rows and exposure has {len(values)}.")
+    good = (values >= 0) & (values < np.inf)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise DataError(
+            f"Row {row} has exposure {values[row]:g}: it must be a finite number of at least 0."
+        )
+    return values
 
 
 def refuse_unknown(method: str, unknown: dict) -> None:

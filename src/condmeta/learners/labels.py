@@ -1,31 +1,57 @@
-"""Labels of a call: numbers, or two classes as -1 and +1."""
+"""Labels of a call, as numbers (see `condmeta.fitted.label_codes`), and their classes."""
 
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 
 from condmeta.errors import DataError
-from condmeta.fitted.predictor import encode_labels
+from condmeta.fitted.label_codes import SHARES, encode
 from condmeta.tasks.checks import check_finite
-from condmeta.tasks.frames import as_vector
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.numbers import is_na
+from condmeta.tasks.weights import Weighted
 
 
-def read_labels(y, task, is_classifier: bool, classes=None):
-    """Return labels (N,) as numbers, and the two classes; None for a regressor.
+def kind_of(learner) -> str:
+    """Return the kind of labels that a learner reads: "number", "class" or "count"."""
+    return getattr(learner, "_labels", "class" if is_classifier(learner) else "number")
 
-    Without `classes` they are those of y.
+
+def read_labels(learner, y, task, classes=None, weight=None):
+    """Return labels (N,) as numbers, and the classes; None for a regressor.
+
+    Without `classes` they are those of y. `weight` is what the call gave for the rows.
     """
-    if not is_classifier:
-        return as_vector(y), None
+    kind = kind_of(learner)
+    task_of_row = None if task is None else _RowTasks(task)
+    if kind != "class":
+        return encode(y, kind, None, weight, task_of_row), None
     _check_missing(y, task)
+    if isinstance(weight, Weighted) and weight.name == "trials":
+        if classes is not None and classes.tolist() != SHARES.tolist():
+            raise DataError(
+                f"trials= is for a model that was fitted with trials. This one has the classes "
+                f"{classes.tolist()}."
+            )
+        return encode(y, kind, None, weight, task_of_row), SHARES
     _check_one_kind(y)
     if classes is None:
         check_classification_targets(y)
-        classes = two_classes(y)
-    return encode_labels(y, classes), classes
+        classes = learner._classes_of(y)
+    return encode(y, kind, classes), classes
+
+
+class _RowTasks:
+    """The task of a row, looked up when a message needs it."""
+
+    def __init__(self, task):
+        self.task = task
+
+    def __call__(self, row: int):
+        codes, ids = factorize(self.task)
+        return ids[codes[row]]
 
 
 def two_classes(labels) -> np.ndarray:
@@ -43,6 +69,17 @@ def two_classes(labels) -> np.ndarray:
             "one class. In partial_fit give both by classes=."
         )
     return classes
+
+
+def ordered_categories(y) -> np.ndarray | None:
+    """Return the categories of a column of ordered ones that occur, in their order; else None."""
+    if hasattr(y, "cat") and getattr(y.cat, "ordered", False):  # pandas
+        used = set(y.dropna().unique())
+        return np.array([label for label in y.cat.categories if label in used])
+    if type(y).__module__.startswith("polars") and str(y.dtype).startswith("Enum"):
+        used = set(y.drop_nulls().unique().to_list())
+        return np.array([label for label in y.dtype.categories.to_list() if label in used])
+    return None
 
 
 def _check_one_kind(y) -> None:

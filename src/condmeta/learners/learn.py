@@ -16,19 +16,22 @@ from threadpoolctl import threadpool_limits
 
 from condmeta import engine
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.groups import regroup
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import prepare, scaled_rows
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
-from condmeta.fitted.task_store import TaskStore
+from condmeta.fitted.task_store import TaskStore, narrow
 from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.inner.nested import NestedGaussian
 from condmeta.learners.checks import warn_memory
 from condmeta.learners.inputs import Inputs
+from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import side_reader
 from condmeta.losses import get_loss
-from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
@@ -134,7 +137,9 @@ def shared_model_of(learner, tasks: TaskSet) -> OutOfTask:
     """
     jobs = jobs_of(learner) if len(tasks.X) >= ROWS_FOR_THREADS else 1
     with threadpool_limits(jobs):
-        return fit_shared_model(learner.base, tasks, is_classifier(learner))
+        classes = is_classifier(learner)
+        criterion = "log loss" if classes else getattr(learner, "criterion", "squared")
+        return fit_shared_model(learner.base, tasks, classes, criterion)
 
 
 def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted:
@@ -160,7 +165,7 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
 
 def _centre(learner):
     """Return the function that computes the offset of y: the location that the loss estimates."""
-    if is_classifier(learner):
+    if kind_of(learner) != "number":
         return None
     return np.mean if getattr(get_loss(learner.loss), "name", "") == "squared" else np.median
 
@@ -168,7 +173,7 @@ def _centre(learner):
 def _follows_y(learner) -> bool:
     """Return whether predictions are multiplied by c if y is: then squares of y cannot overflow."""
     chosen = getattr(learner, "lam", None) == "auto"
-    return not is_classifier(learner) and (
+    return kind_of(learner) == "number" and (
         _centre(learner) is np.mean or learner._unit_free or chosen
     )
 
@@ -235,12 +240,21 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
     data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state, names=names)
     learned = learner._learn(data)._replace(state=state)
     fitted = settled(start, learned)._replace(n_tasks=len(order))
-    if not learner.keep_tasks:
+    if not learner.keep_tasks and not isinstance(fitted.inner, NestedGaussian):
         return fitted
     if isinstance(state, WideTasks):
         rows = scaled_rows(state.whole, fitted.scales)
         return with_store(fitted, fitted.solve(state.ids, Phi, rows, jobs_of(learner)), table)
-    return with_store(fitted, fitted.solve_statistics(state, Phi, jobs_of(learner)), table)
+    if not isinstance(fitted.inner, NestedGaussian):
+        return with_store(fitted, fitted.solve_statistics(state, Phi, jobs_of(learner)), table)
+    stats, base = scaled_statistics(state.whole, fitted.scales), fitted.tau.theta(Phi)
+    found = regroup(state.ids, stats, base, narrow(Phi), fitted.inner, jobs_of(learner))
+    fitted = fitted._replace(groups=found.groups)
+    if not learner.keep_tasks:
+        return fitted
+    models = found.theta, found.coef
+    store = TaskStore(state.ids, stats.count, *models, state=found.priors, Phi=narrow(Phi))
+    return with_store(fitted, store, table)
 
 
 def with_store(fitted: Fitted, store: TaskStore, table) -> Fitted:

@@ -30,6 +30,7 @@ from condmeta.learners.inputs import (
     read_training,
     warn_of_one_task,
 )
+from condmeta.learners.labels import two_classes
 from condmeta.learners.learn import Learned, Training, conclude, learn
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import read_sides
@@ -96,6 +97,14 @@ class Learner(BaseEstimator):
         """Learn the map from tasks, all of which have rows."""
         raise NotImplementedError
 
+    def _classes_of(self, y: np.ndarray) -> np.ndarray:
+        """Return the classes of labels, or raise; for classifiers."""
+        return two_classes(y)
+
+    def _given_classes(self, y: Any) -> np.ndarray | None:
+        """Return the classes that the user gave, in their order; None if they follow from y."""
+        return None
+
     # Fit.
 
     def fit(
@@ -128,7 +137,8 @@ class Learner(BaseEstimator):
         self
         """
         check_learner(self)
-        given = read_training(self, X, y, task, side_info, sample_weight)
+        classes = self._given_classes(y)
+        given = read_training(self, X, y, task, side_info, sample_weight, classes)
         warn_of_one_task(self, X, task)
         with writing(self):
             self._model = learn(self, given)

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from condmeta.fitted.tau import LinearTau
-from condmeta.inner.posterior import lower_root
+from condmeta.inner.likelihoods import Binomial
 from condmeta.inner.row_posterior import Bernoulli
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import NON_NEGATIVE, jobs_of, one_of, or_word
+from condmeta.learners.parameters import NON_NEGATIVE, one_of, or_word
+from condmeta.learners.row_prior import learn_row_prior
 from condmeta.learners.targets import Classifier
-from condmeta.meta.ascent import Stopping
-from condmeta.meta.logistic import learn_prior
-from condmeta.meta.logistic_choice import SplitPoints, choose
 from condmeta.meta.prior import METRICS
-from condmeta.meta.ridge_choice import KAPPAS
-from condmeta.meta.rotation import Rotation
-from condmeta.meta.selection import Selection
 from condmeta.persistence.fields import floats
-from condmeta.tasks.splits import fold_numbers, half_of, sample_tasks
-
-SAMPLE = 400  # tasks that settings are chosen on
+from condmeta.tasks.weights import weighted_by
 
 
 @storable(inner=Bernoulli, info={"H_": floats("w w")})
@@ -137,53 +128,66 @@ class ConditionalLogistic(Classifier, Learner):
     metric_, kappa_, choice_ = found(), found(), found()
     H_, n_iter_, objective_ = found(), found(), found()
 
-    def _learn(self, data: Training) -> Learned:
-        """Choose on a sample of the tasks, then fit to all."""
-        rotation, jobs = Rotation.learn(data.Phi), jobs_of(self)
-        Z = rotation.apply(data.Phi)
-        with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
-            choice = self._choose(data, rotation, jobs)
-            stopping = Stopping(self.tol, self.max_iter)
-            kept = data.scales.kept
-            learned = learn_prior(
-                data.rows.columns(kept),
-                Z,
-                *choice.chosen,
-                choice.start,
-                stopping=stopping,
-                n_jobs=jobs,
-            )
-        metric, kappa = choice.chosen
-        prior = learned.prior.widen(kept)
-        H = prior.H
-        info = {
-            "metric_": metric,
-            "kappa_": kappa,
-            "choice_": choice.rows(),
-            "H_": H,
-            "n_iter_": learned.passes,
-            "objective_": learned.objective,
-            "constant": data.scales.constant,
-        }
-        tau = LinearTau(rotation.undo(prior.W), data.Phi.mean(axis=0))
-        return Learned(tau, Bernoulli(lower_root(H)), info)
+    def fit(
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        trials: Any = None, sample_weight: Any = None,
+    ) -> Self:  # fmt: skip
+        """Learn the prior from many tasks, then every task's model from it.
 
-    def _choose(self, data: Training, rotation: Rotation, jobs) -> Selection:
-        """Choose on tasks that do not depend on the order in which they came."""
-        sample = sample_tasks(data.ids, SAMPLE)
-        support, query = (half_of(data.rows, sample, half) for half in (True, False))
-        Z = rotation.apply(data.Phi[sample])
-        shown = Z
-        if data.features is not None:
-            shown = rotation.apply(data.features(sample, support))
-        parts = data.rows.take(sample), support, query
-        return choose(
-            SplitPoints(*(part.columns(data.scales.kept) for part in parts)), Z, shown,
-            fold_numbers(len(sample)),
-            tuple(METRICS) if self.metric == "auto" else (self.metric,),
-            KAPPAS if self.kappa == "auto" else (float(self.kappa),),
-            jobs,
-        )  # fmt: skip
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The class of each row; with `trials`, its number of successes.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
+        trials : (N,) array, optional
+            For shares: how many trials each row has, y of which were successes. The row equals
+            that many rows of the classes 0 and 1.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+
+        Returns
+        -------
+        self
+        """
+        weight = weighted_by(sample_weight, trials, "trials")
+        return super().fit(X, y, task=task, side_info=side_info, sample_weight=weight)
+
+    def adapt(
+        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
+        trials: Any = None, sample_weight: Any = None,
+    ) -> Any:  # fmt: skip
+        """Solve new tasks from a few points, or from none; the learner is not changed.
+
+        Parameters
+        ----------
+        X : (n, d) array, DataFrame or TaskSet, optional
+            The points; without any, the model is tau of the side information (zero-shot).
+        y : (n,) array, optional
+            Their classes; with `trials`, their numbers of successes.
+        task : (n,) ids, optional
+            Several tasks at once; None means that all points belong to one.
+        side_info : row or table, optional
+            For one task its row (a dict of columns, a Series, a sequence); with `task` a table
+            keyed by task id, as in `fit`.
+        trials : (n,) array, optional
+            As in `fit`: how many trials each row has.
+        sample_weight : (n,) array, optional
+            How often each point counts: 2 is the point twice, 0 is no point.
+        """
+        weight = weighted_by(sample_weight, trials, "trials")
+        return super().adapt(X, y, task=task, side_info=side_info, sample_weight=weight)
+
+    def _learn(self, data: Training) -> Learned:
+        tau, factor, _, info = learn_row_prior(self, data, Binomial)
+        return Learned(tau, Bernoulli(factor), info)
 
     def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
         """Return the probabilities of the two classes (N, 2), in the order of `classes_`.

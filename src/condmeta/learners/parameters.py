@@ -44,6 +44,7 @@ def or_word(word: str, rule):
 POSITIVE = (_positive, "a float in (0, inf)")
 POSITIVE_OR_INF = (lambda value: _is_real(value) and value > 0, "a float in (0, inf]")
 NON_NEGATIVE = (lambda value: _is_real(value) and value >= 0, "a float in [0, inf]")
+FINITE = (lambda value: _is_real(value) and 0 <= value < np.inf, "a float in [0, inf)")
 POSITIVES = (
     lambda value: np.ndim(value) == 1 and len(value) > 0 and all(map(_positive, value)),
     "a sequence of floats in (0, inf)",

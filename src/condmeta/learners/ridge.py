@@ -45,7 +45,7 @@ from condmeta.learners.wide import learn_wide_tasks
 from condmeta.learners.writing import writing
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.blocks import Leaves, with_one
-from condmeta.meta.prior import METRICS, LearnedPrior, carried_metrics
+from condmeta.meta.prior import METRICS, carried_metrics
 from condmeta.meta.ridge import learn_from_blocks, learn_prior
 from condmeta.meta.ridge_choice import (
     KAPPAS,
@@ -347,6 +347,7 @@ class ConditionalRidge(Regressor, Learner):
             y = minus_offset(y, offset)
             weight = weighted(sample_weight, precision)
             model = collect_more(self, X, y, task, side_info, weight)
+            self._check_ids(model.state.ids)
             self._model = remember_offset(model, offset)
         return self
 
@@ -448,24 +449,28 @@ class ConditionalRidge(Regressor, Learner):
             choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
         change = ChangeOfScale.between(overall, data.scales)
         prior = learned.prior.widen(overall.kept)
-        metric, noise, kappa = choice.chosen
-        H = change.covariance(prior.H)
+        setting = choice.chosen
         n, y_scale = state.whole.count.sum(), data.scales.y_scale
         log_precision = state.whole.log_precisions.sum()
         info = {
-            "metric_": metric,
-            "noise_": noise,
-            "kappa_": kappa,
+            **{f"{name}_": value for name, value in setting._asdict().items()},
             "choice_": choice.rows(),
-            "H_": H,
+            "H_": change.covariance(prior.H),
             "n_iter_": learned.passes,
             **in_units_of_y(prior.s2, learned.objective + log_precision / 2, n, y_scale),
             "constant": overall.constant,
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))
-        return Learned(tau, Gaussian(lower_root(H), prior.s2, noise == "per_task"), info)
+        return Learned(tau, self._inner(prior, change, setting.noise == "per_task"), info)
 
-    def _learn_prior(self, state, order, rotation, overall, Phi) -> tuple[Selection, LearnedPrior]:
+    def _check_ids(self, ids) -> None:
+        """Raise if the learner cannot use task ids such as these."""
+
+    def _inner(self, prior, change: ChangeOfScale, own_noise: bool) -> Any:
+        """Return the inner algorithm of a prior that was learned in other scales."""
+        return Gaussian(lower_root(change.covariance(prior.H)), prior.s2, own_noise)
+
+    def _learn_prior(self, state, order, rotation, overall, Phi) -> tuple[Selection, Any]:
         """Choose on the sample, then fit to all tasks."""
         jobs, m = jobs_of(self), len(state.sample)  # the first tasks of `order`
 

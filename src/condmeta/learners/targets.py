@@ -49,14 +49,14 @@ class Regressor(RegressorMixin):
 
 
 class Classifier(ClassifierMixin):
-    """A learner of two classes, coded -1 and +1; a task may hold only one of them."""
+    """A learner of classes; a task may hold only some of them."""
 
     __metadata_request__decision_function = METADATA
     __metadata_request__predict_proba = METADATA
 
     @property
     def classes_(self) -> np.ndarray:
-        """The two classes (2,)."""
+        """The classes (K,)."""
         return self.fitted_.predictor.classes
 
     def decision_function(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:

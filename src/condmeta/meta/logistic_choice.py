@@ -40,12 +40,13 @@ class SplitPoints(NamedTuple):
 
 def choose(
     halves: SplitPoints, Phi, Phi_held, fold, metrics, kappas, n_jobs=1,
-    likelihood: type[Likelihood] = Binomial, parameter=None,
+    likelihood: type[Likelihood] = Binomial, parameter=None, alone=None,
 ) -> Selection:  # fmt: skip
     """Choose kappa with the first, simplest metric, then the metric with that kappa.
 
     The parameters are those of `meta.ridge_choice.choose`; `Phi_held` (T, k) are the features of
-    held-out tasks. A fit takes much longer than there, so that not all pairs are compared.
+    held-out tasks. With `alone` (T, k), their features without points, settings are judged without
+    points as well. A fit takes much longer than there, so that not all pairs are compared.
     """
     kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
     if len(metrics) == len(kappas) == 1:
@@ -57,11 +58,13 @@ def choose(
     def log_losses(train, held, left):
         support, query = halves.support.take(held), halves.query.take(held)
         for pair, learned in path(left, partial(rough_fit, halves.whole.take(train), Phi[train])):
-            law, theta = likelihood(learned.prior.s2), learned.prior.theta(Phi_held[held])
-            yield (
-                LogisticSetting(*pair),
-                log_loss(law, theta, learned.prior.L, support, query, n_jobs),
-            )
+            prior, law = learned.prior, likelihood(learned.prior.s2)
+            theta = prior.theta(Phi_held[held])
+            lost = log_loss(law, theta, prior.L, support, query, n_jobs)
+            if alone is not None:
+                none = support.where(np.zeros(len(support.y), bool))
+                lost += log_loss(law, prior.theta(alone[held]), prior.L, none, query, n_jobs)
+            yield LogisticSetting(*pair), lost
 
     def minus_evidence(left):
         for pair, learned in path(left, partial(rough_fit, halves.whole, Phi)):

@@ -76,7 +76,7 @@ def carried_metrics(d: int, count) -> tuple[str, ...]:
 class LearnedPrior(NamedTuple):
     """A fitted prior, J there, and the number of evaluations of J."""
 
-    prior: Prior
+    prior: Any
     objective: float
     passes: int
 
@@ -88,7 +88,7 @@ def maximise(
     prior = model.start() if start is None else model.adopt(start, metric)
     passes = 0
     while True:
-        frame = Frame.around(model, prior, metric)
+        frame = model.frame(prior, metric)
         budget = min(stopping.max_evaluations - passes, REFRESH)
         found = model.climb(frame, stopping._replace(max_evaluations=budget))
         prior, passes = frame.prior(found.x), passes + found.passes
@@ -122,6 +122,10 @@ class PriorModel(ABC):
         system[np.arange(k), np.arange(k)] += self.kappa
         system += 1e-12 * np.trace(system) / len(system) * np.eye(len(system))
         return np.linalg.inv(np.linalg.cholesky(system)).T.copy()
+
+    def frame(self, start: Prior, metric: str) -> Frame:
+        """Return coordinates around a prior."""
+        return Frame.around(self, start, metric)
 
     def climb(self, frame: Frame, stopping: Stopping) -> Ascent:
         """Maximise J in one frame."""
@@ -180,22 +184,78 @@ class PriorModel(ABC):
         return Prior(W, np.linalg.cholesky(H + floor * np.eye(len(H))), prior.s2)
 
 
+class FactorFrame(NamedTuple):
+    """Coordinates of one factor L around a start, where they are zero.
+
+    L moves by L E, with E lower triangular in units of 1 / sqrt(n), its diagonal of 1 / sqrt(2 n),
+    for n nodes whose covariance is L L^T. The metric decides which entries of E are free.
+
+    start : (d, d) array; units : the two units, of the diagonal first
+    """
+
+    start: np.ndarray
+    metric: str
+    units: np.ndarray
+
+    @property
+    def n_scales(self) -> int:
+        """The number of free entries of the diagonal: these coordinates come first."""
+        return 1 if self.metric == "identity" else len(self.start)
+
+    @property
+    def size(self) -> int:
+        """The number of coordinates."""
+        d = len(self.start)
+        return self.n_scales + (d * (d - 1) // 2 if self.metric == "full" else 0)
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lower and upper bounds of the coordinates.
+
+        The diagonal of L stays positive. In one frame a standard deviation may shrink by 10,000 and
+        grow by 100: a line search that goes further would overflow.
+        """
+        most = np.full(self.size, MAX_GROWTH / self.units[1])
+        least, n = -most, self.n_scales
+        least[:n], most[:n] = -(1 - 1e-4) / self.units[0], MAX_GROWTH / self.units[0]
+        return least, most
+
+    def factor(self, x) -> np.ndarray:
+        """Return L at coordinates x."""
+        L, n = self.start, self.n_scales
+        moved = L + L * (self.units[0] * x[:n])
+        if self.metric == "full":
+            E = np.zeros_like(L)
+            E[np.tril_indices(len(L), -1)] = self.units[1] * x[n:]
+            moved += L @ E
+        return moved
+
+    def holds(self, L) -> bool:
+        """Return whether the units are about those of a frame around this factor."""
+        ratio = np.diag(L) / np.diag(self.start)
+        return bool(ratio.max() < 2.0 and ratio.min() > 0.5)
+
+    def pull(self, by_L) -> np.ndarray:
+        """Return the gradient with respect to the coordinates, from that by L."""
+        by_E = self.start.T @ by_L
+        scales = self.units[0] * by_E.diagonal()
+        scales = scales.sum(keepdims=True) if self.metric == "identity" else scales
+        if self.metric != "full":
+            return scales
+        return np.append(scales, self.units[1] * by_E[np.tril_indices(len(by_E), -1)])
+
+
 class Frame:
     """Coordinates around a start, where they are zero; one unit is about a standard error.
 
-    W moves by C V L^T, C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1; L moves by L E, with E
-    lower triangular in units of 1 / sqrt(T), its diagonal of 1 / sqrt(2 T); log s2, last, in units
-    of sqrt(2 / N). The metric decides which entries of E are free.
+    W moves by C V L^T, C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1; L moves as in
+    `FactorFrame`, for T tasks; log s2, last, in units of sqrt(2 / N).
     """
 
     def __init__(self, start: Prior, metric: str, C, units):
         self.start, self.metric, self.C, self.units = start, metric, C, units
-        d = len(start.L)
-        self.lower = np.tril_indices(d, -1)
-        n_lower = len(self.lower[0]) if metric == "full" else 0
-        sizes = start.W.size, 1 if metric == "identity" else d, n_lower
-        self.cuts = tuple(np.cumsum(sizes).tolist())
-        self.size = self.cuts[-1] + np.size(start.s2)
+        self.factor = FactorFrame(start.L, metric, units[:2])
+        self.cut = start.W.size + self.factor.size
+        self.size = self.cut + np.size(start.s2)
 
     @classmethod
     def around(cls, model: PriorModel, start: Prior, metric: str) -> Frame:
@@ -204,48 +264,41 @@ class Frame:
         return cls(start, metric, model.root, 1 / np.sqrt([2 * T, T, model.n_points / 2]))
 
     def bounds(self, least: float, largest: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lower and upper bounds of the coordinates; s2 stays in [least, largest].
-
-        The diagonal of L and s2 stay positive. In one frame a standard deviation may shrink by
-        10,000 and grow by 100: a line search that goes further would overflow.
-        """
-        a, b, c = self.cuts
-        lowest, highest = np.full(self.size, -np.inf), np.full(self.size, np.inf)
-        lowest[a:b], highest[a:b] = -(1 - 1e-4) / self.units[0], MAX_GROWTH / self.units[0]
-        lowest[b:c], highest[b:c] = -MAX_GROWTH / self.units[1], MAX_GROWTH / self.units[1]
-        lowest[c:] = np.minimum(np.log(least / self.start.s2) / self.units[2], 0.0)
-        highest[c:] = np.maximum(np.log(largest / self.start.s2) / self.units[2], 0.0)
-        highest[c:] = np.minimum(highest[c:], 2 * np.log(MAX_GROWTH) / self.units[2])
-        return lowest, highest
+        """Return the lower and upper bounds of the coordinates; s2 stays in [least, largest]."""
+        free = np.full(self.start.W.size, np.inf)
+        low, high = self.factor.bounds()
+        lowest, highest = noise_bounds(self.start.s2, least, largest, self.units[2])
+        return np.concatenate([-free, low, lowest]), np.concatenate([free, high, highest])
 
     def prior(self, x) -> Prior:
         """Return the prior at coordinates x."""
-        a, b, c = self.cuts
-        W, L, s2 = self.start
-        moved = L + L * (self.units[0] * x[a:b])
-        if self.metric == "full":
-            E = np.zeros_like(L)
-            E[self.lower] = self.units[1] * x[b:c]
-            moved += L @ E
-        growth = np.exp(np.minimum(self.units[2] * x[c:], 500.0))
-        s2 = s2 * growth if isinstance(s2, np.ndarray) else float(s2 * growth[0])
-        return Prior(W + self.C @ x[:a].reshape(W.shape) @ L.T, moved, s2)
+        (W, L, s2), a, c = self.start, self.start.W.size, self.cut
+        s2 = moved_noise(s2, self.units[2] * x[c:])
+        return Prior(W + self.C @ x[:a].reshape(W.shape) @ L.T, self.factor.factor(x[a:c]), s2)
 
     def holds(self, prior: Prior) -> bool:
         """Return whether the units are about those of a frame around this prior."""
-        ratio = np.diag(prior.L) / np.diag(self.start.L)
-        return bool(ratio.max() < 2.0 and ratio.min() > 0.5)
+        return self.factor.holds(prior.L)
 
     def pull(self, gradient: Prior) -> np.ndarray:
         """Return the gradient with respect to the coordinates, from that by W, L and log s2."""
-        by_W, by_L, by_log_s2 = gradient
-        a, b, c = self.cuts
-        L, pulled = self.start.L, np.empty(self.size)
-        pulled[:a] = (self.C.T @ by_W @ L).ravel()
-        by_E = L.T @ by_L
-        diagonal = self.units[0] * by_E.diagonal()
-        pulled[a:b] = diagonal.sum() if self.metric == "identity" else diagonal
-        if self.metric == "full":
-            pulled[b:c] = self.units[1] * by_E[self.lower]
-        pulled[c:] = self.units[2] * by_log_s2
-        return pulled
+        by_W = (self.C.T @ gradient.W @ self.start.L).ravel()
+        by_noise = np.atleast_1d(self.units[2] * gradient.s2)
+        return np.concatenate([by_W, self.factor.pull(gradient.L), by_noise])
+
+
+def noise_bounds(s2, least: float, largest: float, unit: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bounds of the coordinates log(s2' / s2) / unit; in one frame s2 may grow by 1e4.
+
+    s2 is a number, or an array (p,).
+    """
+    s2 = np.atleast_1d(s2)
+    lowest = np.minimum(np.log(least / s2) / unit, 0.0)
+    highest = np.maximum(np.log(largest / s2) / unit, 0.0)
+    return lowest, np.minimum(highest, 2 * np.log(MAX_GROWTH) / unit)
+
+
+def moved_noise(s2, log_growth: np.ndarray):
+    """Return s2 times the exponential of a growth (p,) that cannot overflow."""
+    moved = s2 * np.exp(np.minimum(log_growth, 500.0))
+    return moved if isinstance(s2, np.ndarray) else float(moved[0])

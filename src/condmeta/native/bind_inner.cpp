@@ -117,6 +117,45 @@ nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta,
     return nb::make_tuple(g, R, rss, loglik, own);
 }
 
+nb::tuple tree_up(In3 gram, In2 moment, In2 theta, In2 factor, In1 s2, int64_t n_jobs) {
+    const size_t n = theta.shape(0), d = theta.shape(1);
+    need(gram, "gram", n, d, d);
+    need(moment, "moment", n, d);
+    need(factor, "factor", d, d);
+    need(s2, "s2", n);
+    auto messages = new_array<3>({n, d, d});
+    auto g = new_array<2>({n, d});
+    auto value = new_array<1>({n});
+    const TreeUp run{gram.data(), moment.data(),   theta.data(), factor.data(), s2.data(),
+                     int64_t(d),  messages.data(), g.data(),     value.data()};
+    const int64_t chunk = 256;
+    for_cells(pieces(int64_t(n), chunk), 1, n_jobs, kernels().tree_up_space(run.d),
+              [&](int64_t begin, int64_t end, double* space) {
+                  kernels().tree_up(run, begin * chunk, std::min(end * chunk, int64_t(n)), space);
+              });
+    return nb::make_tuple(messages, g, value);
+}
+
+nb::tuple tree_down(In3 messages, In2 g, In2 mean, In3 covariance, InOffsets parent, int64_t n_jobs) {
+    const size_t n = g.shape(0), d = g.shape(1), p = mean.shape(0);
+    need(messages, "messages", n, d, d);
+    need(mean, "mean", p, d);
+    need(covariance, "covariance", p, d, d);
+    need(parent, "parent", n);
+    for (size_t i = 0; i < n; ++i)
+        if (parent.data()[i] < 0 || parent.data()[i] >= int64_t(p))
+            throw std::invalid_argument("'parent' must be positions of rows of 'mean'.");
+    auto r = new_array<2>({n, d});
+    auto trace = new_array<1>({n});
+    const TreeDown run{messages.data(), g.data(),   mean.data(), covariance.data(),
+                       parent.data(),   int64_t(d), r.data(),    trace.data()};
+    auto spread = summed(n, d, n_jobs, kernels().tree_down_space(run.d),
+                         [&](int64_t begin, int64_t end, double* part, double* memory) {
+                             kernels().tree_down(run, begin, end, part, memory);
+                         });
+    return nb::make_tuple(r, spread, trace);
+}
+
 nb::tuple variational_pass(In2 X, In1 a, In1 b, In1 e, InOffsets offsets, In2 theta, In2 factor, In1 weight,
                            In1 push, double tol, int64_t n_jobs, In1 times) {
     const Tasks tasks = check_bets(X, a, offsets);
@@ -201,6 +240,11 @@ void bind_inner(nb::module_& m) {
           nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("theta").noconvert(),
           nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"), nb::arg("correlated") = true,
           nb::arg("rounds") = 0, nb::arg("prior_points") = 0.0);
+    m.def("tree_up", &tree_up, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
+          nb::arg("theta").noconvert(), nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"));
+    m.def("tree_down", &tree_down, nb::arg("messages").noconvert(), nb::arg("g").noconvert(),
+          nb::arg("mean").noconvert(), nb::arg("covariance").noconvert(), nb::arg("parent").noconvert(),
+          nb::arg("n_jobs"));
     m.def("variational_pass", &variational_pass, nb::arg("X").noconvert(), nb::arg("a").noconvert(),
           nb::arg("b").noconvert(), nb::arg("e").noconvert(), nb::arg("offsets").noconvert(), nb::arg("theta").noconvert(), nb::arg("factor").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("push").noconvert(), nb::arg("tol"), nb::arg("n_jobs"),

@@ -16,6 +16,7 @@
 #include "row_scores.h"
 #include "scaled.h"
 #include "sgd.h"
+#include "tree.h"
 #include "variational.h"
 
 #define CONDMETA_NAME_(isa) #isa
@@ -132,6 +133,10 @@ const Kernels table = {
     scaled_range,
     posterior_range,
     posterior_space,
+    tree_up_range,
+    tree_up_space,
+    tree_down_range,
+    tree_down_space,
     climb_prior,
     prior_space,
     variational_range,

@@ -180,6 +180,31 @@ struct PosteriorArrays {
     double* s2;      // (T,), the noise at the end, or null
 };
 
+// Nodes of a tree: what their points, or their children, say; the results are what they say to their parents.
+struct TreeUp {
+    const double* gram;    // (n, d, d)
+    const double* moment;  // (n, d)
+    const double* theta;   // (n, d)
+    const double* factor;  // (d, d), lower triangular
+    const double* s2;      // (n,)
+    int64_t d;
+    double* messages;  // (n, d, d)
+    double* g;         // (n, d)
+    double* value;     // (n,)
+};
+
+// The same messages, and the weights of the parents given all points.
+struct TreeDown {
+    const double* messages;    // (n, d, d)
+    const double* g;           // (n, d)
+    const double* mean;        // (p, d)
+    const double* covariance;  // (p, d, d)
+    const int64_t* parent;     // (n,)
+    int64_t d;
+    double* r;      // (n, d)
+    double* trace;  // (n,)
+};
+
 // Statistics as above, and Phi1 (T, k1): the features of tasks, and 1.
 struct PriorTasks {
     const double *gram, *moment, *square, *count, *Phi1;
@@ -288,6 +313,12 @@ struct Kernels {
     void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* R,
                       double* space);
     int64_t (*posterior_space)(int64_t d);
+    // Nodes [begin, end) of one level of a tree.
+    void (*tree_up)(const TreeUp&, int64_t begin, int64_t end, double* space);
+    int64_t (*tree_up_space)(int64_t d);
+    // Likewise; their part of the sum goes to `spread` (d, d).
+    void (*tree_down)(const TreeDown&, int64_t begin, int64_t end, double* spread, double* space);
+    int64_t (*tree_down_space)(int64_t d);
     Steps (*climb_prior)(const PriorTasks&, const PriorFrame&, const Climb&, double* space);
     int64_t (*prior_space)(int64_t T, int64_t d, int64_t k1, int64_t p);
     // Likewise for rows of one form.

@@ -1,8 +1,8 @@
 """Weights of rows: a row of weight 2 counts as two rows, a row of weight 0 as none.
 
-Inside the package an array of weights has shape (N,), or (N, 2) if rows have a precision as well:
-the noise of a row's label then has variance s2 / precision. Such a row enters sums with weight
-times precision, and counts weight times.
+Inside the package an array of weights has shape (N,), or (N, 2) if rows have a size as well: the
+precision of a label, with variance s2 / precision; the exposure of a count; the trials of a share.
+Such a row enters sums with weight times size, and counts weight times.
 """
 
 from typing import Any, NamedTuple
@@ -15,10 +15,16 @@ from condmeta.tasks.messages import name_task
 
 
 class Weighted(NamedTuple):
-    """How often rows count (N,), or None, and the precision of their labels (N,)."""
+    """How often rows count (N,), or None, and their sizes (N,): precision, exposure or trials."""
 
     repeat: Any
-    precision: Any
+    size: Any
+    name: str = "precision"
+
+
+def weighted_by(repeat: Any, size: Any, name: str) -> Any:
+    """Return the weights of rows, with their sizes if there are some."""
+    return repeat if size is None else Weighted(repeat, size, name)
 
 
 def as_weights(weight: Any, n_rows: int) -> np.ndarray:
@@ -28,7 +34,8 @@ def as_weights(weight: Any, n_rows: int) -> np.ndarray:
     repeat = np.ones(n_rows)
     if weight.repeat is not None:
         repeat = _vector(weight.repeat, "sample_weight", n_rows)
-    return np.column_stack([repeat, _vector(weight.precision, "precision", n_rows)])
+    size = np.full(n_rows, weight.size) if np.ndim(weight.size) == 0 else weight.size
+    return np.column_stack([repeat, _vector(size, weight.name, n_rows)])
 
 
 def _vector(values: Any, label: str, n_rows: int) -> np.ndarray:
@@ -49,7 +56,7 @@ def row_sizes(weight: np.ndarray | None, n_rows: int) -> np.ndarray:
 
 
 def masses(weight: np.ndarray | None) -> np.ndarray | None:
-    """Return the weights of rows in sums (N,): how often they count times their precision."""
+    """Return the weights of rows in sums (N,): how often they count times their size."""
     return weight if weight is None or weight.ndim == 1 else weight[:, 0] * weight[:, 1]
 
 

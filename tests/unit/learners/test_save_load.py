@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import assert_same, draw_problem, public_learners, unchanged
+from helpers import assert_same, draw_problem, labels_for, public_learners, unchanged
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import Nystroem
@@ -61,7 +61,7 @@ def assert_predicts_the_same(one, two, task=TASK, **call):
 @pytest.mark.parametrize("cls", WITH_MAPS, ids=lambda cls: cls.__name__)
 @pytest.mark.parametrize("resume", [True, False])
 def test_every_learner(engine, path, cls, resume):
-    y = np.where(Y > 0, "yes", "no") if is_classifier(cls()) else Y
+    y = np.where(Y > 0, "yes", "no") if is_classifier(cls()) else labels_for(cls, Y)
     learner = cls(scale="standard", fit_intercept=True)
     learner.fit(X, y, task=TASK, side_info=SIDE)
     loaded = again(learner, path, resume=resume)

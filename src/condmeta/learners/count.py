@@ -1,0 +1,356 @@
+"""The learned prior over task weights for counts, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from condmeta.fitted.count_distribution import CountDistribution
+from condmeta.inner.likelihoods import NegativeBinomial
+from condmeta.inner.row_posterior import Counts
+from condmeta.learners.inputs import read_exposure, require_exposure
+from condmeta.learners.learn import Learned, Training
+from condmeta.learners.learner import Learner, found
+from condmeta.learners.model_file import storable
+from condmeta.learners.parameters import FINITE, NON_NEGATIVE, jobs_of, one_of, or_word
+from condmeta.learners.row_prior import learn_row_prior
+from condmeta.learners.targets import Regressor, target_of
+from condmeta.learners.writing import writing
+from condmeta.meta.prior import METRICS
+from condmeta.persistence.fields import floats
+from condmeta.tasks import TaskSet
+from condmeta.tasks.weights import row_sizes, weighted_by
+
+
+@storable(inner=Counts, info={"H_": floats("w w")})
+@dataclass(eq=False, repr=False)
+class ConditionalCount(Regressor, Learner):
+    r"""Learn the prior of a task's weights for counts; all settings are automatic.
+
+    With phi = (Phi(s), 1) and W = (M, b), the weights and counts of task t are
+
+        w_t ~ N(W phi_t, H),   y_ti ~ NB(mean mu_ti, variance mu_ti + alpha mu_ti^2),
+        mu_ti = exposure_ti exp(<x_ti, w_t>),
+
+    a negative binomial law, which is Poisson's as alpha goes to 0. W, H and alpha maximise a
+    variational bound of the likelihood of all tasks. A task's model is the posterior mean of w
+    given its points; without points it is W phi = tau(s). Predictions average over the posterior
+    of w: the mean count is exposure exp(m + v / 2), with m and v the mean and variance of <x, w>.
+
+    Parameters
+    ----------
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
+        table, means no features.
+    metric : "auto", "identity", "diagonal" or "full"
+        The form of the covariance H: a multiple of the identity, diagonal, or any.
+    kappa : "auto" or float in [0, inf]
+        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
+        the side information is not used.
+    alpha : "auto" or float in [0, inf)
+        Overdispersion of counts. 0 means Poisson counts: they are fitted with the smallest alpha
+        that can be told apart from them, 1e-4, or more if counts are rare.
+    conditioning : "shared" or "split"
+        Whether a task's points both condition and train, or its first half conditions and the rest
+        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
+        information from elsewhere.
+    missing_side : "error" or "mean"
+        What to do for a task without a side row: say so, or take the mean training Phi.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    tol : float
+        The fit stops when a step would change no parameter by more than tol standard errors.
+    max_iter : int
+        The largest number of passes over the tasks.
+
+    Attributes
+    ----------
+    metric_, kappa_ : the chosen settings
+        Chosen by the log density of counts of held-out tasks: half of the points of such a task are
+        predicted without any points, and after adapting to the other half. If fewer than 20 tasks
+        have points to predict, the evidence (marginal likelihood) decides instead.
+    choice_ : list of dict
+        The candidates that were compared to the end, with their scores, the best first.
+    alpha_ : float
+        Overdispersion of counts.
+    H_ : (width, width) array
+        Covariance of task weights around tau, in the learner's units.
+    n_iter_ : int
+    objective_ : float
+        The bound of the log likelihood, less the penalty on the map.
+    M_, b_ : (width, k) and (width,) arrays
+        The map tau = M Phi + b, in the learner's units.
+    theta_mean_ : array
+        Tau at the mean training Phi, in the user's units, the intercept last.
+    n_tasks_, n_features_in_ : int
+        Tasks with points that the map was learned from, and features of X.
+    feature_names_in_, side_features_ : names of the features of X (if it was a table), and of Phi
+
+    Examples
+    --------
+    >>> import numpy as np, condmeta as cm
+    >>> rng = np.random.default_rng(0)
+    >>> s, X = rng.normal(size=80), rng.normal(size=(80, 8, 1))
+    >>> y = rng.poisson(np.exp(1 + s[:, None] * X[:, :, 0]))
+    >>> model = cm.ConditionalCount().fit(
+    ...     X.reshape(-1, 1), y.ravel(), task=np.repeat(np.arange(80), 8),
+    ...     side_info=cm.TaskTable(s[:, None], ids=range(80)),
+    ... )
+    >>> new = model.adapt(side_info=[1.0])  # no points: tau(s)
+    >>> new.coef_.round(1), new.predict([[1.0]]).round(0)  # e^2 = 7.4
+    (array([1.]), array([7.]))
+    >>> new.predict_distribution([[1.0]]).interval(0.9)
+    array([[ 3., 12.]])
+    """
+
+    feature_map: Any = "auto"
+    _: KW_ONLY
+    metric: Any = "auto"
+    kappa: Any = "auto"
+    alpha: Any = "auto"
+    conditioning: str = "shared"
+    missing_side: str = "error"
+    tol: float = 1e-2
+    max_iter: int = 300
+
+    _rules = {
+        "metric": or_word("auto", one_of(METRICS)),
+        "kappa": or_word("auto", NON_NEGATIVE),
+        "alpha": or_word("auto", FINITE),
+    }
+    _labels = "count"
+    metric_, kappa_, choice_ = found(), found(), found()
+    H_, n_iter_, objective_ = found(), found(), found()
+
+    @property
+    def alpha_(self) -> float:
+        """Overdispersion of counts."""
+        return self.fitted_.inner.alpha
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+    def fit(
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        exposure: Any = None, sample_weight: Any = None,
+    ) -> Self:  # fmt: skip
+        """Learn the prior from many tasks, then every task's model from it.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The count of each row, at least 0.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
+        exposure : (N,) array, optional
+            What a count is proportional to: days, population, visits. Above 0. Give it to `adapt`
+            and `predict` as well: to leave it out there is an error.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+
+        Returns
+        -------
+        self
+        """
+        weight = weighted_by(sample_weight, exposure, "exposure")
+        with writing(self):
+            super().fit(X, y, task=task, side_info=side_info, sample_weight=weight)
+            if exposure is not None or _exposure_of(X) is not None:
+                info = self._model.info | {"exposure": True}
+                self._model = self._model._replace(info=info)
+        return self
+
+    def adapt(
+        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
+        exposure: Any = None, sample_weight: Any = None,
+    ) -> Any:  # fmt: skip
+        """Solve new tasks from a few points, or from none; the learner is not changed.
+
+        The models that it returns predict counts for an exposure of 1; their method
+        `predict_distribution` takes an exposure.
+
+        Parameters
+        ----------
+        X : (n, d) array, DataFrame or TaskSet, optional
+            The points; without any, the model is tau of the side information (zero-shot).
+        y : (n,) array, optional
+            Their counts.
+        task : (n,) ids, optional
+            Several tasks at once; None means that all points belong to one.
+        side_info : row or table, optional
+            For one task its row (a dict of columns, a Series, a sequence); with `task` a table
+            keyed by task id, as in `fit`.
+        exposure : (n,) array, optional
+            As in `fit`.
+        sample_weight : (n,) array, optional
+            How often each point counts: 2 is the point twice, 0 is no point.
+        """
+        weight = self._weights(X, exposure, sample_weight)
+        return super().adapt(X, y, task=task, side_info=side_info, sample_weight=weight)
+
+    def update(
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        exposure: Any = None, sample_weight: Any = None,
+    ) -> Self:  # fmt: skip
+        """Raise: what a task's points say cannot be added point by point; use `adapt`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            Further points of known tasks, and points of new ones.
+        y : (N,) array
+            The count of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each new task, as in `fit`.
+        exposure : (N,) array, optional
+            As in `fit`.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+        """
+        weight = self._weights(X, exposure, sample_weight)
+        return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
+
+    def _weights(self, X, exposure, sample_weight) -> Any:
+        if X is not None and _exposure_of(X) is None:
+            require_exposure(self._model, exposure)
+        return weighted_by(sample_weight, exposure, "exposure")
+
+    def predict(
+        self, X: Any, *, task: Any = None, side_info: Any = None, exposure: Any = None,
+        return_std: bool = False,
+    ) -> Any:  # fmt: skip
+        """Predict the mean counts of rows, each by the model of its task.
+
+        A known task has its own model. A new one, or a known one without points, has tau of its
+        side information, given here or to `fit`; without any it is an error, or with
+        missing_side='mean' tau at the mean training Phi. The rows of X never condition. Where a
+        task is hardly known its mean count is much above its median, see `predict_distribution`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        exposure : (N,) array, optional
+            What the counts are proportional to (see `fit`). A model that was fitted with an
+            exposure needs one; `exposure=1` gives counts in one unit of it.
+        return_std : bool
+            Whether to return also the standard deviation (N,) of the counts.
+        """
+        found = self.predict_distribution(X, task=task, side_info=side_info, exposure=exposure)
+        return (found.mean, found.std) if return_std else found.mean
+
+    def predict_distribution(
+        self, X: Any, *, task: Any = None, side_info: Any = None, exposure: Any = None
+    ) -> CountDistribution:
+        """Return the distributions of the counts of rows: mean, median, probabilities, intervals.
+
+        They include what is not known about the weights of a task.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        exposure : (N,) array, optional
+            What the counts are proportional to (see `fit`). A model that was fitted with an
+            exposure needs one; `exposure=1` gives counts in one unit of it.
+
+        Examples
+        --------
+        >>> import condmeta as cm
+        >>> X, y, task = [[0.0], [1.0]] * 3, [0, 2, 1, 3, 0, 1], [0, 0, 1, 1, 2, 2]
+        >>> model = cm.ConditionalCount(metric="identity").fit(X, y, task=task)
+        >>> counts = model.predict_distribution([[1.0]], task=[0])
+        >>> counts.median, counts.proba(2).round(1)
+        (array([2.]), array([[0.1, 0.3, 0.3]]))
+        """
+        fitted, rows = self._read_rows(X, task, side_info)
+        exposure = _exposure_of(X) if exposure is None else exposure
+        require_exposure(fitted, exposure)
+        found = fitted.count_distribution(rows, jobs_of(self))
+        if exposure is None:
+            return found
+        return found.with_exposure(read_exposure(exposure, len(found.location)))
+
+    def score(
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        exposure: Any = None, sample_weight: Any = None,
+    ) -> float:  # fmt: skip
+        """Return the share of the Poisson deviance that the predictions explain, D^2.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        y : (N,) array, optional
+            The true targets; a TaskSet carries its own.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        exposure : (N,) array, optional
+            As in `predict`.
+        sample_weight : (N,) array, optional
+            Weights of the rows in the mean.
+        """
+        from sklearn.metrics import d2_tweedie_score  # slow to import, and fit does not need it
+
+        predicted = self.predict(X, task=task, side_info=side_info, exposure=exposure)
+        predicted = np.maximum(predicted, np.finfo(float).tiny)
+        true = target_of(X, y)
+        return d2_tweedie_score(true, predicted, sample_weight=sample_weight, power=1)
+
+    def _learn(self, data: Training) -> Learned:
+        alpha = self.alpha
+        if alpha != "auto":
+            alpha = max(float(alpha), NegativeBinomial.poisson(data.rows))
+        given = None if alpha == "auto" else alpha
+        tau, factor, alpha, info = learn_row_prior(self, data, NegativeBinomial, given, alone=True)
+        return Learned(tau, Counts(factor, alpha), info)
+
+
+def _exposure_of(X: Any) -> np.ndarray | None:
+    """Return the exposures that a TaskSet holds, in the order of the input rows; else None."""
+    if not isinstance(X, TaskSet) or X.weight is None or X.weight.ndim == 1:
+        return None
+    return X.restore_order(row_sizes(X.weight, len(X.X)))

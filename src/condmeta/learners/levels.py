@@ -1,0 +1,222 @@
+"""The learned prior of tasks in groups, such as stores in regions, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError, NoGroupsWarning
+from condmeta.fitted.groups import group_codes, require_parts
+from condmeta.fitted.scales import Scales
+from condmeta.fitted.tables import group_table
+from condmeta.inner.nested import NestedGaussian
+from condmeta.inner.posterior import Gaussian, lower_root
+from condmeta.inner.tree import Tree
+from condmeta.learners.learner import found
+from condmeta.learners.model_file import storable
+from condmeta.learners.parameters import jobs_of, one_of
+from condmeta.learners.ridge import ConditionalRidge
+from condmeta.meta.ascent import Stopping
+from condmeta.meta.levels import NONE, LevelsPrior, learn_levels
+from condmeta.meta.levels_choice import LevelsSetting, choose_levels
+from condmeta.meta.prior import carried_metrics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.persistence.fields import floats, maybe, number
+from condmeta.tasks.messages import show_id
+
+
+@storable(
+    inner=(Gaussian, NestedGaussian),
+    state=TaskStatistics,
+    info={"H_": maybe(floats("w w")), "s2_": number(above=0, infinite=True)},
+)
+@dataclass(eq=False, repr=False)
+class ConditionalLevels(ConditionalRidge):
+    r"""Learn the prior of tasks in groups: stores in regions, regions in countries, to any depth.
+
+    With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
+
+        w_t = W phi_t + u_region + v_t,   u ~ N(0, H_region),  v ~ N(0, H),
+        y_ti ~ N(<x_ti, w_t>, s2_t),
+
+    and W, all H and the noise maximise the likelihood of all tasks. A task learns from the other
+    tasks of its region. A new store of a known region starts at tau(s) + E u_region, a store of a
+    new region at tau(s) = W phi. It is lme4's ``(1 + x | region/store)``. With one level that makes
+    no difference it is `ConditionalRidge`.
+
+    Task ids have a part for each level, the largest group first: ``task=["region", "store"]`` names
+    columns of a frame X, and arrays have tuples (region, store). A store is known by its whole id,
+    so that the names of stores need to differ within their region only. Side information has a row
+    for each task; a column that is constant within regions acts on regions.
+
+    Parameters
+    ----------
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
+        table, means no features.
+    metric : "auto", "identity", "diagonal" or "full"
+        The form of the covariance H: a multiple of the identity, diagonal, or any. "auto" chooses
+        the form of each level, and whether there is any difference between the groups of a level;
+        another value is the form of all levels.
+    noise : "auto", "shared" or "per_task"
+        Whether all tasks share one noise variance s2, or each task has its own.
+    kappa : "auto" or float in [0, inf]
+        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
+        the side information is not used.
+    random : "auto" or "all"
+        Which coefficients may differ between tasks: all of them.
+    base : None, "boosting" or a scikit-learn regressor
+        A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
+        residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
+        training, the residuals of a task come from fits without this task. "boosting" is
+        scikit-learn's histogram boosting, and the only base that `save` can store.
+    x_transform : transformer, optional
+        A scikit-learn transformer of X (splines, interactions, one-hot), fitted by `fit`. It lets a
+        task's model be non-linear in x; `coef_` has one entry for each column that it returns.
+    conditioning : "shared" or "split"
+        Whether a task's points both condition and train, or its first half conditions and the rest
+        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
+        information from elsewhere.
+    missing_side : "error" or "mean"
+        What to do for a task without a side row: say so, or take the mean training Phi.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    tol : float
+        The fit stops when a step would change no parameter by more than tol standard errors.
+    max_iter : int
+        The largest number of passes over the tasks.
+
+    Attributes
+    ----------
+    levels_ : tuple of str
+        The form of H of each level above the tasks, the top first; "none" if its groups do not
+        differ.
+    metric_, noise_, kappa_ : the other settings, chosen as by `ConditionalRidge`
+    H_levels_ : (m, width, width) array
+        H of each level, the top first, tasks last, in the learner's units.
+    H_ : (width, width) array
+        Their sum: the covariance of weights around tau of a task in a new group.
+    s2_ : float
+        Variance of the noise, in the units of y; infinite if its square is too large for a float.
+    objective_ : float
+        The log likelihood of all labels, less the penalty (kappa/2) tr(M^T H^-1 M) on the map. With
+        `kappa=0` it is the `logLik` of lme4 with REML = FALSE.
+    choice_ : list of dict
+        The candidates of `ConditionalRidge` that were compared to the end.
+    n_iter_ : int
+    M_, b_ : (width, k) and (width,) arrays
+        The map tau = M Phi + b, in the learner's units.
+
+    Examples
+    --------
+    >>> import numpy as np, condmeta as cm
+    >>> rng = np.random.default_rng(0)
+    >>> region = np.repeat(np.arange(30), 40)  # 30 regions of 8 stores of 5 rows
+    >>> store = np.tile(np.repeat(np.arange(8), 5), 30)
+    >>> level = rng.normal(size=30)[region] + 0.3 * rng.normal(size=240)[8 * region + store]
+    >>> X = rng.normal(size=(1200, 1))
+    >>> y = level + X[:, 0] + rng.normal(size=1200)
+    >>> ids = list(zip(region.tolist(), store.tolist()))
+    >>> model = cm.ConditionalLevels().fit(X, y, task=ids)
+    >>> new = model.predict([[0.0], [0.0]], task=[(3, "new store"), (4, "new store")])
+    >>> bool(abs(new - y.reshape(30, 40).mean(axis=1)[[3, 4]]).max() < 0.3)
+    True
+    """
+
+    _rules = ConditionalRidge._rules | {"random": one_of(("auto", "all"))}
+    levels_ = found()
+
+    @property
+    def H_levels_(self) -> np.ndarray:  # noqa: N802 - the model's name
+        """H (m, width, width) of each level, the top first, tasks last, in the learner's units."""
+        factors = getattr(self.fitted_.inner, "factors", None)
+        if factors is not None:
+            return factors @ np.swapaxes(factors, 1, 2)
+        return np.concatenate([np.zeros((len(self.levels_), *self.H_.shape)), self.H_[None]])
+
+    def group_frame(self, level: int = -1) -> Any:
+        """Return what the tasks of each group have in common, as a table in the user's units.
+
+        One row for each group and coefficient: `effect`, the mean of u given all points, and `std`,
+        its standard deviation. (lme4 calls the effects `ranef`.)
+
+        Parameters
+        ----------
+        level : int
+            The level above the tasks: 0 is the top, -1 the level of the smallest groups.
+        """
+        fitted = self.fitted_
+        if fitted.groups is None:
+            raise DataError(
+                "The groups of tasks do not differ, or were saved without tasks: there are no "
+                "effects of groups."
+            )
+        return group_table(fitted, level)
+
+    def _keeps_sparse(self, n_columns: int) -> bool:
+        return False
+
+    def _kind_of_statistics(self, scales: Scales) -> type:
+        return TaskStatistics
+
+    def _check_ids(self, ids) -> None:
+        require_parts(ids.tolist())
+
+    def _inner(self, prior, change, own_noise: bool) -> Any:
+        if not isinstance(prior, LevelsPrior):
+            return super()._inner(prior, change, own_noise)
+        factors = [lower_root(change.covariance(L @ L.T)) for L in prior.factors]
+        return NestedGaussian(np.array(factors), prior.s2, own_noise)
+
+    def _learn_prior(self, state, order, rotation, overall, Phi):
+        """Choose as without levels, then the form of each level; fit to all tasks."""
+        self._check_ids(state.ids)
+        ids = state.ids[order]
+        choice, flat = super()._learn_prior(state, order, rotation, overall, Phi)
+        setting = LevelsSetting(*choice.chosen, ())
+        if not isinstance(ids[0], tuple):
+            if len(ids) > 1:
+                warn_no_groups(ids[0])
+            return choice._replace(chosen=setting), flat
+        whole = scaled_statistics(state.whole, overall, order).columns(overall.kept)
+        Z, jobs, groups = rotation.apply(Phi[order]), jobs_of(self), group_codes(ids.tolist())
+        metrics = (NONE, *carried_metrics(whole.moment.shape[1], whole.count))
+        metrics = metrics if self.metric == "auto" else (self.metric,)
+        found = choose_levels(whole, Z, groups, metrics, setting, flat.prior, jobs)
+        choice = choice._replace(chosen=setting._replace(levels=found.metrics))
+        if set(found.metrics) == {NONE}:
+            return choice, flat
+        stopping = Stopping(self.tol, self.max_iter)
+        every = (*found.metrics, setting.metric)
+        learned = learn_levels(
+            whole, Z, Tree.of(groups), every, setting.kappa, found.start, stopping=stopping,
+            n_jobs=jobs,
+        )  # fmt: skip
+        return choice, learned
+
+
+def warn_no_groups(task) -> None:
+    """Say that task ids name no groups."""
+    warnings.warn(
+        f"The task ids have one part, such as {show_id(task)}, so that no task is in a group and "
+        "the fit is that of ConditionalRidge. Give the columns of all levels, the largest group "
+        "first: task=['region', 'store'].",
+        NoGroupsWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,219 @@
+"""The learned prior over task weights for ordered classes, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.inner.likelihoods import Ordered
+from condmeta.inner.row_posterior import Ordinal
+from condmeta.learners.labels import ordered_categories, two_classes
+from condmeta.learners.learn import Learned, Training
+from condmeta.learners.learner import Learner, found
+from condmeta.learners.model_file import storable
+from condmeta.learners.parameters import NON_NEGATIVE, one_of, or_word
+from condmeta.learners.row_prior import learn_row_prior
+from condmeta.learners.targets import Classifier
+from condmeta.meta.prior import METRICS
+from condmeta.persistence.fields import InvalidFieldError, floats
+
+TINY = 1e-300  # a probability of which the logarithm is finite
+
+
+def _check_gaps(learner, fitted) -> None:
+    predictor = fitted.predictor
+    if len(predictor.inner.gaps) != len(predictor.classes) - 2:
+        raise InvalidFieldError("fitted.predictor.inner.gaps", "must lie between all classes")
+
+
+@storable(inner=Ordinal, info={"H_": floats("w w")}, also=_check_gaps)
+@dataclass(eq=False, repr=False)
+class ConditionalOrdinal(Classifier, Learner):
+    r"""Learn the prior of a task's weights for ordered classes; all settings are automatic.
+
+    With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
+
+        w_t ~ N(W phi_t, H),   P(y_ti > class k) = 1 / (1 + exp(c_k - <x_ti, w_t>)),
+
+    and W, H and the cuts c_0 < c_1 < ... maximise a variational bound of the likelihood of all
+    tasks: proportional odds, with coefficients of each task and cuts that all tasks share. A task's
+    model is the posterior mean of w given its points; without points it is W phi = tau(s).
+    Probabilities average over the posterior of w.
+
+    Parameters
+    ----------
+    feature_map : "auto", None, a map, a transformer, or a list of them
+        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
+        table, means no features.
+    classes : sequence of labels, optional
+        The classes from the lowest to the highest. None: numbers are ordered by size, and a pandas
+        or polars column of ordered categories by these; texts need it.
+    metric : "auto", "identity", "diagonal" or "full"
+        The form of the covariance H: a multiple of the identity, diagonal, or any.
+    kappa : "auto" or float in [0, inf]
+        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
+        the side information is not used.
+    conditioning : "shared" or "split"
+        Whether a task's points both condition and train, or its first half conditions and the rest
+        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
+        information from elsewhere.
+    missing_side : "error" or "mean"
+        What to do for a task without a side row: say so, or take the mean training Phi.
+    task_column : str or list of str, optional
+        The column, or columns, of a frame X that hold the task ids.
+    side_columns : str or list of str, optional
+        Columns of a frame X that hold side information, constant within a task.
+    side_key : str or list of str, optional
+        Key columns of the side table, if they are not named like the task column.
+    keep_tasks : bool
+        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+    n_jobs : int, optional
+        Threads over tasks, where tasks are independent; -1 uses all cores.
+    scale : "none", "standard" or "rows"
+        How features are scaled: not at all, by mean and standard deviation over all rows, or every
+        row to norm 1. Coefficients are given in the user's units.
+    fit_intercept : bool
+        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+    tol : float
+        The fit stops when a step would change no parameter by more than tol standard errors.
+    max_iter : int
+        The largest number of passes over the tasks.
+
+    Attributes
+    ----------
+    metric_, kappa_ : the chosen settings
+        Chosen by the log loss on held-out tasks: half of the points of such a task are predicted
+        without any points, and after adapting to the other half. If fewer than 20 tasks have points
+        to predict, the evidence (marginal likelihood) decides instead.
+    choice_ : list of dict
+        The candidates that were compared to the end, with their scores, the best first.
+    cuts_ : (K - 1,) array
+        The cuts between the classes on the scale of <x, w>; the first is 0.
+    H_ : (width, width) array
+        Covariance of task weights around tau, in the learner's units.
+    n_iter_ : int
+    objective_ : float
+        The bound of the log likelihood, less the penalty on the map.
+    classes_ : (K,) array
+        The classes, from the lowest to the highest.
+    M_, b_ : (width, k) and (width,) arrays
+        The map tau = M Phi + b, in the learner's units.
+    theta_mean_ : array
+        Tau at the mean training Phi, in the user's units, the intercept last.
+    n_tasks_, n_features_in_ : int
+        Tasks with points that the map was learned from, and features of X.
+    feature_names_in_, side_features_ : names of the features of X (if it was a table), and of Phi
+
+    Examples
+    --------
+    >>> import numpy as np, condmeta as cm
+    >>> rng = np.random.default_rng(0)
+    >>> s, X = rng.normal(size=80), rng.normal(size=(80, 8, 1))
+    >>> latent = 2 * s[:, None] * X[:, :, 0] + rng.logistic(size=(80, 8))
+    >>> order = ["bad", "fair", "good"]
+    >>> y = np.array(order)[np.digitize(latent, [-1, 1])]
+    >>> model = cm.ConditionalOrdinal(classes=order).fit(
+    ...     X.reshape(-1, 1), y.ravel(), task=np.repeat(np.arange(80), 8),
+    ...     side_info=cm.TaskTable(s[:, None], ids=range(80)),
+    ... )
+    >>> new = model.adapt(side_info=[1.0])  # no points: tau(s)
+    >>> new.predict([[2.0], [-2.0]]).tolist(), new.predict_proba([[0.0]]).round(1)
+    (['good', 'bad'], array([[0.3, 0.4, 0.3]]))
+    """
+
+    feature_map: Any = "auto"
+    _: KW_ONLY
+    classes: Any = None
+    metric: Any = "auto"
+    kappa: Any = "auto"
+    conditioning: str = "shared"
+    missing_side: str = "error"
+    tol: float = 1e-2
+    max_iter: int = 300
+
+    loss = "logistic"
+
+    _rules = {"metric": or_word("auto", one_of(METRICS)), "kappa": or_word("auto", NON_NEGATIVE)}
+    metric_, kappa_, choice_ = found(), found(), found()
+    H_, n_iter_, objective_ = found(), found(), found()
+
+    @property
+    def cuts_(self) -> np.ndarray:
+        """The cuts (K - 1,) between the classes."""
+        return self.fitted_.inner.likelihood.cuts
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+    def _given_classes(self, y: Any) -> np.ndarray | None:
+        """Return the order of the classes: the parameter, or that of ordered categories."""
+        if self.classes is None:
+            return ordered_categories(y)
+        classes = np.asarray(self.classes)
+        if classes.ndim != 1 or len(classes) < 2 or len(set(classes.tolist())) < len(classes):
+            raise DataError(
+                "The 'classes' parameter of ConditionalOrdinal must be two or more different "
+                f"labels, from the lowest to the highest, or None. Got {self.classes!r} instead."
+            )
+        return classes
+
+    def _classes_of(self, y: np.ndarray) -> np.ndarray:
+        """Return numbers in their order; the order of texts has to be given."""
+        classes = np.unique(y)
+        if len(classes) <= 2:
+            return two_classes(y)
+        if classes.dtype.kind not in "biuf" and not all(
+            isinstance(label, int | float | np.number) for label in classes.tolist()
+        ):
+            raise DataError(
+                f"y holds texts, which have no order ({str(classes[:3].tolist())[1:-1]}, ...): "
+                "give classes=, from the lowest to the highest, or a column of ordered categories."
+            )
+        return classes
+
+    def _learn(self, data: Training) -> Learned:
+        tau, factor, gaps, info = learn_row_prior(self, data, Ordered, alone=True)
+        return Learned(tau, Ordinal(factor, gaps), info)
+
+    def decision_function(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+        """Return the log odds of the second of two classes (N,), or log probabilities (N, K).
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        """
+        if len(self.classes_) == 2:
+            return super().decision_function(X, task=task, side_info=side_info)
+        chances = self.predict_proba(X, task=task, side_info=side_info)
+        return np.log(np.maximum(chances, TINY))
+
+    def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+        """Return the probabilities of the classes (N, K), in the order of `classes_`.
+
+        They average over the posterior of the task's weights; for a task without points, over
+        N(tau, H). The most probable class is the one that `predict` returns.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The rows to predict.
+        task : (N,) ids, optional
+            The task of each row, or the name of a column of X. None with a row of side information
+            is one new task; without, it is the one task of the fit.
+        side_info : row or table, optional
+            Side information of new tasks: a row for one task, a table keyed by task id for several.
+            Known tasks do not need it.
+        """
+        return super().predict_proba(X, task=task, side_info=side_info)

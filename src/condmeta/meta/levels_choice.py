@@ -1,0 +1,118 @@
+r"""The choice of the levels of `meta.levels`: which of them differ, and in what form.
+
+Each level above the tasks is left out, or has a covariance of one of three forms. Its log evidence
+is approximated by
+
+    J - (p / 2) log n,
+
+with p free entries of the covariance and n groups; the simplest form close to the best is taken. J
+is the log density of the labels of all tasks. It is a sum of terms, each given the labels before
+it, so that it judges new tasks in groups that are known better and better. Levels are chosen one
+after the other, from the tasks upwards, on at most a few thousand tasks in whole groups.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from condmeta.inner.squared import SquaredState
+from condmeta.inner.tree import Tree
+from condmeta.meta.ascent import Stopping
+from condmeta.meta.levels import NONE, LevelsPrior, learn_levels
+from condmeta.meta.prior import METRICS, Prior
+
+ROUGH = Stopping(tol=0.05, max_evaluations=60)  # of fits that are only compared
+ENOUGH = 3000  # tasks on which levels are chosen
+FIRST_SHARE = 0.3  # of the variance between tasks that a new level starts with
+TIE = 1.0  # difference of two log evidences that counts as none
+
+
+class LevelsSetting(NamedTuple):
+    """One setting of the learner; `levels` are the metrics above the tasks, the top first."""
+
+    metric: str
+    noise: str
+    kappa: float
+    levels: tuple[str, ...]
+
+
+class LevelsChoice(NamedTuple):
+    """The metrics of the levels above the tasks, their evidences, and where a fit can start.
+
+    scores : list of dict, with the log evidence of each candidate of each level
+    """
+
+    metrics: tuple[str, ...]
+    scores: list[dict]
+    start: LevelsPrior
+
+
+def choose_levels(
+    stats: SquaredState, Phi, groups, candidates, setting, start: Prior, n_jobs=1
+) -> LevelsChoice:
+    """Choose the metrics of the levels above the tasks.
+
+    Parameters
+    ----------
+    stats, Phi : as for `condmeta.meta.ridge.learn_prior`
+    groups : (T, m) int array
+        The groups that tasks are in, see `Tree.of`.
+    candidates : metrics, simplest first; "none" leaves a level out
+    setting : RidgeSetting, with the metric of tasks and kappa
+    start : Prior, the fit without levels
+    """
+    some = whole_groups(groups[:, 0])
+    tree = Tree.of(groups[some])
+    stats, Phi = stats.take(some), Phi[some]
+    chosen = [NONE] * groups.shape[1] + [setting.metric]
+    prior = LevelsPrior(start.W, np.array([*[start.L * 0.0] * groups.shape[1], start.L]), start.s2)
+    scores = []
+    for level in range(groups.shape[1] - 1, -1, -1):
+        fits = {}
+        for metric in candidates:
+            metrics = (*chosen[:level], metric, *chosen[level + 1 :])
+            first = prior if metric == NONE else with_level(prior, level, metric)
+            fits[metric] = learn_levels(
+                stats, Phi, tree, metrics, setting.kappa, first, stopping=ROUGH, n_jobs=n_jobs
+            )
+        n = tree.sizes[level]
+        evidence = {
+            metric: fit.objective - free_entries(metric, stats.moment.shape[1]) / 2 * np.log(n)
+            for metric, fit in fits.items()
+        }
+        best = max(evidence.values())
+        chosen[level] = next(name for name, value in evidence.items() if value >= best - TIE)
+        prior = fits[chosen[level]].prior
+        scores += [{"level": level, "metric": m, "evidence": v} for m, v in evidence.items()]
+    return LevelsChoice(tuple(chosen[:-1]), scores, prior)
+
+
+def with_level(prior: LevelsPrior, level: int, metric: str) -> LevelsPrior:
+    """Return a start in which a level takes a share of the variance between tasks."""
+    factors, own = prior.factors.copy(), prior.factors[-1]
+    H = METRICS[metric](own @ own.T)
+    H = H + 1e-8 * max(np.trace(H) / len(H), 1e-300) * np.eye(len(H))
+    factors[level] = np.sqrt(FIRST_SHARE) * np.linalg.cholesky(H)
+    factors[-1] = np.sqrt(1 - FIRST_SHARE) * own
+    return prior._replace(factors=factors)
+
+
+def free_entries(metric: str, d: int) -> int:
+    """Return the number of free entries of a covariance (d, d)."""
+    return {NONE: 0, "identity": 1, "diagonal": d, "full": d * (d + 1) // 2}[metric]
+
+
+def whole_groups(top: np.ndarray) -> np.ndarray:
+    """Return the positions of the tasks of the first groups, about 3,000 tasks; top (T,) ints.
+
+    Groups are taken in the order of their first tasks: the caller mixes these.
+    """
+    if len(top) <= ENOUGH:
+        return np.arange(len(top))
+    found, first, sizes = np.unique(top, return_index=True, return_counts=True)
+    by_age = np.argsort(first)
+    enough = np.cumsum(sizes[by_age]) < ENOUGH
+    enough[0] = True
+    return np.flatnonzero(np.isin(top, found[by_age[enough]]))
