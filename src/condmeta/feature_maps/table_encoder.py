@@ -122,7 +122,9 @@ class TableEncoder:
         """Learn means, scales and levels from the rows of a table."""
         return self.fit_profiles({n: self.profile(c, n, table.ids) for n, c in table.data.items()})
 
-    def profile(self, column: np.ndarray, name: str, ids=(), times=None) -> ColumnProfile:
+    def profile(
+        self, column: np.ndarray, name: str, ids: Any = (), times: Any = None
+    ) -> ColumnProfile:
         """Return what is learned from a typed column, whose values count `times` (n,)."""
         kind = kind_of(column)
         if kind == "category":
