@@ -39,6 +39,9 @@ LEARNERS = {
               help="Sort the rows by this column, such as a date; held-out tasks (auto, "
               "--intervals) show their earliest rows. Not a feature, unless named in "
               "--features.")  # fmt: skip
+@click.option("--time", metavar="COL",
+              help="Column with the time of each row, numbers or dates: tasks that change forget "
+              "what is long ago (ridge). Not a feature, unless named in --features.")  # fmt: skip
 @click.option("--intervals", is_flag=True, help="Calibrate prediction intervals on held-out tasks.")
 @click.option("--chunks", is_flag=True,
               help="Read a table larger than memory in parts; it must be sorted by "
@@ -144,13 +147,13 @@ def _model(columns, learner, params):
         learner, task=columns.task, target=columns.target, features=columns.features,
         exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
         order=_order(params), text=columns.text, dates=columns.dates, holidays=columns.holidays,
-        decimal=columns.decimal, **settings,
+        decimal=columns.decimal, time=columns.time, **settings,
     )  # fmt: skip
 
 
 def _order(params) -> str:
     """Return which rows of a held-out task are shown: the first ones of a sorted table."""
-    return "random" if params["sort_by"] is None else "first"
+    return "random" if params["sort_by"] is None and params["time"] is None else "first"
 
 
 def _summary(card: dict) -> str:
@@ -163,4 +166,6 @@ def _summary(card: dict) -> str:
         pluralize(len(schema["features"]), "feature column"),
         side if schema["side_columns"] else "no side information",
     ]
+    if schema["time"] is not None:
+        parts.append("nothing forgotten" if card["drift"] is None else card["drift"])
     return f"{card['learner']} of {schema['target']}: {', '.join(parts)}."
