@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
+from sklearn.base import clone, is_classifier
 
 from condmeta.errors import DataError
 from condmeta.evaluation.advantage import advantage
@@ -19,14 +19,12 @@ from condmeta.learners.held_out import FEWEST_TASKS, HeldOutAnswers, hold_out, n
 from condmeta.learners.inputs import inputs_of
 from condmeta.learners.learn import fit_inputs
 from condmeta.learners.learner import Learner
-from condmeta.meta.stacking import CRITERIA, LOG_LOSS, Criterion, best_weights
+from condmeta.meta.stacking import CRITERIA, LOG_LOSS, Criterion, best_blend
 from condmeta.tasks import TaskSet
 from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import is_series, to_array
-from condmeta.tasks.ids import factorize, positions
+from condmeta.tasks.ids import factorize
 from condmeta.tasks.splits import ORDERS, check_shots
-
-TASK_MEAN = "task mean on base"
 
 
 def compare(
@@ -47,7 +45,7 @@ def compare(
         By default: a model of the task's own points ("own data"), one model for all tasks
         ("pooled"), the learned prior without and with side information ("unconditional",
         "conditional"), the same fitted to the residuals of `base` ("... on base"), for numbers
-        `base` plus the shrunken mean of the task's residuals ("task mean on base"), and the best
+        a random intercept on them ("task mean on base"), and the best
         combination of these, chosen on other tasks than the judged ones ("auto").
     shots : sequence of int
         Numbers of points. A number needs 10 tasks with more points, or it is left out.
@@ -112,15 +110,14 @@ def compare(
     }  # fmt: skip
     if classes is None:
         auto: Any = AutoRegressor(feature_map, base=base, criterion=criterion, **options)
-        also = {TASK_MEAN: TaskMean()}
     else:
-        auto, also = AutoClassifier(feature_map, base=base, **options), {}
-    chosen, fitted, trials = auto.compare(inputs_of(auto, held, classes), also, progress)
+        auto = AutoClassifier(feature_map, base=base, **options)
+    chosen, fitted, trials = auto.compare(inputs_of(auto, held, classes), progress)
     if not trials:
         raise DataError(f"There is nothing to compare on: {chosen.report.partition(': ')[2]}")
     auto = auto.with_choice(chosen)
-    names = [*fitted, *([TASK_MEAN] if trials[0].answers.shape[1] > len(fitted) else []), AUTO]
-    trials = [_with_choice(trial, len(fitted), judge) for trial in trials]
+    names = [*fitted, AUTO]
+    trials = [_with_choice(trial, judge) for trial in trials]
     found = _gains(names, trials, judge)
     paid = None
     if "conditional" in fitted and classes is None:
@@ -171,17 +168,17 @@ def _classes(X: Any, y: Any) -> np.ndarray | None:
     return None
 
 
-def _with_choice(trial: HeldOutAnswers, n_candidates: int, criterion: Criterion) -> HeldOutAnswers:
+def _with_choice(trial: HeldOutAnswers, criterion: Criterion) -> HeldOutAnswers:
     """Add the answers of "auto": for each fold the combination that is best on other folds."""
     chosen, fold = np.empty(len(trial.y)), trial.fold[trial.task]
-    answers = trial.answers[:, :n_candidates]
+    answers = trial.answers
     for f in np.unique(fold):
         mine = fold == f
         other = mine if mine.all() else ~mine  # all tasks may be in one fold
         m = None if trial.weight is None else trial.weight[other]
-        weights = best_weights(answers[other], trial.y[other], trial.task[other], criterion, m)
-        chosen[mine] = answers[mine] @ weights
-    return trial._replace(answers=np.column_stack([trial.answers, chosen]))
+        blend = best_blend(answers[other], trial.y[other], trial.task[other], criterion, m)
+        chosen[mine] = blend.of(answers[mine])
+    return trial._replace(answers=np.column_stack([answers, chosen]))
 
 
 def _gains(names: list[str], trials: list[HeldOutAnswers], criterion: Criterion) -> list[Gain]:
@@ -211,47 +208,3 @@ def _check_given(learners: Any, classes: bool) -> None:
         if is_classifier(learner) != classes:
             kind = "classifiers" if classes else "regressors"
             raise DataError(f"This target needs {kind}; {name!r} is a {type(learner).__name__}.")
-
-
-class TaskMean(RegressorMixin, BaseEstimator):
-    """Predict the mean of a task's targets, shrunk towards that of all tasks.
-
-    On the residuals of a shared model this is the simplest way to adapt it to a task.
-
-    With m points of mean r the prediction is mu + m (r - mu) / (m + sigma^2 / eta^2), where sigma^2
-    is the variance within tasks and eta^2 that between them, by moments.
-    """
-
-    def fit(self, tasks: TaskSet) -> Self:
-        """Learn the mean and the two variances."""
-        tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
-        sizes, means = tasks.sizes, _means(tasks)
-        left = tasks.y - np.repeat(means, sizes)
-        within = left @ left / max(len(left) - len(sizes), 1)
-        self.mean_ = float(means.mean())
-        between = means.var(ddof=1) - within * (1 / sizes).mean() if len(means) > 1 else 0.0
-        self.ratio_ = within / between if between > 0 else np.inf
-        return self
-
-    def adapt(self, support: TaskSet) -> "TaskMeans":
-        """Return the shrunken means of tasks."""
-        sizes = support.sizes
-        shrunk = sizes / (sizes + self.ratio_) * (_means(support) - self.mean_)
-        return TaskMeans(support.ids, self.mean_ + shrunk)
-
-
-class TaskMeans(NamedTuple):
-    """One number for each task."""
-
-    ids: np.ndarray
-    means: np.ndarray
-
-    def predict(self, X, *, task) -> np.ndarray:
-        """Return the number of each row's task (N,)."""
-        codes, ids = factorize(task)
-        return self.means[positions(self.ids, ids)][codes]
-
-
-def _means(tasks: TaskSet) -> np.ndarray:
-    task = np.repeat(np.arange(len(tasks)), tasks.sizes)
-    return np.bincount(task, tasks.y, len(tasks)) / np.maximum(tasks.sizes, 1)

@@ -26,6 +26,7 @@ SETTINGS = {  # arguments that make the default learners by hand
     "unconditional": "feature_map=None",
     "conditional on base": 'base="boosting"',
     "unconditional on base": 'feature_map=None, base="boosting"',
+    "task mean on base": 'feature_map=None, random="intercept", base="boosting"',
 }
 
 

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from condmeta.persistence import register
-from condmeta.persistence.fields import InvalidFieldError, flags, floats, integers, number
+from condmeta.persistence.fields import (
+    InvalidFieldError,
+    flags,
+    floats,
+    instance,
+    integers,
+    maybe,
+    number,
+    optional,
+)
+from condmeta.persistence.registry import register_tuple
 
 BLOCK = 1 << 18  # pairs of a row and a tree in a temporary
+
+
+@register_tuple(fields={"centre": floats("p"), "slope": floats("p"), "intercept": number()})
+class Line(NamedTuple):
+    """A linear model intercept + slope (x - centre); centre and slope have shape (p,)."""
+
+    centre: np.ndarray
+    slope: np.ndarray
+    intercept: float
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the predictions of rows X (N, p)."""
+        return (X - self.centre) @ self.slope + self.intercept
 
 
 class BoostedTrees:
@@ -25,6 +50,8 @@ class BoostedTrees:
     threshold, value : (nodes,) arrays
         A row goes left if its feature is at most the threshold.
     missing_left : (nodes,) bool array
+    line : Line, optional
+        A linear model that the trees add to.
 
     Examples
     --------
@@ -36,7 +63,9 @@ class BoostedTrees:
     True
     """
 
-    def __init__(self, baseline, starts, feature, left, right, threshold, value, missing_left):
+    def __init__(
+        self, baseline, starts, feature, left, right, threshold, value, missing_left, line=None
+    ):
         self.baseline = baseline
         self.starts = starts
         self.feature = feature
@@ -45,9 +74,10 @@ class BoostedTrees:
         self.threshold = threshold
         self.value = value
         self.missing_left = missing_left
+        self.line = line
 
     @classmethod
-    def of(cls, model) -> BoostedTrees:
+    def of(cls, model, line: Line | None = None) -> BoostedTrees:
         """Read the trees off a fitted model."""
         trees = [predictors[0].nodes for predictors in model._predictors]
         nodes = np.concatenate(trees)
@@ -59,12 +89,14 @@ class BoostedTrees:
         return cls(
             baseline, starts, np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
             left.astype(np.int64), right.astype(np.int64), nodes["num_threshold"].astype(float),
-            nodes["value"].astype(float), nodes["missing_go_to_left"].astype(bool),
+            nodes["value"].astype(float), nodes["missing_go_to_left"].astype(bool), line,
         )  # fmt: skip
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the predictions of rows X (N, p)."""
         total, count = np.full(len(X), self.baseline), max(BLOCK // len(self.starts), 1)
+        if self.line is not None:
+            total += self.line.predict(X)
         for lo in range(0, len(X), count):
             part = slice(lo, lo + count)
             for leaf in self._leaves(X[part]).T:  # tree by tree, as scikit-learn adds them up
@@ -106,6 +138,7 @@ register(
         "feature": integers("nodes", low=0), "left": integers("nodes", low=0),
         "right": integers("nodes", low=0), "threshold": floats("nodes", nan=True),
         "value": floats("nodes"), "missing_left": flags("nodes"),
+        "line": optional(maybe(instance("Line"))),
     },
     rule=_trees_end,
 )  # fmt: skip

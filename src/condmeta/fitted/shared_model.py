@@ -20,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from condmeta.errors import DataError, ModelFileError
 from condmeta.feature_maps import ComposedMap
 from condmeta.fitted.boosted_trees import BoostedTrees
+from condmeta.fitted.boosting import LARGEST_LOG_ODDS, Rows, fit_boosting
 from condmeta.persistence.fields import (
     FLAG,
     InvalidFieldError,
@@ -34,8 +35,6 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.numbers import power_of_two
 from condmeta.tasks.splits import FOLDS
 from condmeta.tasks.weights import masses
-
-LARGEST_LOG_ODDS = 7.0  # clip: forests output exactly 0 or 1
 
 
 def _fill_is_of_the_encoder(state: dict, sizes: dict[str, int]) -> None:
@@ -113,13 +112,14 @@ def head_inputs(X, y, base_output, classes: bool) -> tuple[np.ndarray, Any]:
     return np.column_stack([X, np.clip(base_output, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)]), y
 
 
-def fit_shared_model(base, tasks: TaskSet, classes: bool = False) -> OutOfTask:
+def fit_shared_model(base, tasks: TaskSet, classes: bool, criterion: str) -> OutOfTask:
     """Fit a shared model to all tasks, and for each fold of tasks to the others.
 
     `base` is "boosting" or a scikit-learn model; `classes`: the labels are -1 and +1, not numbers.
-    There are 5 folds, every fifth task in turn; with fewer tasks each is a fold.
+    `criterion` is the loss that settings of boosting are chosen by. There are 5 folds, every fifth
+    task in turn; with fewer tasks each is a fold.
     """
-    model = _make(base, classes)
+    model = None if isinstance(base, str) and base == "boosting" else _make(base, classes)
     encoder, fill, Phi = None, np.zeros(0), np.empty((len(tasks), 0))
     if tasks.side is not None:
         present = tasks.side.has(tasks.ids) & (tasks.sizes > 0)
@@ -137,6 +137,10 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool = False) -> OutOfTask:
     unit = 1.0 if classes else float(power_of_two(np.abs(tasks.y).max()))  # trees use float32
     tasks = tasks if unit == 1.0 else tasks.with_target(tasks.y / unit)
     Z, fold = np.hstack([tasks.X, Phi[task]]), rank[task] % min(FOLDS, rank[-1] + 1)
+    if model is None:
+        rows = Rows(Z, tasks.y, masses(tasks.weight), task, fold)
+        fitted, unseen = fit_boosting(rows, criterion)
+        return OutOfTask(SharedModel(fitted, encoder, fill, classes, unit), unit * unseen)
     unseen = np.empty(len(Z))
     for f in np.unique(fold):
         left_out = fold == f
@@ -146,8 +150,6 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool = False) -> OutOfTask:
         else:
             unseen[left_out] = _output(_fitted(model, Z, tasks, ~left_out), Z[left_out], classes)
     fitted = _fitted(model, Z, tasks, slice(None))
-    if isinstance(base, str):
-        fitted = BoostedTrees.of(fitted)
     return OutOfTask(SharedModel(fitted, encoder, fill, classes, unit), unit * unseen)
 
 
@@ -172,11 +174,6 @@ def _output(model, Z, classes: bool) -> np.ndarray:
 
 
 def _make(base, classes: bool):
-    if isinstance(base, str) and base == "boosting":
-        from sklearn import ensemble  # slow to import
-
-        kind = "HistGradientBoosting" + ("Classifier" if classes else "Regressor")
-        return getattr(ensemble, kind)(random_state=0)
     answers = "predict_proba" if classes else "predict"
     if hasattr(base, "fit") and hasattr(base, answers) and not isinstance(base, type):
         return copy.deepcopy(base)

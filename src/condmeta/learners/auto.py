@@ -15,7 +15,7 @@ from condmeta import persistence
 from condmeta.fitted.fitted import Columns
 from condmeta.fitted.shared_model import OutOfTask
 from condmeta.inner.log_rms import denoised_moments
-from condmeta.learners.blend import BlendedModel, BlendedModels, answers_of, blend
+from condmeta.learners.blend import BlendedModel, BlendedModels, Blends, answers_of
 from condmeta.learners.checks import warn_constant
 from condmeta.learners.held_out import (
     FEWEST_TASKS,
@@ -37,7 +37,7 @@ from condmeta.learners.learn import fit_inputs, shared_model_of
 from condmeta.learners.model_file import check_jobs
 from condmeta.learners.parameters import check_learner, check_parameters
 from condmeta.learners.writing import writing
-from condmeta.meta.stacking import Criterion, best_weights
+from condmeta.meta.stacking import Criterion, best_blend
 from condmeta.persistence.fields import (
     ANY,
     TEXT,
@@ -63,8 +63,8 @@ READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "
 class Chosen(NamedTuple):
     """What the fit of an Auto learner leaves.
 
-    `learners` are those with a weight, and `used` (shots, learners) are their columns of `weights`;
-    the rest are the attributes of the learner.
+    `learners` are those with a weight, and `blends` combines them; the rest are the attributes of
+    the learner.
     """
 
     candidates: list[str]
@@ -77,11 +77,13 @@ class Chosen(NamedTuple):
     columns: Columns
     n_tasks: int
     classes: np.ndarray | None
+    lines: np.ndarray
 
     @property
-    def used(self) -> np.ndarray:
-        """The weights of `learners` (shots, learners)."""
-        return self.weights[:, [self.candidates.index(name) for name in self.learners]]
+    def blends(self) -> Blends:
+        """The combinations of `learners`."""
+        used = [self.candidates.index(name) for name in self.learners]
+        return Blends(self.shots, self.weights[:, used], self.lines)
 
 
 class Comparable(NamedTuple):
@@ -201,11 +203,10 @@ class Auto(BaseEstimator):
         fitted._model = chosen
         return fitted
 
-    def compare(self, given: Inputs, also: Any = None, progress: Any = no_progress) -> Comparable:
+    def compare(self, given: Inputs, progress: Any = no_progress) -> Comparable:
         """Fit all candidates and choose among them; the learner itself is not changed.
 
-        Learners of `also` are held out beside the candidates on a base, and not chosen. `progress`
-        is called with the next step.
+        `progress` is called with the next step.
         """
         check_parameters(self)
         tasks = given.tasks
@@ -221,7 +222,6 @@ class Auto(BaseEstimator):
             choice = _default(names, why)
         else:
             settled = {name: frozen(learner) for name, learner in learners.items()}
-            settled |= {} if shared is None else (also or {})
             how = self.shots, self.order, self.random_state
             answers = hold_out(settled, tasks, shared, *how, progress)
             choice = _choose(names, answers, self._criterion(), given.classes is None)
@@ -239,6 +239,9 @@ class Auto(BaseEstimator):
         shared = shared_model_of(self, given.tasks)
         for name in [name for name in learners if "conditional" in name]:
             learners[f"{name} on base"] = clone(learners[name])
+        if given.classes is None:
+            mean = clone(learners["unconditional"]).set_params(random="intercept")
+            learners["task mean on base"] = mean
         return shared
 
     # What a fit leaves.
@@ -271,6 +274,11 @@ class Auto(BaseEstimator):
     def weights_(self) -> np.ndarray:
         """The weight of each candidate at each number of points (shots, candidates)."""
         return self.chosen_.weights
+
+    @property
+    def lines_(self) -> np.ndarray:
+        """Shift and slope of the line through the combination, by number of points (shots, 2)."""
+        return self.chosen_.lines
 
     @property
     def task_errors_(self) -> np.ndarray | None:
@@ -314,7 +322,7 @@ class Auto(BaseEstimator):
         chosen = self.chosen_
         points = next(iter(chosen.learners.values())).n_points(X, **whose)
         answers = answers_of(chosen.learners.values(), chosen.classes, X, **whose)
-        return blend(answers, chosen.used, chosen.shots, points)
+        return chosen.blends.of(answers, points)
 
     def n_points(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
         """Return how many points of its task the model knows, for each row (N,).
@@ -368,7 +376,7 @@ class Auto(BaseEstimator):
             for learner in chosen.learners.values()
         ]
         kind = BlendedModels if hasattr(parts[0], "ids") else BlendedModel
-        return kind(parts, chosen.used, chosen.shots, chosen.classes)
+        return kind(parts, chosen.blends, chosen.classes)
 
     def update(
         self,
@@ -435,7 +443,7 @@ CHOSEN = record(
         "task_errors": maybe(floats("s 2", nan=True)), "report": TEXT,
         "learners": mapping(instance()),
         "columns": instance("InputColumns", n="n"), "n_tasks": number(low=0, whole=True),
-        "classes": maybe(labels("2")),
+        "classes": maybe(labels("2")), "lines": floats("s 2"),
     }
 )  # fmt: skip
 
@@ -455,7 +463,8 @@ def _upgrade(cls, parts: dict) -> dict:
     params = dict(parts["params"])
     if "support" in params:  # the name of `order` in files of the first format
         params["order"] = params.pop("support")
-    chosen = _chosen_of_parts(parts) if "public" in parts else parts["chosen"]
+    chosen = _chosen_of_parts(parts) if "public" in parts else dict(parts["chosen"])
+    chosen.setdefault("lines", _no_lines(len(chosen["shots"])))
     return {"params": params, "chosen": chosen}
 
 
@@ -495,6 +504,10 @@ def _chosen_of_parts(parts: dict) -> dict:
     }
 
 
+def _no_lines(n_shots: int) -> np.ndarray:
+    return np.tile([0.0, 1.0], (n_shots, 1))
+
+
 def _default(names: list[str], why: str) -> dict[str, Any]:
     best = "conditional" if "conditional" in names else "unconditional"
     return {
@@ -503,6 +516,7 @@ def _default(names: list[str], why: str) -> dict[str, Any]:
         "weights": np.eye(len(names))[[names.index(best)]],
         "task_errors": None,
         "report": f"{best}: {why}.",
+        "lines": _no_lines(1),
     }
 
 
@@ -510,25 +524,22 @@ def _choose(names, trials: list[HeldOutAnswers], criterion: Criterion, numbers: 
     """Return the weights of the candidates at each number of points, and what they rest on."""
     unit = power_of_two(max(np.abs(trial.y).max() for trial in trials))  # squares stay finite
     with np.errstate(over="ignore"):
-        each = ((trial.answers[:, : len(names)], trial.y, trial.weight) for trial in trials)
+        each = ((trial.answers, trial.y, trial.weight) for trial in trials)
         errors = np.array([criterion.mean(*trial) for trial in each])
-    said = [
-        (trial.answers[:, : len(names)] / unit, trial._replace(y=trial.y / unit))
-        for trial in trials
-    ]
-    weights = np.array(
-        [best_weights(p, trial.y, trial.task, criterion, trial.weight) for p, trial in said]
-    )
+    said = [(trial.answers / unit, trial._replace(y=trial.y / unit)) for trial in trials]
+    found = [best_blend(p, trial.y, trial.task, criterion, trial.weight) for p, trial in said]
+    weights = np.array([blend.weights for blend in found])
+    lines = np.array([(unit * blend.shift, blend.slope) for blend in found])
     task_errors = None
     if numbers:
-        blended = ((trial, p @ w) for (p, trial), w in zip(said, weights, strict=True))
+        blended = ((trial, blend.of(p)) for (p, trial), blend in zip(said, found, strict=True))
         task_errors = np.array([_task_errors(*one) for one in blended])
         task_errors[:, 0] += np.log(unit)
     shots = np.array([trial.shot for trial in trials])
-    report = _report(names, shots, weights, errors, criterion)
+    report = _report(names, shots, weights, lines, errors, criterion)
     return {
         "shots": shots, "errors": errors, "weights": weights, "task_errors": task_errors,
-        "report": report,
+        "report": report, "lines": lines,
     }  # fmt: skip
 
 
@@ -539,10 +550,10 @@ def _task_errors(trial: HeldOutAnswers, answers: np.ndarray) -> tuple[float, flo
     return denoised_moments(0.5 * np.log(square + 1e-300), sizes)
 
 
-def _report(names, shots, weights, errors, criterion: Criterion) -> str:
+def _report(names, shots, weights, lines, errors, criterion: Criterion) -> str:
     """Return in one line what was chosen, where and why."""
     parts = []
-    for shot, mixed, lost in zip(shots, weights, errors, strict=True):
+    for shot, mixed, line, lost in zip(shots, weights, lines, errors, strict=True):
         mix = [
             name if weight > 0.995 else f"{weight:.2f} {name}"
             for weight, name in zip(mixed, names, strict=True)
@@ -550,8 +561,12 @@ def _report(names, shots, weights, errors, criterion: Criterion) -> str:
         ]
         alone = int(np.argmin(lost))
         parts.append(
-            f"{pluralize(int(shot), 'point')}: {' + '.join(mix)} "
+            f"{pluralize(int(shot), 'point')}: {' + '.join(mix)}{_in_words(*line)} "
             f"(best alone {names[alone]} {lost[alone]:.4g}; "
             f"own data {lost[0]:.4g}, pooled {lost[1]:.4g})"
         )
     return f"Mean {criterion.title} on held-out tasks. " + "; ".join(parts) + "."
+
+
+def _in_words(shift: float, slope: float) -> str:
+    return "" if (shift, slope) == (0, 1) else f", as the median {shift:.3g} + {slope:.3g} p"

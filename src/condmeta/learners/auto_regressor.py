@@ -21,11 +21,12 @@ class AutoRegressor(Regressor, Auto):
     """Choose among learners and simple alternatives, for each number of points that a task has.
 
     The candidates are: the task's own data alone, one pooled model, a learned prior without and
-    with side information, and the last two on top of gradient boosting. Tasks are held out in
-    folds. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ... points of every
-    held-out task, and is judged by the remaining points. A task with n points uses the candidate,
-    or the convex combination of candidates, that was best at the largest tested number of points <=
-    n.
+    with side information, the last two on top of gradient boosting, and boosting with a random
+    intercept. Tasks are held out in folds. Each candidate is fitted to the other tasks, gets 0, 1,
+    2, 5, ... points of every held-out task, and is judged by the remaining points. A task with n
+    points uses the candidate, or the convex combination of candidates, that was best at the largest
+    tested number of points <= n. With criterion="absolute" a line turns the means that candidates
+    predict into medians, where that is better on held-out tasks.
 
     Parameters
     ----------
@@ -61,6 +62,9 @@ class AutoRegressor(Regressor, Auto):
     ----------
     weights_ : (shots, candidates) array
         The convex combination for each number of points.
+    lines_ : (shots, 2) array
+        Shift and slope: where labels are skewed and criterion="absolute", predictions p of the
+        combination become medians, shift + slope p. Elsewhere (0, 1).
     candidates_ : list of str
     errors_ : (shots, candidates) array
         Mean errors on held-out tasks; nan if there were too few tasks to hold any out.

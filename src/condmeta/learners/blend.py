@@ -1,9 +1,9 @@
-"""Models of tasks that are convex combinations of others, by the number of points."""
+"""Models of tasks that are combinations of others, by the number of points."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,14 +12,24 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.ids import factorize, positions
 
 
-def blend(answers, weights, shots, points) -> np.ndarray:
-    """Return the combination (N,) of answers (N, C), by the points (N,) of each row's task.
+class Blends(NamedTuple):
+    """Combinations shift + slope * (answers @ weights) for several numbers of points.
 
-    weights (S, C) stand for the numbers of points `shots` (S,), rising; the largest up to a task's
-    own number counts, or the first.
+    shots (S,), rising; weights (S, C); lines (S, 2): shift and slope.
     """
-    at = np.maximum(np.searchsorted(shots, points, side="right") - 1, 0)
-    return np.einsum("ij,ij->i", answers, weights[at])
+
+    shots: np.ndarray
+    weights: np.ndarray
+    lines: np.ndarray
+
+    def of(self, answers, points) -> np.ndarray:
+        """Return the combination (N,) of answers (N, C), by the points (N,) of each row's task.
+
+        The largest number of points up to a task's own counts, or the first.
+        """
+        at = np.maximum(np.searchsorted(self.shots, points, side="right") - 1, 0)
+        shift, slope = self.lines[at].T
+        return shift + slope * np.einsum("ij,ij->i", answers, self.weights[at])
 
 
 def decided(answers, classes) -> np.ndarray:
@@ -57,9 +67,8 @@ class BlendedModel:
     1
     """
 
-    def __init__(self, parts: Any, weights: Any, shots: Any, classes: Any = None):
-        self._parts, self._weights, self._shots = parts, weights, shots
-        self._classes = classes
+    def __init__(self, parts: Any, blends: Any, classes: Any = None):
+        self._parts, self._blends, self._classes = parts, blends, classes
 
     @property
     def n_(self) -> int:
@@ -75,7 +84,7 @@ class BlendedModel:
 
     def _blended(self, X) -> np.ndarray:
         answers = answers_of(self._parts, self._classes, X)
-        return blend(answers, self._weights, self._shots, np.full(len(answers), self.n_))
+        return self._blends.of(answers, np.full(len(answers), self.n_))
 
     def update(self, X: Any, y: Any, sample_weight: Any = None) -> BlendedModel:
         """Add points; their number may change which learner counts."""
@@ -103,9 +112,8 @@ class BlendedModels(Mapping):
     ['a', 'b']
     """
 
-    def __init__(self, parts: Any, weights: Any, shots: Any, classes: Any = None):
-        self._parts, self._weights, self._shots = parts, weights, shots
-        self._classes = classes
+    def __init__(self, parts: Any, blends: Any, classes: Any = None):
+        self._parts, self._blends, self._classes = parts, blends, classes
         self.ids, self.n_ = parts[0].ids, parts[0].n_
 
     def __len__(self) -> int:
@@ -116,7 +124,7 @@ class BlendedModels(Mapping):
 
     def __getitem__(self, task) -> BlendedModel:
         parts = [part[task] for part in self._parts]
-        return BlendedModel(parts, self._weights, self._shots, self._classes)
+        return BlendedModel(parts, self._blends, self._classes)
 
     def predict(self, X: Any, *, task: Any = None) -> np.ndarray:
         """Return the predictions for rows X (N, d), each by the model of its task."""
@@ -133,7 +141,7 @@ class BlendedModels(Mapping):
         else:
             codes, ids = factorize(task)
             points = self.n_[positions(self.ids, ids)][codes]
-        return blend(answers, self._weights, self._shots, points)
+        return self._blends.of(answers, points)
 
     def __repr__(self) -> str:
         return f"BlendedModels({len(self)} tasks, parts={len(self._parts)})"

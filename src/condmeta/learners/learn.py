@@ -137,7 +137,9 @@ def shared_model_of(learner, tasks: TaskSet) -> OutOfTask:
     """
     jobs = jobs_of(learner) if len(tasks.X) >= ROWS_FOR_THREADS else 1
     with threadpool_limits(jobs):
-        return fit_shared_model(learner.base, tasks, is_classifier(learner))
+        classes = is_classifier(learner)
+        criterion = "log loss" if classes else getattr(learner, "criterion", "squared")
+        return fit_shared_model(learner.base, tasks, classes, criterion)
 
 
 def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted:

@@ -1,4 +1,8 @@
-"""The best candidate, or the best convex combination of candidates, on held-out tasks."""
+"""The best candidate, or the best convex combination of candidates, on held-out tasks.
+
+Candidates predict means. Where the absolute error counts and labels are skewed, a line through the
+predictions, shift + slope p, turns means into medians; it too must win on held-out tasks.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,21 +12,58 @@ import numpy as np
 HALVES = 2
 SMALLEST_SHARE = 0.05  # candidates with a smaller weight are left out
 STEPS = 500  # of EM; a few candidates need no high accuracy
+ROUNDS = 20  # of least squares, for the least absolute error
+SMALLEST_ERROR = 0.02  # of the mean error: a smaller one counts as this
 
 
 class Criterion(NamedTuple):
     """A loss of predictions (N, C) of targets y (N,), and the convex weights that minimise it.
 
+    `line` returns the shift and slope of least loss for one prediction; None if means need none.
     Rows count m (N,) times, or once if m is None.
     """
 
     title: str
     losses: Callable
     weights: Callable
+    line: Callable | None = None
 
     def mean(self, answers, y, m=None) -> np.ndarray:
         """Return the mean loss of each candidate (C,)."""
         return np.average(self.losses(answers, y), axis=0, weights=m)
+
+
+class Blend(NamedTuple):
+    """How candidates are combined: shift + slope * (answers @ weights), with weights (C,)."""
+
+    weights: np.ndarray
+    shift: float = 0.0
+    slope: float = 1.0
+
+    def of(self, answers) -> np.ndarray:
+        """Return the combination (N,) of predictions (N, C)."""
+        return self.shift + self.slope * (answers @ self.weights)
+
+
+def best_blend(answers, y, task, criterion: Criterion, m=None) -> Blend:
+    """Return the combination of candidates that is best on held-out rows, arguments as below.
+
+    A line is kept if its gain, on tasks that it was not fitted to, exceeds its standard error.
+    """
+    weights = best_weights(answers, y, task, criterion, m)
+    mixed, (code, half) = answers @ weights, _halves(task)
+    if criterion.line is None or len(np.unique(half)) < HALVES:
+        return Blend(weights)
+    lined = np.empty(len(y))
+    for h in range(HALVES):
+        other = half == h
+        shift, slope = criterion.line(mixed[~other], y[~other], None if m is None else m[~other])
+        lined[other] = shift + slope * mixed[other]
+    before, after = criterion.losses(np.column_stack([mixed, lined]), y).T
+    gain = np.bincount(code, (before - after) * (1.0 if m is None else m))  # of each task
+    if gain.mean() * np.sqrt(len(gain)) <= gain.std(ddof=1):
+        return Blend(weights)
+    return Blend(weights, *criterion.line(mixed, y, m))
 
 
 def best_weights(answers, y, task, criterion: Criterion, m=None) -> np.ndarray:
@@ -33,7 +74,7 @@ def best_weights(answers, y, task, criterion: Criterion, m=None) -> np.ndarray:
     """
     errors = criterion.mean(answers, y, m)
     alone = np.eye(len(errors))[int(np.argmin(errors))]
-    half = np.unique(task, return_inverse=True)[1] % HALVES
+    half = _halves(task)[1]
     if len(errors) == 1 or len(np.unique(half)) < HALVES:
         return alone
     judged = 0.0
@@ -45,6 +86,12 @@ def best_weights(answers, y, task, criterion: Criterion, m=None) -> np.ndarray:
         judged += float(np.sum(lost if here is None else here * lost))
     count = len(y) if m is None else m.sum()
     return criterion.weights(answers, y, m) if judged / count < errors.min() else alone
+
+
+def _halves(task) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each row's task, counted from 0 (N,), and its half (N,)."""
+    code = np.unique(task, return_inverse=True)[1]
+    return code, code % HALVES
 
 
 def convex_weights(answers, y, m=None) -> np.ndarray:
@@ -59,6 +106,34 @@ def convex_weights(answers, y, m=None) -> np.ndarray:
     rows = np.vstack([errors / scale, np.full(answers.shape[1], heavy)])
     weights, _ = nnls(rows, np.append(np.zeros(len(y)), heavy))
     return _drop_small_weights(weights)
+
+
+def absolute_weights(answers, y, m=None) -> np.ndarray:
+    """Return the convex weights of least absolute error, by least squares with changing weights."""
+    return _reweighted(lambda m: convex_weights(answers, y, m), lambda w: y - answers @ w, m)
+
+
+def median_line(answer, y, m=None) -> np.ndarray:
+    """Return shift and slope of the line through predictions (N,) of least absolute error."""
+    rows = np.column_stack([np.ones(len(y)), answer])
+
+    def solve(m):
+        root = np.ones((len(y), 1)) if m is None else np.sqrt(m)[:, None]
+        return np.linalg.lstsq(root * rows, root[:, 0] * y)[0]
+
+    return _reweighted(solve, lambda line: y - rows @ line, m)
+
+
+def _reweighted(solve: Callable, errors: Callable, m) -> np.ndarray:
+    """Return the solution of least absolute error, from a solver of least squares with weights."""
+    found = solve(m)
+    for _ in range(ROUNDS):
+        size = np.abs(errors(found))
+        least = SMALLEST_ERROR * np.average(size, weights=m)
+        if least == 0:
+            break
+        found = solve((1.0 if m is None else m) / np.maximum(size, least))
+    return found
 
 
 def mixture_weights(answers, y, m=None) -> np.ndarray:
@@ -86,7 +161,9 @@ def _drop_small_weights(weights) -> np.ndarray:
 
 
 CRITERIA = {
-    "absolute": Criterion("absolute error", lambda p, y: np.abs(p - y[:, None]), convex_weights),
+    "absolute": Criterion(
+        "absolute error", lambda p, y: np.abs(p - y[:, None]), absolute_weights, median_line
+    ),
     "squared": Criterion("squared error", lambda p, y: (p - y[:, None]) ** 2, convex_weights),
 }
 LOG_LOSS = Criterion("log loss", log_losses, mixture_weights)

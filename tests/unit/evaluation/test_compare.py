@@ -8,7 +8,7 @@ import pytest
 
 import condmeta as cm
 from condmeta.errors import DataError
-from condmeta.evaluation.compare import TaskMean, _with_choice
+from condmeta.evaluation.compare import _with_choice
 from condmeta.evaluation.comparison import by_task
 from condmeta.learners.held_out import HeldOutAnswers, hold_out
 from condmeta.meta.stacking import CRITERIA
@@ -92,7 +92,7 @@ def test_the_choice_is_made_by_other_tasks():
     y = np.zeros(20)
     right = np.column_stack([fold[task] != 0, fold[task] != 1]).astype(float)
     trial = HeldOutAnswers(0, np.arange(4), fold, task, np.arange(20), y, right)
-    said = _with_choice(trial, 2, CRITERIA["absolute"]).answers[:, 2]
+    said = _with_choice(trial, CRITERIA["absolute"]).answers[:, 2]
     assert said.tolist() == [1.0] * 20  # either fold gets what was right in the other
 
 
@@ -202,16 +202,3 @@ def test_standard_errors_by_task():
     assert se[0] == pytest.approx(losses[::4, 0].std(ddof=1) / np.sqrt(50))
     assert se[1] == pytest.approx(1 / np.sqrt(200), rel=0.2)
     assert np.isinf(by_task(losses[:4], task[:4])).all()
-
-
-def test_task_mean_is_the_shrunken_mean():
-    rng = np.random.default_rng(0)
-    mean, task = 2 * rng.normal(size=400), np.repeat(np.arange(400), 5)
-    y = 3 + mean[task] + rng.normal(size=2000)
-    tasks = cm.TaskSet.from_arrays(np.zeros((2000, 1)), y, task)
-    learner = TaskMean().fit(tasks)
-    assert learner.ratio_ == pytest.approx(0.25, rel=0.2)
-    support = cm.TaskSet.from_arrays([[0.0], [0.0]], [10.0, 12.0], ["new", "new"])
-    told = learner.adapt(support).predict([[0.0]], task=["new"])
-    share = 2 / (2 + learner.ratio_)
-    assert told == pytest.approx([learner.mean_ + share * (11 - learner.mean_)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import condmeta as cm
-from condmeta.evaluation.compare import TaskMean, _with_choice
+from condmeta.evaluation.compare import _with_choice
 from condmeta.evaluation.comparison import Comparison, by_task
 from condmeta.evaluation.gains import gain_of
 from condmeta.learners.held_out import HeldOutAnswers
@@ -81,20 +81,6 @@ def test_a_learner_is_behind_beyond_two_standard_errors(behind, advised):
     assert found.advised == advised
 
 
-def test_task_mean_has_the_variances_of_the_analysis_of_variance():
-    rng, n = np.random.default_rng(3), 5
-    true = 2 * rng.normal(size=4000) + 7
-    y = (true[:, None] + 3 * rng.normal(size=(4000, n))).ravel()
-    tasks = cm.TaskSet.from_arrays(np.zeros((len(y), 1)), y, np.repeat(np.arange(4000), n))
-    found = TaskMean().fit(tasks)
-    assert found.mean_ == pytest.approx(7, abs=0.1)
-    assert found.ratio_ == pytest.approx(9 / 4, rel=0.1)
-    few = tasks.subset([0]).split_points(2, "first")[0]
-    r = few.y.mean()
-    expected = found.mean_ + 2 * (r - found.mean_) / (2 + found.ratio_)
-    assert found.adapt(few).means[0] == pytest.approx(expected)
-
-
 def test_the_choice_is_made_on_other_folds():
     """Each of two candidates is right for one half of the folds: other folds mislead."""
     T = 200
@@ -102,7 +88,7 @@ def test_the_choice_is_made_on_other_folds():
     fold = at % 2
     answers = np.column_stack([np.where(fold == 0, 0.0, 9.0), np.where(fold == 0, 9.0, 0.0)])
     given = HeldOutAnswers(0, at.astype(object), fold, at, at, np.zeros(T), answers)
-    chosen = _with_choice(given, 2, CRITERIA["absolute"]).answers[:, -1]
+    chosen = _with_choice(given, CRITERIA["absolute"]).answers[:, -1]
     np.testing.assert_allclose(chosen, 9.0)
 
 

@@ -54,7 +54,7 @@ def test_a_base_is_used_where_it_pays():
 def test_trials_on_a_base_are_those_of_its_log_odds_as_a_column():
     X, y, task, _ = draw(30, bend=4.0)
     tasks = cm.TaskSet.from_arrays(X, np.where(y == "yes", 1.0, -1.0), task)
-    shared = fit_shared_model(GaussianNB(), tasks, classes=True)
+    shared = fit_shared_model(GaussianNB(), tasks, True, "log loss")
     learner = cm.ConditionalLogistic(None, metric="identity")
     how = (5,), "random", 0
     (one,) = hold_out({"unconditional on base": learner}, tasks, shared, *how)

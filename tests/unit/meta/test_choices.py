@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.linalg import block_diag
 from scipy.special import expit
 from scipy.stats import norm
+from sklearn.linear_model import QuantileRegressor
 
 import condmeta as cm
 from condmeta.feature_maps import MeanInput
@@ -19,7 +20,15 @@ from condmeta.meta import logistic_choice
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import Prior
 from condmeta.meta.ridge import learn_prior
-from condmeta.meta.stacking import CRITERIA, LOG_LOSS, best_weights
+from condmeta.meta.stacking import (
+    CRITERIA,
+    LOG_LOSS,
+    absolute_weights,
+    best_blend,
+    best_weights,
+    convex_weights,
+    median_line,
+)  # fmt: skip
 from condmeta.tasks.points import Points
 
 T, N, D = 7, 5, 2
@@ -157,3 +166,57 @@ def test_a_task_without_points_is_judged_at_the_mean_features(monkeypatch):
     order = [tasks.ids.tolist().index(i) for i in learner.fitted_.state.ids.tolist()]
     expected = scaled[order][learner.fitted_.state.sample]
     np.testing.assert_allclose(seen["shown"].with_support, expected, atol=1e-9)
+
+
+def skewed_predictions(seed=0, n=600):
+    """Return means (n, 2) of exponential labels, the labels and their tasks."""
+    rng = np.random.default_rng(seed)
+    mean = rng.uniform(1, 5, size=n)
+    return np.column_stack([mean, mean + 0.1]), rng.exponential(mean), np.arange(n) // 4
+
+
+def test_the_median_line_is_the_least_absolute_deviation():
+    answers, y, _ = skewed_predictions()
+    weight = np.arange(len(y)) % 3 + 1.0
+    for m in (None, weight):
+        exact = QuantileRegressor(quantile=0.5, alpha=0).fit(answers[:, :1], y, sample_weight=m)
+        shift, slope = median_line(answers[:, 0], y, m)
+        lost = [np.average(np.abs(y - a - b * answers[:, 0]), weights=m)
+                for a, b in ((shift, slope), (exact.intercept_, exact.coef_[0]))]  # fmt: skip
+        assert lost[0] < 1.001 * lost[1]
+    assert slope == pytest.approx(np.log(2), abs=0.1)  # the median of an exponential of mean 1
+
+
+def test_means_of_skewed_labels_become_medians():
+    answers, y, task = skewed_predictions()
+    blend = best_blend(answers, y, task, CRITERIA["absolute"])
+    new, label, _ = skewed_predictions(1)
+    assert np.abs(label - blend.of(new)).mean() < 0.97 * np.abs(label - new[:, 0]).mean()
+    assert best_blend(answers, y, task, CRITERIA["squared"])[1:] == (0.0, 1.0)
+
+
+def test_a_line_must_win_on_tasks_that_it_was_not_fitted_to():
+    kept = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        p = rng.normal(size=24)
+        y = p + rng.standard_cauchy(size=24)
+        kept += best_blend(p[:, None], y, np.arange(24), CRITERIA["absolute"])[1:] == (0.0, 1.0)
+    assert kept >= 10
+    alone = best_blend(p[:1, None], y[:1], np.zeros(1, int), CRITERIA["absolute"])
+    assert alone[1:] == (0.0, 1.0)
+
+
+def test_predictions_without_error_need_no_line():
+    y = np.arange(20.0)
+    np.testing.assert_allclose(median_line(y, y), [0, 1], atol=1e-9)
+
+
+def test_absolute_weights_beat_those_of_squares_under_wild_labels():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=400)
+    answers = np.column_stack([y + 0.1 * rng.normal(size=400), np.zeros(400)])
+    wild = np.where(np.arange(400) % 10 == 0, -30 * y, y)  # a tenth of the labels is nonsense
+    lost = [np.abs(wild - answers @ f(answers, wild)).mean()
+            for f in (absolute_weights, convex_weights)]  # fmt: skip
+    assert lost[0] < 0.95 * lost[1]
