@@ -11,6 +11,7 @@ from condmeta.text import pluralize
 # For numbers, for two classes. Class names, not classes: `--help` must not load them.
 LEARNERS = {
     "ridge": ("ConditionalRidge", None),
+    "levels": ("ConditionalLevels", None),
     "logistic": (None, "ConditionalLogistic"),
     "auto": ("AutoRegressor", "AutoClassifier"),
     "erm": ("ConditionalERMRegressor", None),
@@ -24,14 +25,15 @@ LEARNERS = {
 @click.command("fit", short_help="Learn a model from a table.")
 @table_options
 @click.option("--learner", type=click.Choice(list(LEARNERS)),
-              help="Learner to fit.  [default: ridge; logistic for two classes]")  # fmt: skip
+              help="Learner to fit; levels: tasks in groups, as --task region,store.  [default: "
+              "ridge; logistic for two classes]")  # fmt: skip
 @click.option("--missing-side", type=click.Choice(["error", "mean"]), default="error",
               show_default=True,
               help="Tasks without a row in the side table: stop with an error, or start them "
               "from the mean.")  # fmt: skip
 @click.option("--boosting/--no-boosting", default=None,
-              help="Fit boosted trees to all tasks first (ridge, logistic, auto).  [default: only "
-              "auto]")  # fmt: skip
+              help="Fit boosted trees to all tasks first (ridge, levels, logistic, auto).  "
+              "[default: only auto]")  # fmt: skip
 @click.option("--random", type=Names(), metavar="COLS",
               help="Columns with coefficients that may differ between tasks (ridge); 'intercept': "
               "the intercept alone.  [default: all]")  # fmt: skip
@@ -101,7 +103,7 @@ def _fit_parts(path, columns, params):
     from condmeta.cli.inputs import check_training, csv_options, read_side
     from condmeta.tables.files import read_batches
 
-    if params["learner"] not in (None, "ridge"):
+    if params["learner"] not in (None, "ridge", "levels"):
         raise DataError(
             f"--learner {params['learner']} needs all rows at once: leave --chunks out, or take "
             "--learner ridge."
@@ -130,7 +132,9 @@ def _learner(params, classes: bool):
     learner = getattr(condmeta, kind)()
     if params["boosting"] is not None:
         if "base" not in learner.get_params():
-            raise DataError(f"--boosting works with ridge, logistic and auto, not with {name}.")
+            raise DataError(
+                f"--boosting works with ridge, levels, logistic and auto, not with {name}."
+            )
         learner.set_params(base="boosting" if params["boosting"] else None)
     if params["random"] is not None:
         if name != "ridge":
