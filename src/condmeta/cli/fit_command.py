@@ -11,6 +11,7 @@ from condmeta.text import pluralize
 # For numbers, for two classes. Class names, not classes: `--help` must not load them.
 LEARNERS = {
     "ridge": ("ConditionalRidge", None),
+    "levels": ("ConditionalLevels", None),
     "logistic": (None, "ConditionalLogistic"),
     "auto": ("AutoRegressor", "AutoClassifier"),
     "erm": ("ConditionalERMRegressor", None),
@@ -24,14 +25,15 @@ LEARNERS = {
 @click.command("fit", short_help="Learn a model from a table.")
 @table_options
 @click.option("--learner", type=click.Choice(list(LEARNERS)),
-              help="Learner to fit.  [default: ridge; logistic for two classes]")  # fmt: skip
+              help="Learner to fit; levels: tasks in groups, as --task region,store.  [default: "
+              "ridge; logistic for two classes]")  # fmt: skip
 @click.option("--missing-side", type=click.Choice(["error", "mean"]), default="error",
               show_default=True,
               help="Tasks without a row in the side table: stop with an error, or start them "
               "from the mean.")  # fmt: skip
 @click.option("--boosting/--no-boosting", default=None,
-              help="Fit boosted trees to all tasks first (ridge, logistic, auto).  [default: only "
-              "auto]")  # fmt: skip
+              help="Fit boosted trees to all tasks first (ridge, levels, logistic, auto).  "
+              "[default: only auto]")  # fmt: skip
 @click.option("--random", type=Names(), metavar="COLS",
               help="Columns with coefficients that may differ between tasks (ridge); 'intercept': "
               "the intercept alone.  [default: all]")  # fmt: skip
@@ -39,6 +41,9 @@ LEARNERS = {
               help="Sort the rows by this column, such as a date; held-out tasks (auto, "
               "--intervals) show their earliest rows. Not a feature, unless named in "
               "--features.")  # fmt: skip
+@click.option("--time", metavar="COL",
+              help="Column with the time of each row, numbers or dates: tasks that change forget "
+              "what is long ago (ridge). Not a feature, unless named in --features.")  # fmt: skip
 @click.option("--intervals", is_flag=True, help="Calibrate prediction intervals on held-out tasks.")
 @click.option("--chunks", is_flag=True,
               help="Read a table larger than memory in parts; it must be sorted by "
@@ -152,7 +157,7 @@ def _fit_parts(path, columns, params):
     from condmeta.cli.inputs import check_training, csv_options, read_side
     from condmeta.tables.files import read_batches
 
-    if params["learner"] not in (None, "ridge"):
+    if params["learner"] not in (None, "ridge", "levels"):
         raise DataError(
             f"--learner {params['learner']} needs all rows at once: leave --chunks out, or take "
             "--learner ridge."
@@ -181,7 +186,9 @@ def _learner(params, classes: bool):
     learner = getattr(condmeta, kind)()
     if params["boosting"] is not None:
         if "base" not in learner.get_params():
-            raise DataError(f"--boosting works with ridge, logistic and auto, not with {name}.")
+            raise DataError(
+                f"--boosting works with ridge, levels, logistic and auto, not with {name}."
+            )
         learner.set_params(base="boosting" if params["boosting"] else None)
     if params["random"] is not None:
         if name != "ridge":
@@ -198,13 +205,13 @@ def _model(columns, learner, params):
         learner, task=columns.task, target=columns.target, features=columns.features,
         exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
         order=_order(params), text=columns.text, dates=columns.dates, holidays=columns.holidays,
-        decimal=columns.decimal, **settings,
+        decimal=columns.decimal, time=columns.time, **settings,
     )  # fmt: skip
 
 
 def _order(params) -> str:
     """Return which rows of a held-out task are shown: the first ones of a sorted table."""
-    return "random" if params["sort_by"] is None else "first"
+    return "random" if params["sort_by"] is None and params["time"] is None else "first"
 
 
 def _summary(card: dict) -> str:
@@ -217,4 +224,6 @@ def _summary(card: dict) -> str:
         pluralize(len(schema["features"]), "feature column"),
         side if schema["side_columns"] else "no side information",
     ]
+    if schema["time"] is not None:
+        parts.append("nothing forgotten" if card["drift"] is None else card["drift"])
     return f"{card['learner']} of {schema['target']}: {', '.join(parts)}."

@@ -9,12 +9,21 @@ from condmeta.errors import DataError
 from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.blocks import by_leaf
-from condmeta.persistence.fields import InvalidFieldError, floats, ids, instance, integers, maybe
+from condmeta.persistence.fields import (
+    InvalidFieldError,
+    floats,
+    ids,
+    instance,
+    integers,
+    maybe,
+    optional,
+)
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import fold_numbers, half_of, task_keys
+from condmeta.tasks.timed import Timed
 
 SAMPLE = 500  # tasks that settings are chosen on
 
@@ -36,6 +45,7 @@ def _sample_is_of_the_tasks(state: dict, sizes: dict[str, int]) -> None:
         "keys": integers("T", dtype="uint64"), "sample": integers("m", low=0),
         "support": instance("Scatter", T="m", d="d"), "query": instance("Scatter", T="m", d="d"),
         "Phi_support": maybe(floats("m k")),
+        "history": optional(maybe(instance("Timed", T="T", d="d"))),
     },
     rule=_sample_is_of_the_tasks,
 )  # fmt: skip
@@ -60,6 +70,8 @@ class TaskStatistics(NamedTuple):
         Every second point, from the second on, and the others.
     Phi_support : (m, k) array or None
         Features of the sampled tasks from their support alone, if Phi is kept.
+    history : Timed or None
+        The rows of all tasks with their times, if drift is still to be learned from them.
     """
 
     ids: np.ndarray
@@ -72,6 +84,7 @@ class TaskStatistics(NamedTuple):
     support: Scatter
     query: Scatter
     Phi_support: np.ndarray | None
+    history: Timed | None = None
 
     @classmethod
     def of(cls, ids, points: Points, table=None, Phi=None, features=None) -> Self:
@@ -108,6 +121,7 @@ class TaskStatistics(NamedTuple):
             _both(self.Phi, other.Phi), _both(self.sizes, other.sizes), keys, at[order],
             self.support.join(other.support).take(order), self.query.join(other.query).take(order),
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
+            None if self.history is None else self.history.join(other.history),
         )  # fmt: skip
 
     @classmethod
@@ -143,10 +157,14 @@ class TaskStatistics(NamedTuple):
     def times(self, factor: np.ndarray) -> Self:
         """Return the statistics of points (x, y) times a factor (d+1,)."""
         parts = {name: getattr(self, name).times(factor) for name in ("whole", "support", "query")}
-        return self._replace(**parts)
+        history = self.history
+        if history is not None:
+            X, y = history.X * factor[:-1], history.y * factor[-1]
+            history = history._replace(X=X, y=y)
+        return self._replace(**parts, history=history)
 
     def extend(self, at, points: Points) -> Self:
-        """Return it with further points of the tasks at positions `at`."""
+        """Return it with further points of the tasks at positions `at`; not of `history`."""
         order = np.argsort(at)
         sizes = np.zeros(len(self.ids), np.int64)
         sizes[at] = points.sizes
@@ -158,10 +176,17 @@ class TaskStatistics(NamedTuple):
         whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
         return self._replace(whole=whole, sizes=sizes, support=support, query=query)
 
+    def remember(self, at, points: Points, time) -> Self:
+        """Return it with further rows of the tasks at `at` in `history`, if it is kept."""
+        if self.history is None:
+            return self
+        return self._replace(history=self.history.extend(at, Timed(*points, time)))
+
     def transformed(self, A, centre) -> Self:
         """Return the statistics of points A (z - centre), z = (x, y) (see `Scatter`)."""
         parts = {name: getattr(self, name) for name in ("whole", "support", "query")}
-        return self._replace(**{name: p.transformed(A, centre) for name, p in parts.items()})
+        parts = {name: p.transformed(A, centre) for name, p in parts.items()}
+        return self._replace(**parts, history=None)
 
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points: the sample, then the rest by their keys.

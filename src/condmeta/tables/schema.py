@@ -23,6 +23,7 @@ from condmeta.persistence.fields import (
     sequence,
 )
 from condmeta.persistence.registry import construct
+from condmeta.tables.dates import read_time_column
 from condmeta.tables.raw_columns import Readers, apply_readers, expand_names, find_readers
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, open_side_table, read_side
 from condmeta.tables.values import find_classes, has_text, is_unique, read_labels
@@ -137,10 +138,18 @@ class Schema:
             y = read_labels(apply_readers(frame, self.readers, [target]), target, self.classes)
         tasks = TaskSet.from_arrays(
             X, y, self.roles.ids(frame), side_info=side, feature_names=self.feature_names,
-            missing_side="mean",
+            missing_side="mean", time=self._times(frame, labelled),
         )  # fmt: skip
         tasks.task_name, tasks.backend = self.roles.task_name, backend_of(frame)
         return tasks
+
+    def _times(self, frame: Any, required: bool) -> np.ndarray | None:
+        """Return the times of rows (N,); rows to predict may lack them."""
+        name = self.roles.time
+        if name is None or (name not in column_names(frame) and not required):
+            return None
+        require_columns(frame, [name], "time")
+        return read_time_column(frame, name)
 
     def describe(self) -> dict[str, Any]:
         """Return the columns and their kinds, for a model card."""
@@ -155,7 +164,7 @@ class Schema:
             features.append(about)
         roles = self.roles
         return {
-            "task": roles.task, "target": roles.target, "classes": self.classes,
+            "task": roles.task, "target": roles.target, "time": roles.time, "classes": self.classes,
             "features": features, "side_columns": roles.side_columns,
             "side_from": "columns" if roles.side else "table" if roles.side_table else None,
             "missing": self.missing,

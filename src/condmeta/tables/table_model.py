@@ -12,6 +12,7 @@ from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
+from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
@@ -23,6 +24,7 @@ from condmeta.tables.learner import (
     fit_learner,
     known_ids,
     make_learner,
+    require_drift,
     require_resumable,
     uncalibrated,
 )
@@ -37,7 +39,7 @@ from condmeta.tasks.side_table import as_names
 
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
-    "intervals", "order", "text", "dates", "holidays", "decimal",
+    "intervals", "order", "text", "dates", "holidays", "decimal", "time",
 )  # fmt: skip
 FITTED = "learner_", "schema_", "n_rows_", "added_"
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_"  # attributes of learners
@@ -94,6 +96,11 @@ class TableModel(BaseEstimator):
     decimal : "." or ",", optional
         The decimal sign of numbers that are written as text, such as 1,904: needed only where they
         can be read in two ways.
+    time : str, optional
+        The column with the time of each row, for tasks that change (see the `drift` of
+        `ConditionalRidge`): numbers, or dates, which count in days. It is a feature only if
+        `features` names it. Tables for `predict` may lack it: known tasks are then predicted as of
+        their latest row.
 
     Attributes
     ----------
@@ -128,12 +135,13 @@ class TableModel(BaseEstimator):
         exclude: Any = (), side: Any = None, side_key: Any = None, missing: str = "error",
         missing_side: str = "error", intervals: bool = False, order: str = "random",
         text: Any = (), dates: Any = PARTS, holidays: str | None = None, decimal: str | None = None,
+        time: str | None = None,
     ):  # fmt: skip
         self.learner, self.task, self.target, self.features = learner, task, target, features
         self.exclude, self.side, self.side_key = exclude, side, side_key
         self.missing, self.missing_side = missing, missing_side
         self.intervals, self.order, self.text = intervals, order, text
-        self.dates, self.holidays, self.decimal = dates, holidays, decimal
+        self.dates, self.holidays, self.decimal, self.time = dates, holidays, decimal, time
 
     # -- learn: attributes are set last, so a call that fails leaves the model as it was --------
 
@@ -144,6 +152,7 @@ class TableModel(BaseEstimator):
         """
         schema, tasks = self._learn_tasks(frame, side_info)
         learner = make_learner(self.learner, schema.classes is not None, self.missing_side)
+        require_drift(learner, self.time)
         fitted = fit_learner(learner, tasks, self.intervals, self.order)
         self.learner_, self.schema_, self.n_rows_ = fitted, schema, len(tasks.X)
         self.added_ = {digest_of(tasks): self.n_rows_}
@@ -274,7 +283,7 @@ class TableModel(BaseEstimator):
         return ColumnOptions(
             self.task, self.target, self.features, self.exclude, self.side, self.side_key,
             text=as_names(self.text), dates=as_names(self.dates), holidays=self.holidays,
-            decimal=self.decimal,
+            decimal=self.decimal, time=self.time,
         )  # fmt: skip
 
     # -- predict and adapt ----------------------------------------------------------------------
@@ -466,6 +475,7 @@ class TableModel(BaseEstimator):
     def card(self) -> dict[str, Any]:
         """Return what a reader of the model wants to know: columns, sizes, settings, choices."""
         learner, card = uncalibrated(self.learner_), self.learner_.card()
+        drift = drift_of(learner.fitted_.inner) if hasattr(learner, "drift") else None
         chosen = {name: getattr(learner, name) for name in CHOSEN if hasattr(learner, name)}
         chosen = {n: v.item() if isinstance(v, np.generic) else v for n, v in chosen.items()}
         return {"class": "TableModel"} | card | {
@@ -474,6 +484,7 @@ class TableModel(BaseEstimator):
             "schema": self.schema_.describe(), "encoded_features": self.schema_.feature_names,
             "side_features": list(getattr(learner, "side_features_", [])),
             "chosen": {name.rstrip("_"): value for name, value in chosen.items()},
+            "drift": None if drift is None else str(drift),
         }  # fmt: skip
 
     def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
