@@ -8,6 +8,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
+from condmeta.inner.drifting import DriftingGaussian
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
@@ -65,7 +66,9 @@ def coefficient_std(fitted: Fitted) -> np.ndarray:
     They include the uncertainty of the map. Maximum likelihood makes H too small by about the share
     of tasks that the map uses up, which is undone here.
     """
-    stats, Phi, _, noise, trained = _tasks(fitted)
+    _, Phi, _, _, trained = _tasks(fitted)
+    stats = fitted.known_statistics()
+    noise = fitted.inner.posterior(stats, fitted.tasks.theta).s2
     errors, C = MapErrors.of(fitted), fitted.scales.user_matrix()
     factor = fitted.inner.factor * np.sqrt(len(trained) / errors.freedom)
     std = np.empty(fitted.tasks.coef.shape)
@@ -79,7 +82,10 @@ def coefficient_std(fitted: Fitted) -> np.ndarray:
 
 
 def _tasks(fitted: Fitted):
-    """Return statistics, Phi, theta, noise of known tasks, and positions of those with points."""
+    """Return statistics, Phi, theta, noise of known tasks, and positions of those with points.
+
+    The map is learned from all rows alike: of tasks that drift they are the undecayed statistics.
+    """
     store = fitted.tasks
     if isinstance(fitted.inner, LowRankGaussian):
         raise DataError(
@@ -89,7 +95,10 @@ def _tasks(fitted: Fitted):
         )
     if not isinstance(fitted.inner, Gaussian):
         raise DataError("Standard errors are for ConditionalRidge: other learners have none.")
-    stats = fitted.known_statistics()
+    inner, stats = fitted.inner, fitted.known_statistics()
+    if isinstance(inner, DriftingGaussian):
+        inner = Gaussian(inner.factor, inner.s2 / inner.drift.noise, inner.own_noise)
+        stats = fitted.own_statistics()
     if store is None or not isinstance(stats, SquaredState):
         raise DataError(
             "Standard errors need the statistics of the tasks: fit with keep_tasks=True, and save "
@@ -100,5 +109,5 @@ def _tasks(fitted: Fitted):
             f"Standard errors need the side features of the tasks, which a model with "
             f"{len(fitted.reader.names)} of them does not keep. Use fewer side columns."
         )
-    noise = fitted.inner.posterior(stats, store.theta).s2
+    noise = inner.posterior(stats, store.theta).s2
     return stats, store.Phi, store.theta, noise, np.flatnonzero(store.sizes > 0)
