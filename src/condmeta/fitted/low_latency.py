@@ -78,7 +78,7 @@ class LowLatency:
         theta = self._fitted.tau.theta(self.features(side))
         rows, target = self._rows(X)[None], self._scales.target(y)[None]
         state = SquaredState(
-            np.swapaxes(rows, 1, 2) @ rows,
+            rows.transpose(0, 2, 1) @ rows,
             np.einsum("tni,tn->ti", rows, target),
             np.einsum("tn,tn->t", target, target),
             np.array([len(y)]),
