@@ -17,6 +17,7 @@ from condmeta.evaluation.extrapolation import (
     unusual_sides,
 )  # fmt: skip
 from condmeta.feature_maps.raw_columns import raw_columns
+from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.tables import coefficient_names, map_effects
 from condmeta.fitted.tau import LinearTau
@@ -94,6 +95,7 @@ def explain(
         fitted.columns.task_name, fitted.columns.backend, scale,
         None if at is None else fitted.scales.user_vector(fitted.tasks.coef[at]),
         None if at is None else fitted.tasks.sizes[at],
+        None if drift_of(fitted.inner) is None else str(drift_of(fitted.inner)),
     )  # fmt: skip
 
 

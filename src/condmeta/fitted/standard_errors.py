@@ -9,6 +9,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.groups import group_codes
+from condmeta.inner.drifting import DriftingGaussian
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.nested import NestedGaussian, NestedState
 from condmeta.inner.posterior import Gaussian
@@ -80,10 +81,11 @@ def coefficient_std(fitted: Fitted) -> np.ndarray:
     They include the uncertainty of the map. Maximum likelihood makes H too small by about the share
     of tasks that the map uses up, which is undone here (not for tasks in groups).
     """
-    stats, Phi, theta, noise, trained = _tasks(fitted)
-    errors, C = MapErrors.of(fitted), fitted.scales.user_matrix()
+    _, Phi, theta, _, trained = _tasks(fitted)
+    errors, C, stats = MapErrors.of(fitted), fitted.scales.user_matrix(), fitted.known_statistics()
     if errors.levels is not None:
         return _std_in_groups(fitted, errors, errors.levels, stats, theta, Phi)
+    noise = fitted.inner.posterior(stats, theta).s2
     factor = fitted.inner.factor * np.sqrt(len(trained) / errors.freedom)
     std = np.empty(fitted.tasks.coef.shape)
     for lo in range(0, len(std), BLOCK):
@@ -109,7 +111,10 @@ def _std_in_groups(fitted, errors, levels: LevelsCovariance, stats, theta, Phi) 
 
 
 def _tasks(fitted: Fitted):
-    """Return statistics, Phi, theta, noise of known tasks, and positions of those with points."""
+    """Return statistics, Phi, theta, noise of known tasks, and positions of those with points.
+
+    The map is learned from all rows alike: of tasks that drift they are the undecayed statistics.
+    """
     store = fitted.tasks
     if isinstance(fitted.inner, LowRankGaussian):
         raise DataError(
@@ -122,7 +127,10 @@ def _tasks(fitted: Fitted):
             "Standard errors are for ConditionalRidge and ConditionalLevels: other learners have "
             "none."
         )
-    stats = fitted.known_statistics()
+    inner, stats = fitted.inner, fitted.known_statistics()
+    if isinstance(inner, DriftingGaussian):
+        inner = Gaussian(inner.factor, inner.s2 / inner.drift.noise, inner.own_noise)
+        stats = fitted.own_statistics()
     if store is None or not isinstance(stats, SquaredState | NestedState):
         raise DataError(
             "Standard errors need the statistics of the tasks: fit with keep_tasks=True, and save "
@@ -133,5 +141,5 @@ def _tasks(fitted: Fitted):
             f"Standard errors need the side features of the tasks, which a model with "
             f"{len(fitted.reader.names)} of them does not keep. Use fewer side columns."
         )
-    noise = fitted.inner.posterior(stats, store.theta).s2
+    noise = inner.posterior(stats, store.theta).s2
     return stats, store.Phi, store.theta, noise, np.flatnonzero(store.sizes > 0)

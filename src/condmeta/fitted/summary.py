@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from condmeta.errors import DataError
+from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.standard_errors import MapErrors, map_std
 from condmeta.fitted.tables import BASE, coefficient_names, map_effects
@@ -50,6 +51,8 @@ class Summary:
     robust : bool
         Whether standard errors hold also if variances differ between tasks.
     title : str
+    drift : str or None
+        How tasks change with time, in words; None if they do not.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class Summary:
     robust: bool
     title: str
     _tables: tuple[Table, Table]
+    drift: str | None = None
 
     @classmethod
     def of(cls, fitted: Fitted, level: float, robust: bool | None, title: str) -> Summary:
@@ -85,6 +89,7 @@ class Summary:
             n_rows=round(float(fitted.tasks.sizes.sum())),
             log_likelihood=float(fitted.info["objective_"]),
             level=level, robust=errors.robust, title=title, _tables=(effects, between),
+            drift=None if drift_of(fitted.inner) is None else str(drift_of(fitted.inner)),
         )  # fmt: skip
 
     @property
@@ -94,8 +99,9 @@ class Summary:
         rows = pluralize(self.n_rows, "estimate" if self.noise is None else "row")
         noise = "" if self.noise is None else f", noise {self.noise:.4g} (standard deviation)"
         kind = "robust" if self.robust else "model-based"
+        drift = "" if self.drift is None else f"; drift: {self.drift}"
         return [
-            f"{self.title}: {rows} of {tasks}, {likely}{noise}",
+            f"{self.title}: {rows} of {tasks}, {likely}{noise}{drift}",
             f"Effects of side columns, with {100 * self.level:g} % intervals ({kind}):",
             "Differences between tasks that side columns do not explain:",
         ]

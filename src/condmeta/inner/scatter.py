@@ -152,11 +152,16 @@ class Scatter(NamedTuple):
 
     def join(self, other: Self) -> Self:
         """Return the statistics of these tasks, then of further ones."""
-        parts = [*map(np.concatenate, zip(self[:3], other[:3], strict=True))]
-        if self.mass is not None or other.mass is not None:
-            parts.append(np.append(self.masses, other.masses))
-            parts.append(np.append(self.log_precisions, other.log_precisions))
-        return type(self)(*parts)
+        return self.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the statistics of the tasks of all parts, one after the other."""
+        arrays = [np.concatenate(some) for some in zip(*(part[:3] for part in parts), strict=True)]
+        if any(part.mass is not None for part in parts):
+            arrays.append(np.concatenate([part.masses for part in parts]))
+            arrays.append(np.concatenate([part.log_precisions for part in parts]))
+        return cls(*arrays)
 
     def extend(self, other: Self) -> Self:
         """Return the statistics with further points of the same tasks added."""

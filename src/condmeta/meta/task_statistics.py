@@ -1,5 +1,6 @@
 """Statistics of tasks: enough to learn from again, without their rows."""
 
+from functools import reduce
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -8,12 +9,21 @@ from condmeta.errors import DataError
 from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.blocks import by_leaf
-from condmeta.persistence.fields import InvalidFieldError, floats, ids, instance, integers, maybe
+from condmeta.persistence.fields import (
+    InvalidFieldError,
+    floats,
+    ids,
+    instance,
+    integers,
+    maybe,
+    optional,
+)
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import fold_numbers, half_of, task_keys
+from condmeta.tasks.timed import Timed
 
 SAMPLE = 500  # tasks that settings are chosen on
 
@@ -35,6 +45,7 @@ def _sample_is_of_the_tasks(state: dict, sizes: dict[str, int]) -> None:
         "keys": integers("T", dtype="uint64"), "sample": integers("m", low=0),
         "support": instance("Scatter", T="m", d="d"), "query": instance("Scatter", T="m", d="d"),
         "Phi_support": maybe(floats("m k")),
+        "history": optional(maybe(instance("Timed", T="T", d="d"))),
     },
     rule=_sample_is_of_the_tasks,
 )  # fmt: skip
@@ -59,6 +70,8 @@ class TaskStatistics(NamedTuple):
         Every second point, from the second on, and the others.
     Phi_support : (m, k) array or None
         Features of the sampled tasks from their support alone, if Phi is kept.
+    history : Timed or None
+        The rows of all tasks with their times, if drift is still to be learned from them.
     """
 
     ids: np.ndarray
@@ -71,6 +84,7 @@ class TaskStatistics(NamedTuple):
     support: Scatter
     query: Scatter
     Phi_support: np.ndarray | None
+    history: Timed | None = None
 
     @classmethod
     def of(cls, ids, points: Points, table=None, Phi=None, features=None) -> Self:
@@ -107,15 +121,50 @@ class TaskStatistics(NamedTuple):
             _both(self.Phi, other.Phi), _both(self.sizes, other.sizes), keys, at[order],
             self.support.join(other.support).take(order), self.query.join(other.query).take(order),
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
+            None if self.history is None else self.history.join(other.history),
+        )  # fmt: skip
+
+    @classmethod
+    def joined(cls, parts: list[Self]) -> Self:
+        """Return the tasks of all parts, which differ in their ids; the list is emptied.
+
+        Each array is made once: to join parts one by one would copy all tasks each time.
+        """
+        small = reduce(cls.join, (part.sampled() for part in parts))
+        begins = np.cumsum([0, *(len(part.ids) for part in parts)])
+        ids = np.concatenate([part.ids for part in parts])
+        keys = np.concatenate([part.keys for part in parts])
+        sizes = np.concatenate([part.sizes for part in parts])
+        at = np.concatenate([b + part.sample for b, part in zip(begins, parts, strict=False)])
+        at = at[np.argsort(keys[at], kind="stable")[:SAMPLE]]
+        tables = [part.table for part in parts if part.table is not None]
+        table = TaskTable.stacked(tables) if tables else None
+        Phi = None if parts[0].Phi is None else np.concatenate([part.Phi for part in parts])
+        scatters = [part.whole for part in parts]
+        parts.clear()
+        halves = small.support, small.query, small.Phi_support
+        return cls(ids, Scatter.joined(scatters), table, Phi, sizes, keys, at, *halves)
+
+    def sampled(self) -> Self:
+        """Return the sampled tasks alone."""
+        at = self.sample
+        whole, Phi = self.whole.take(at), None if self.Phi is None else self.Phi[at]
+        return self._replace(
+            ids=self.ids[at], whole=whole, table=None, Phi=Phi, sizes=self.sizes[at],
+            keys=self.keys[at], sample=np.arange(len(at)),
         )  # fmt: skip
 
     def times(self, factor: np.ndarray) -> Self:
         """Return the statistics of points (x, y) times a factor (d+1,)."""
         parts = {name: getattr(self, name).times(factor) for name in ("whole", "support", "query")}
-        return self._replace(**parts)
+        history = self.history
+        if history is not None:
+            X, y = history.X * factor[:-1], history.y * factor[-1]
+            history = history._replace(X=X, y=y)
+        return self._replace(**parts, history=history)
 
     def extend(self, at, points: Points) -> Self:
-        """Return it with further points of the tasks at positions `at`."""
+        """Return it with further points of the tasks at positions `at`; not of `history`."""
         order = np.argsort(at)
         sizes = np.zeros(len(self.ids), np.int64)
         sizes[at] = points.sizes
@@ -127,10 +176,17 @@ class TaskStatistics(NamedTuple):
         whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
         return self._replace(whole=whole, sizes=sizes, support=support, query=query)
 
+    def remember(self, at, points: Points, time) -> Self:
+        """Return it with further rows of the tasks at `at` in `history`, if it is kept."""
+        if self.history is None:
+            return self
+        return self._replace(history=self.history.extend(at, Timed(*points, time)))
+
     def transformed(self, A, centre) -> Self:
         """Return the statistics of points A (z - centre), z = (x, y) (see `Scatter`)."""
         parts = {name: getattr(self, name) for name in ("whole", "support", "query")}
-        return self._replace(**{name: p.transformed(A, centre) for name, p in parts.items()})
+        parts = {name: p.transformed(A, centre) for name, p in parts.items()}
+        return self._replace(**parts, history=None)
 
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points: the sample, then the rest by their keys.

@@ -24,6 +24,15 @@ def make_learner(learner: Any, has_classes: bool, missing_side: str) -> Any:
     return learner
 
 
+def require_drift(learner: Any, time: str | None) -> None:
+    """Refuse a column of time for a learner that does not forget."""
+    if time is not None and "drift" not in learner.get_params(deep=False):
+        raise DataError(
+            f"{type(learner).__name__} does not forget, so that the column {time!r} of times has "
+            "no use: take ConditionalRidge, or leave time out."
+        )
+
+
 def fit_learner(learner: Any, tasks: TaskSet, intervals: bool, order: str) -> Any:
     """Fit a learner, with calibrated intervals if wanted; these need enough tasks."""
     n_tasks = int((tasks.sizes > 0).sum())

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from condmeta import persistence
 from condmeta.errors import DataError
-from condmeta.persistence.fields import TEXT, sequence
+from condmeta.persistence.fields import TEXT, maybe, optional, sequence
 from condmeta.persistence.registry import construct
 from condmeta.tables.values import require_values
 from condmeta.tasks import TaskTable, frames
@@ -36,6 +36,8 @@ class ColumnOptions(NamedTuple):
         Key of the side table. By default its index or the columns named like the task columns.
     sort_by : str, optional
         The column that rows are sorted by. It is a feature only if `features` names it.
+    time : str, optional
+        The column with the time of each row. It is a feature only if `features` names it.
     text : list of str
         Columns that hold names, even where these look like numbers or dates.
     dates : list of str, optional
@@ -53,6 +55,7 @@ class ColumnOptions(NamedTuple):
     side: Any = None
     side_key: Any = None
     sort_by: str | None = None
+    time: str | None = None
     text: Sequence[str] = ()
     dates: Sequence[str] | None = None
     holidays: str | None = None
@@ -60,7 +63,7 @@ class ColumnOptions(NamedTuple):
 
     @property
     def excluded(self) -> list[str]:
-        """Columns that are not read: also the one that rows are sorted by, unless a feature.
+        """Columns that are no features: also those of order and time, unless in `features`.
 
         Examples
         --------
@@ -68,7 +71,8 @@ class ColumnOptions(NamedTuple):
         ['note', 'day']
         """
         names, features = as_names(self.exclude), as_names(self.features)
-        return names if self.sort_by in (None, *features) else [*names, self.sort_by]
+        others = dict.fromkeys(name for name in (self.sort_by, self.time) if name is not None)
+        return [*names, *(name for name in others if name not in features)]
 
     def with_commas(self, have: Collection[str]) -> "ColumnOptions":
         """Put names together that a comma has split, if the tables have such a column.
@@ -119,6 +123,8 @@ class Roles(NamedTuple):
         Columns to read of the side table, without its key.
     side_key : list of str
         Key of the side table; empty if it is the index or named like the task columns.
+    time : str or None
+        The column of the table with the time of each row.
     """
 
     task: list[str]
@@ -127,6 +133,7 @@ class Roles(NamedTuple):
     side: list[str]
     side_table: list[str]
     side_key: list[str]
+    time: str | None = None
 
     @property
     def task_name(self) -> Any:
@@ -174,6 +181,7 @@ def assign_roles(frame: Any, side_table: Any, options: ColumnOptions) -> Roles:
     require_columns(frame, [target], "target")
     require_columns(frame, side, "side")
     require_columns(frame, as_names(options.sort_by), "sort by")
+    require_columns(frame, as_names(options.time), "time")
     require_columns(frame, [name for name in excluded if name not in elsewhere], "exclude")
     if options.features is None:
         others = {*task, target, *side, *excluded}
@@ -193,11 +201,16 @@ def assign_roles(frame: Any, side_table: Any, options: ColumnOptions) -> Roles:
             f"Column {twice!r} has two roles: a column can be only one of task, target, feature "
             "and side column."
         )
+    if options.time in (*task, target, *side):
+        raise DataError(
+            f"Column {options.time!r} has two roles: a column of time can be a feature, but not "
+            "the task, the target or a side column."
+        )
     if side_table is None:
-        return Roles(task, target, features, side, [], key)
+        return Roles(task, target, features, side, [], key, options.time)
     wanted = wanted or [name for name in in_side_table if name not in excluded]
     _require_side_columns(in_side_table, wanted)
-    return Roles(task, target, features, [], wanted, key)
+    return Roles(task, target, features, [], wanted, key, options.time)
 
 
 def open_side_table(side_info: Any) -> Any:
@@ -245,6 +258,6 @@ persistence.register(
     upgrade=lambda cls, parts: {"side_table": [], "side_key": []} | parts,
     fields={
         "task": NAMES, "target": TEXT, "features": NAMES, "side": NAMES, "side_table": NAMES,
-        "side_key": NAMES,
+        "side_key": NAMES, "time": optional(maybe(TEXT)),
     },
 )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from condmeta import persistence
 from condmeta.errors import DataError
+from condmeta.feature_maps.column_profile import ColumnProfile
 from condmeta.feature_maps.table_encoder import TableEncoder
 from condmeta.persistence.fields import (
     ANY,
@@ -22,6 +23,7 @@ from condmeta.persistence.fields import (
     sequence,
 )
 from condmeta.persistence.registry import construct
+from condmeta.tables.dates import read_time_column
 from condmeta.tables.raw_columns import Readers, apply_readers, expand_names, find_readers
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, open_side_table, read_side
 from condmeta.tables.values import find_classes, has_text, is_unique, read_labels
@@ -98,7 +100,8 @@ class Schema:
         """Return the encoded features of a table (N, d); unseen levels are reported."""
         rows = _read_features(frame, self.roles.features, self.readers)
         if self.missing == "error":
-            _refuse_gaps(rows, "fit the model with missing='impute'")
+            gaps = dict(zip(rows.columns, rows.gaps().sum(axis=0).tolist(), strict=True))
+            _refuse_gaps(gaps, rows.n_tasks, "fit the model with missing='impute'")
         return np.ascontiguousarray(self.encoder.transform(rows))
 
     def side(self, frame: Any, side_info: Any) -> TaskTable | None:
@@ -135,10 +138,18 @@ class Schema:
             y = read_labels(apply_readers(frame, self.readers, [target]), target, self.classes)
         tasks = TaskSet.from_arrays(
             X, y, self.roles.ids(frame), side_info=side, feature_names=self.feature_names,
-            missing_side="mean",
+            missing_side="mean", time=self._times(frame, labelled),
         )  # fmt: skip
         tasks.task_name, tasks.backend = self.roles.task_name, backend_of(frame)
         return tasks
+
+    def _times(self, frame: Any, required: bool) -> np.ndarray | None:
+        """Return the times of rows (N,); rows to predict may lack them."""
+        name = self.roles.time
+        if name is None or (name not in column_names(frame) and not required):
+            return None
+        require_columns(frame, [name], "time")
+        return read_time_column(frame, name)
 
     def describe(self) -> dict[str, Any]:
         """Return the columns and their kinds, for a model card."""
@@ -153,7 +164,7 @@ class Schema:
             features.append(about)
         roles = self.roles
         return {
-            "task": roles.task, "target": roles.target, "classes": self.classes,
+            "task": roles.task, "target": roles.target, "time": roles.time, "classes": self.classes,
             "features": features, "side_columns": roles.side_columns,
             "side_from": "columns" if roles.side else "table" if roles.side_table else None,
             "missing": self.missing,
@@ -190,13 +201,31 @@ def learn_schema(
     roles = assign_roles(frame, side_table, options)
     readers = find_readers(frame, [*roles.features, roles.target], options, options.holidays)
     rows = _read_features(frame, roles.features, readers)
-    if missing == "error":
-        _refuse_gaps(rows, "set missing='impute'")
+    encoder = TableEncoder(of_rows=True)
+    profiles = {name: encoder.profile(column, name) for name, column in rows.data.items()}
+    fit_encoder(encoder, profiles, missing)
     labels = apply_readers(frame, readers, [roles.target])
     classes = find_classes(labels, roles.target, classifier)
-    encoder = TableEncoder(of_rows=True).fit(rows)
-    _refuse_names_and_dates(rows, encoder)
     X = np.ascontiguousarray(encoder.transform(rows))
+    side, roles, side_text, side_readers = learn_side(frame, side_table, roles, options)
+    schema = Schema(roles, missing, encoder, classes, side_text, readers, side_readers)
+    return schema, X, side
+
+
+def fit_encoder(encoder: TableEncoder, profiles: dict[str, ColumnProfile], missing: str) -> None:
+    """Fit the encoder of the features; refuse gaps, names and dates among them."""
+    if missing == "error":
+        n_rows = max((profile.size for profile in profiles.values()), default=0)
+        gaps = {name: profile.gaps for name, profile in profiles.items()}
+        _refuse_gaps(gaps, n_rows, "set missing='impute'")
+    encoder.fit_profiles(profiles)
+    _refuse_names_and_dates(profiles, encoder)
+
+
+def learn_side(
+    frame: Any, side_table: Any, roles: Roles, options: ColumnOptions
+) -> tuple[TaskTable | None, Roles, list[str], Readers]:
+    """Return the side information of all tasks, the roles, its text columns and its readers."""
     side, side_readers = None, {}
     if side_table is not None:
         if is_frame(side_table):
@@ -209,8 +238,7 @@ def learn_schema(
     if side is not None:
         side, roles = _without_names(side, roles)
         side_text = [name for name, column in side.data.items() if has_text(column)]
-    schema = Schema(roles, missing, encoder, classes, side_text, readers, side_readers)
-    return schema, X, side
+    return side, roles, side_text, side_readers
 
 
 def classes_of(frame: Any, options: ColumnOptions, classifier: bool | None) -> list | None:
@@ -230,15 +258,13 @@ def _read_features(frame: Any, names: list[str], readers: Readers) -> TaskTable:
     return TaskTable.trusted(np.arange(n_rows), data)
 
 
-def _refuse_gaps(rows: TaskTable, remedy: str) -> None:
+def _refuse_gaps(gaps: dict[str, int], n_rows: int, remedy: str) -> None:
     """Refuse missing features; the error counts them by column."""
-    gaps = rows.gaps()
-    if gaps.any():
-        counts = zip(rows.columns, gaps.sum(axis=0).tolist(), strict=True)
-        found = [f"{name!r} {count:,}" for name, count in counts if count]
+    found = [f"{name!r} {count:,}" for name, count in gaps.items() if count]
+    if found:
         shown = ", ".join(found[:8]) + (", ..." if len(found) > 8 else "")
         raise DataError(
-            f"Features have missing values among {rows.n_tasks:,} rows: {shown}. Fill them, drop "
+            f"Features have missing values among {n_rows:,} rows: {shown}. Fill them, drop "
             f"the rows, or {remedy} to use the mean and mark the gaps."
         )
 
@@ -259,7 +285,7 @@ def _side_of_rows(frame: Any, roles: Roles, readers: Readers) -> TaskTable:
     return side_from_rows(columns, *factorize(roles.ids(frame)))
 
 
-def _refuse_names_and_dates(rows: TaskTable, encoder: TableEncoder) -> None:
+def _refuse_names_and_dates(profiles: dict[str, ColumnProfile], encoder: TableEncoder) -> None:
     """Refuse text features that are dates, or where nearly every value is different."""
     for name, levels in encoder.levels_.items():
         pooled = encoder.pooled_[name]
@@ -270,9 +296,10 @@ def _refuse_names_and_dates(rows: TaskTable, encoder: TableEncoder) -> None:
                 "exclude the column."
             )
         different = len(levels) + len(pooled)
-        if (not levels and pooled) or is_unique(rows.data[name]):
+        if (not levels and pooled) or profiles[name].is_unique:
             raise DataError(
-                f"Column {name!r} holds {different:,} different texts in {rows.n_tasks:,} rows "
+                f"Column {name!r} holds {different:,} different texts in "
+                f"{profiles[name].size:,} rows "
                 f"({texts[0]!r}, ...): as categories they say nothing about other rows. Leave it "
                 "out, or turn it into numbers."
             )

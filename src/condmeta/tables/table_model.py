@@ -12,6 +12,7 @@ from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
+from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
@@ -23,6 +24,7 @@ from condmeta.tables.learner import (
     fit_learner,
     known_ids,
     make_learner,
+    require_drift,
     require_resumable,
     uncalibrated,
 )
@@ -37,7 +39,7 @@ from condmeta.tasks.side_table import as_names
 
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
-    "intervals", "order", "text", "dates", "holidays", "decimal",
+    "intervals", "order", "text", "dates", "holidays", "decimal", "time",
 )  # fmt: skip
 FITTED = "learner_", "schema_", "n_rows_", "added_"
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_"  # attributes of learners
@@ -94,6 +96,11 @@ class TableModel(BaseEstimator):
     decimal : "." or ",", optional
         The decimal sign of numbers that are written as text, such as 1,904: needed only where they
         can be read in two ways.
+    time : str, optional
+        The column with the time of each row, for tasks that change (see the `drift` of
+        `ConditionalRidge`): numbers, or dates, which count in days. It is a feature only if
+        `features` names it. Tables for `predict` may lack it: known tasks are then predicted as of
+        their latest row.
 
     Attributes
     ----------
@@ -128,12 +135,13 @@ class TableModel(BaseEstimator):
         exclude: Any = (), side: Any = None, side_key: Any = None, missing: str = "error",
         missing_side: str = "error", intervals: bool = False, order: str = "random",
         text: Any = (), dates: Any = PARTS, holidays: str | None = None, decimal: str | None = None,
+        time: str | None = None,
     ):  # fmt: skip
         self.learner, self.task, self.target, self.features = learner, task, target, features
         self.exclude, self.side, self.side_key = exclude, side, side_key
         self.missing, self.missing_side = missing, missing_side
         self.intervals, self.order, self.text = intervals, order, text
-        self.dates, self.holidays, self.decimal = dates, holidays, decimal
+        self.dates, self.holidays, self.decimal, self.time = dates, holidays, decimal, time
 
     # -- learn: attributes are set last, so a call that fails leaves the model as it was --------
 
@@ -144,6 +152,7 @@ class TableModel(BaseEstimator):
         """
         schema, tasks = self._learn_tasks(frame, side_info)
         learner = make_learner(self.learner, schema.classes is not None, self.missing_side)
+        require_drift(learner, self.time)
         fitted = fit_learner(learner, tasks, self.intervals, self.order)
         self.learner_, self.schema_, self.n_rows_ = fitted, schema, len(tasks.X)
         self.added_ = {digest_of(tasks): self.n_rows_}
@@ -167,6 +176,65 @@ class TableModel(BaseEstimator):
             )
         self.learner_, self.schema_, self.n_rows_ = fit_parts(
             self.learner, map(_as_table, batches), side_info, self._columns(), self.missing
+        )
+        self.added_ = {}
+        return self
+
+    def fit_files(
+        self, files: Any, side_info: Any = None, *, memory: str = "1GB", folder: Any = None,
+        text: Any = (), csv: Any = None,
+    ) -> Self:  # fmt: skip
+        """Learn from rows in many files, which need not fit into memory; for `ConditionalRidge`.
+
+        Rows come in any order. DuckDB orders them by task on disk, under the memory limit; they are
+        then reduced to statistics, which do fit into memory: 4 (d + 1)(d + 2) bytes a task with d
+        features. The model is that of `fit` on the same rows in memory, bit for bit. Kinds of
+        columns and levels of categories are learned from all rows. The target is a number. It needs
+        DuckDB and PyArrow: `pip install "condmeta[big]"`.
+
+        Parameters
+        ----------
+        files : path, or list of paths
+            Parquet, CSV or Feather files, patterns such as "sales/*.parquet", or folders with such
+            files; a folder named country=DE is a column.
+        side_info : table or path, optional
+            One row of side information for each task.
+        memory : str
+            The most that DuckDB may use, such as "2GB".
+        folder : path, optional
+            Where to work. If the fit is stopped, the same call goes on there; the folder is left,
+            with the ordered rows in it. By default a temporary folder, which is removed.
+        text : list of str
+            Columns that are read as text, such as ids that are numbers.
+        csv : CsvOptions, optional
+            Delimiter, decimal sign and encoding of CSV files.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, pandas as pd, condmeta as cm
+        >>> sales = pd.DataFrame({
+        ...     "store": list("abcdefghijkl") * 2, "price": [1.0, 2, 3, 1, 2, 3] * 4,
+        ...     "sold": [9.0, 7, 5, 9, 8, 4] * 4,
+        ... })
+        >>> model = cm.TableModel(task="store", target="sold")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for day in range(3):
+        ...         path = pathlib.Path(folder, f"{day}.parquet")
+        ...         sales[sales.index % 3 == day].to_parquet(path)
+        ...     model = model.fit_files(f"{folder}/*.parquet", memory="100MB")
+        >>> model.n_rows_, model.predict(sales).shape
+        (24, (24,))
+        """
+        from condmeta.tables.big.fit import fit_files
+
+        if self.intervals:
+            raise DataError(
+                "Intervals need all rows at once: fit the table whole, or without intervals."
+            )
+        how = {"memory": memory, "folder": folder, "text": as_names(text), "csv": csv}
+        columns = self._columns()
+        self.learner_, self.schema_, self.n_rows_ = fit_files(
+            self.learner, files, side_info, columns, self.missing, self.missing_side, **how
         )
         self.added_ = {}
         return self
@@ -215,7 +283,7 @@ class TableModel(BaseEstimator):
         return ColumnOptions(
             self.task, self.target, self.features, self.exclude, self.side, self.side_key,
             text=as_names(self.text), dates=as_names(self.dates), holidays=self.holidays,
-            decimal=self.decimal,
+            decimal=self.decimal, time=self.time,
         )  # fmt: skip
 
     # -- predict and adapt ----------------------------------------------------------------------
@@ -407,6 +475,7 @@ class TableModel(BaseEstimator):
     def card(self) -> dict[str, Any]:
         """Return what a reader of the model wants to know: columns, sizes, settings, choices."""
         learner, card = uncalibrated(self.learner_), self.learner_.card()
+        drift = drift_of(learner.fitted_.inner) if hasattr(learner, "drift") else None
         chosen = {name: getattr(learner, name) for name in CHOSEN if hasattr(learner, name)}
         chosen = {n: v.item() if isinstance(v, np.generic) else v for n, v in chosen.items()}
         return {"class": "TableModel"} | card | {
@@ -415,6 +484,7 @@ class TableModel(BaseEstimator):
             "schema": self.schema_.describe(), "encoded_features": self.schema_.feature_names,
             "side_features": list(getattr(learner, "side_features_", [])),
             "chosen": {name.rstrip("_"): value for name, value in chosen.items()},
+            "drift": None if drift is None else str(drift),
         }  # fmt: skip
 
     def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
