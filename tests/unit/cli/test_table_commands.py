@@ -466,7 +466,7 @@ def test_fit_with_sorted_rows_and_with_boosting(folder):
     assert fit(folder, "dated.csv", "--boosting", out="b.condmeta").exit_code == 0
     assert cm.load(folder / "b.condmeta").learner_.base == "boosting"
     done = fit(folder, "dated.csv", "--boosting", "--learner", "pooled")
-    assert (done.exit_code, "with ridge, logistic and auto, not with pooled" in done.stderr) == (
+    assert (done.exit_code, "levels, logistic and auto, not with pooled" in done.stderr) == (
         1,
         True,
     )
