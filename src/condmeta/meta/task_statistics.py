@@ -141,8 +141,11 @@ class TaskStatistics(NamedTuple):
         table = TaskTable.stacked(tables) if tables else None
         Phi = None if parts[0].Phi is None else np.concatenate([part.Phi for part in parts])
         scatters = [part.whole for part in parts]
+        history = None
+        if parts[0].history is not None:
+            history = reduce(Timed.join, (part.history for part in parts))
         parts.clear()
-        halves = small.support, small.query, small.Phi_support
+        halves = small.support, small.query, small.Phi_support, history
         return cls(ids, Scatter.joined(scatters), table, Phi, sizes, keys, at, *halves)
 
     def sampled(self) -> Self:
