@@ -70,7 +70,7 @@ def task_columns(fitted: Fitted) -> list[str]:
 
 def coefficient_columns(fitted: Fitted) -> dict[str, np.ndarray]:
     """Return the table that the query joins: ids, n, the level, and one slope for each feature."""
-    _require_linear(fitted)
+    require_linear(fitted)
     store, columns = fitted.tasks, fitted.columns
     slopes, levels = _around_mean(fitted, store.coef)
     table = id_columns(store.ids.tolist(), columns.task_name) | {"n": store.sizes, LEVEL: levels}
@@ -91,7 +91,7 @@ def score_query(
     `features` says how the features are computed from the columns of the rows, and `impute` whether
     gaps are filled; by default they are columns of that name.
     """
-    _require_linear(fitted)
+    require_linear(fitted)
     sql, names, scales = find_dialect(dialect), feature_names(fitted), fitted.scales
     columns = [EncodedColumn(name, None) for name in names] if features is None else features
     x = [_encoded(column, "r", sql, impute) for column in columns]
@@ -106,7 +106,7 @@ def score_query(
     parts = [f"CASE\n    WHEN {sql.name('c', 'n')} > 0 THEN\n      {known}"]
     join = _join(sql, tables.coefficients, "c", ids)
     if fitted.reader.names:
-        phi = [_encoded(column, "s", sql, True) for column in _side_columns(fitted)]
+        phi = [_encoded(column, "s", sql, True) for column in side_columns(fitted)]
         start = _tau(fitted, combined, ["1e0", *phi])
         parts.append(f"    WHEN {sql.name('s', ids[0])} IS NOT NULL THEN\n      {start}")
         join += _join(sql, tables.side, "s", ids)
@@ -118,7 +118,7 @@ def score_query(
     return f"SELECT r.*,\n  {chr(10).join(parts)}\nFROM {sql.name(tables.rows)} AS r{join}\n"
 
 
-def _require_linear(fitted: Fitted) -> None:
+def require_linear(fitted: Fitted) -> None:
     """Raise if predictions are not a join and a sum of products."""
     predictor, scales = fitted.predictor, fitted.scales
     lacking = {
@@ -138,10 +138,10 @@ def _require_linear(fitted: Fitted) -> None:
             f"SQL needs a linear model of the rows, and this {predictor.owner} {why}. Score the "
             "rows with predict."
         )
-    _side_columns(fitted)
+    side_columns(fitted)
 
 
-def _side_columns(fitted: Fitted) -> list[EncodedColumn]:
+def side_columns(fitted: Fitted) -> list[EncodedColumn]:
     """Return how the features Phi are computed from side columns."""
     parts = fitted.reader.map.parts_
     if not all(isinstance(part, TableEncoder) for part in parts):
