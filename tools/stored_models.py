@@ -62,6 +62,7 @@ MIXED = NUMBERS.assign(town=["Bonn", "Rome", None, "Oslo"] * 3)
 MIXED.loc["t3", "age"] = np.nan
 WIDE = np.random.default_rng(8).normal(size=(T * N, 70))
 SPARSE = csr_array(np.where(np.abs(WIDE) > 1, WIDE, 0.0))
+TIME = np.tile(np.arange(float(N)), T)
 MORE_TASK = np.array(["t0", "t0", f"t{T}", f"t{T}"])
 
 
@@ -100,6 +101,21 @@ def _learner_uses(side, y, X=X) -> dict[str, Callable[[Any], Any]]:
         ).predict(X, task=TASK),
         "card": lambda m: m.card() and None,
     }
+
+
+def _timed_uses() -> dict[str, Callable[[Any], Any]]:
+    plain = _learner_uses(NUMBERS, Y)
+    uses = {name: plain[name] for name in ("predict", "std", "theta", "coefficients", "card")}
+    call = {"task": MORE_TASK, "side_info": NUMBERS, "time": TIME[:4] + N}
+    row = NUMBERS.iloc[-1].to_dict()
+    return uses | {
+        "later": lambda m: m.predict(X, task=TASK, time=9.0, return_std=True)[1],
+        "adapt": lambda m: m.adapt(X[:3], Y[:3], side_info=row, time=TIME[:3]).predict(X[:3]),
+        "update": lambda m: m.update(X[:4], Y[:4], **call).predict(X[:4], **call),
+        "partial_fit": lambda m: m.partial_fit(
+            X[:5], Y[:5], task=["new"] * 5, time=TIME[:5], side_info=NUMBERS.rename({"t9": "new"})
+        ).predict(X[5:9], task=["new"] * 4),
+    }  # fmt: skip
 
 
 def _interval_uses() -> dict[str, Callable[[Any], Any]]:
@@ -210,15 +226,8 @@ def _gram() -> pd.DataFrame:
 
 def names() -> list[str]:
     """Return the names of all models."""
-    return [
-        *_learners(),
-        "calibrated",
-        "calibrated plain",
-        "table",
-        "table classes",
-        "shrunken",
-        "levels",
-    ]
+    others = "calibrated", "calibrated plain", "table", "table classes", "shrunken", "levels"
+    return [*_learners(), *others, "drift", "drift rows"]
 
 
 @cache
@@ -262,6 +271,10 @@ def _make(name: str) -> Stored:
         return Stored(
             model, {call: uses[call] for call in ("theta", "coefficients", "map", "card")}
         )
+    if name.startswith("drift"):
+        model = cm.ConditionalRidge(drift=("ar", 0.9, 0.5) if name == "drift" else 0.8)
+        fit = model.fit if name == "drift" else model.partial_fit  # which keeps the rows
+        return Stored(fit(X, Y, task=TASK, side_info=NUMBERS, time=TIME), _timed_uses())
     if name == "levels":
         return _levels()
     if name.startswith("table"):

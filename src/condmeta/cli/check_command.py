@@ -61,7 +61,7 @@ def check_command(model, table, false_alarm, output, safe, force, as_json, quiet
         if output is not None:
             write_table(tasks, output, safe=safe)
         if as_json:
-            names = "verdict", "sentence", "ground", "drifting", "excess"
+            names = "verdict", "sentence", "ground", "drifting", "excess", "forgetting"
             outcome = {name: getattr(found, name) for name in names}
             click.echo(json.dumps(outcome | {"tasks": tasks.to_pylist()}, indent=2))
         elif not quiet and output != "-":

@@ -26,7 +26,7 @@ def csv_options(params: dict, side: bool = False) -> CsvOptions:
 
 def column_options(params: dict) -> ColumnOptions:
     """Return the columns that the options of a command name."""
-    return ColumnOptions(**{name: params[name] for name in ColumnOptions._fields})
+    return ColumnOptions(**{name: params.get(name) for name in ColumnOptions._fields})
 
 
 def read_training(path: str, options: ColumnOptions, params: dict):
@@ -40,9 +40,10 @@ def read_training(path: str, options: ColumnOptions, params: dict):
     table = files.as_text(table, options.table_text)
     side = None if side is None else files.as_text(side, options.side_table_text)
     check_training(table, side, options)
-    if options.sort_by is not None:
-        files.check_sort_column(table.column(options.sort_by), options.sort_by)
-        table = table.sort_by(options.sort_by)  # stable: rows of one time keep their order
+    for name, role in ((options.time, "time"), (options.sort_by, "sort by")):
+        if name is not None:
+            files.check_sort_column(table.column(name), name, role)
+            table = table.sort_by(name)  # stable: rows of one time keep their order
     return table, side, options
 
 

@@ -12,14 +12,17 @@ from condmeta.errors import DataError
 from condmeta.evaluation.calibrate import Calibrated
 from condmeta.evaluation.expectation import OTHERS, Judged, judge
 from condmeta.evaluation.extrapolation import Neighbourhood, sides_of, unusual_sides
+from condmeta.evaluation.fallen_behind import gain_of_forgetting
 from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.fitted.fitted import Fitted
+from condmeta.learners.forgetting import take_time
 from condmeta.learners.inputs import is_nameless, read_tasks
 from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import column_names, get_column, make_frame
 from condmeta.tasks.ids import id_columns
+from condmeta.tasks.weights import Weighted
 from condmeta.text import pluralize
 
 MANY = 0.1  # share of drifting tasks from which the map must be learned again
@@ -47,6 +50,10 @@ class CheckReport:
         Share of drifting tasks: those with p < 0.05, less the 5 % expected by chance.
     excess : float
         Relative difference of the error of all tasks to its expected value.
+    forgetting : float or None
+        For new rows with times and a `ConditionalRidge` that forgets nothing: the share by which
+        its errors from one time to the next would be lower if it forgot; 0 if that is not clear.
+        None where it cannot be told.
     n_tasks, n_update, n_outside, n_changed : int
         Tasks judged; with errors clearly larger than expected; with side information outside the
         training range; with other side information than the model has.
@@ -72,6 +79,7 @@ class CheckReport:
     n_outside: int
     n_changed: int
     false_alarm: float
+    forgetting: float | None = None
 
     @property
     def sentence(self) -> str:
@@ -87,6 +95,9 @@ class CheckReport:
             parts.append(f"side information of {self.n_outside} outside the training range")
         if self.n_changed:
             parts.append(f"side information of {self.n_changed} changed")
+        if self.forgetting:
+            lower = f"errors {100 * self.forgetting:.0f} % lower"
+            parts.append(f"a model that forgets would have {lower}: fit with time and drift='auto'")
         return f"{self.verdict}: {'; '.join(parts)}."
 
     def __repr__(self) -> str:
@@ -108,7 +119,7 @@ class CheckReport:
 
 def check(
     model: Any, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-    false_alarm: float = 0.05,
+    false_alarm: float = 0.05, time: Any = None,
 ) -> CheckReport:  # fmt: skip
     r"""Judge a fitted model by new labelled rows: keep it, update it, or fit it again.
 
@@ -136,6 +147,10 @@ def check(
     side_info : table keyed by task id, optional
         For unknown tasks, and for known tasks to find changes.
     false_alarm : float in (0, 1)
+    time : (N,) numbers or dates, or the name of a column of X, optional
+        The time of each row, for `ConditionalRidge`. A model that forgets is judged as of the time
+        of the new rows. For a model that does not, the report says whether it has fallen behind one
+        that does.
 
     Notes
     -----
@@ -158,7 +173,7 @@ def check(
     learner = model.model if isinstance(model, Calibrated) else model
     reader = _reader(learner, false_alarm)
     fitted = reader.fitted_
-    tasks, points = _read(reader, X, y, task, side_info)
+    tasks, points = _read(reader, X, y, task, side_info, time)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Side columns hold levels not seen in training")
         judged = judge(model, tasks, points)
@@ -187,7 +202,7 @@ def check(
         make_frame(columns | {"z": z, "side": side, "verdict": verdicts}, fitted.columns.backend),
         "refit" if any(reasons_to_refit) else "update" if drifts.any() else "keep",
         judged.ground, drifting, judged.excess(tasks.sizes), T, int(drifts.sum()), len(outside),
-        len(changed), false_alarm,
+        len(changed), false_alarm, gain_of_forgetting(reader, tasks),
     )  # fmt: skip
 
 
@@ -214,17 +229,20 @@ def _reader(learner: Any, false_alarm: Any) -> Any:
     return next(iter(learner.learners_.values())) if hasattr(learner, "learners_") else learner
 
 
-def _read(reader: Any, X, y, task, side_info) -> tuple[TaskSet, TaskSet | None]:
+def _read(reader: Any, X, y, task, side_info, time) -> tuple[TaskSet, TaskSet | None]:
     """Return the tasks that have rows, in their own order, and conditioning points."""
     fitted = reader.fitted_
+    X, time = take_time(X, time)
     if is_nameless(reader, X, task) and (fitted.tasks is None or len(fitted.tasks) != 1):
         raise fitted.which_task()
-    tasks, points = read_tasks(reader, fitted, X, y, task, side_info)
+    weight = None if time is None else Weighted(None, None, time=time)
+    tasks, points = read_tasks(reader, fitted, X, y, task, side_info, weight)
     tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
     if not len(tasks):
         raise DataError("There are no rows to check the model with.")
     names = {"feature_names": tasks.feature_names, "task_name": tasks.task_name}
-    return TaskSet(tasks.X, tasks.y, tasks.offsets, tasks.ids, tasks.side, **names), points
+    parts = tasks.X, tasks.y, tasks.offsets, tasks.ids, tasks.side
+    return TaskSet(*parts, **names, time=tasks.time), points
 
 
 def _side(fitted: Fitted, tasks: TaskSet) -> tuple[dict[int, str], dict[int, str]]:

@@ -19,6 +19,7 @@ from scipy import stats as distributions
 from sklearn.base import is_classifier
 
 from condmeta.evaluation.calibrate import Calibrated
+from condmeta.fitted.at_times import clock_of, drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.inner.log_rms import log_rms_moments
 from condmeta.inner.low_rank import LowRankGaussian
@@ -82,6 +83,9 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
         theta, before = fitted.statistics(tasks.ids)
         if before is not None:
             inner, rows, unit = fitted.inner, fitted.scales.rows(tasks.X), fitted.scales.y_scale
+            if drift_of(inner) is not None and tasks.time is not None:
+                clock = _mean(clock_of(tasks.time, fitted.info.get("time")), tasks)
+                before = inner.aged(before, theta, clock)
             if isinstance(inner, LowRankGaussian):
                 inner, rows, theta = (
                     inner.reduced,

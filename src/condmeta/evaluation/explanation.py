@@ -16,6 +16,7 @@ from condmeta.tasks.numbers import level_name
 from condmeta.text import pluralize
 
 SHOWN = 5  # tasks, and columns of each, that are printed
+KEPT = "  like ", "  outside ", "  it forgets "  # lines below the table of a notebook
 NEW = "(new)"  # the id of a task given by its side row alone
 
 
@@ -45,6 +46,8 @@ class Explanation:
         The coefficients after the task's own points; None unless known tasks were asked for.
     n : (T,) array or None
         The number of these points.
+    drift : str or None
+        How tasks change with time, in words; None if they do not.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Explanation:
     scale: np.ndarray | float = 1.0
     adapted: np.ndarray | None = None
     n: np.ndarray | None = None
+    drift: str | None = None
 
     @property
     def is_outside(self) -> np.ndarray:
@@ -133,6 +137,8 @@ class Explanation:
         if self.adapted is not None and self.n is not None and self.n[t] > 0:
             points = pluralize(int(self.n[t]), "point")
             lines.append(f"  with its {points} it is at {self._terms(self.adapted[t])}")
+            if self.drift is not None:
+                lines.append(f"  it forgets earlier points: {self.drift}")
         if self.contributions is not None:
             for j in self._by_weight(t)[:SHOWN]:
                 value = f" = {self.values[t, j]}" if self.values[t, j] else ""
@@ -172,7 +178,7 @@ class Explanation:
         names = [self.features[j] for j in at]
         table = html_table(["", "value", *names], rows, task)
         rest = self._text(t).splitlines()
-        kept = [line.strip() for line in rest if line.startswith(("  like ", "  outside "))]
+        kept = [line.strip() for line in rest if line.startswith(KEPT)]
         return table + "".join(map(paragraph, kept))
 
     def _by_weight(self, t: int) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.at_times import Models, clock_of, drift_of, required_clock
 from condmeta.fitted.count_distribution import CountDistribution
 from condmeta.fitted.groups import Groups, regroup, same_top
 from condmeta.fitted.predictor import LinearPredictor
@@ -31,6 +32,7 @@ from condmeta.fitted.target import TargetScale
 from condmeta.fitted.task_model import TaskModels, require_resumable
 from condmeta.fitted.task_store import TaskStore, narrow, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.inner.drifting import TimedState
 from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors
 from condmeta.inner.row_posterior import Covariances
 from condmeta.inner.squared import SquaredState
@@ -52,6 +54,7 @@ from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_halves
+from condmeta.tasks.timed import Timed
 from condmeta.tasks.weights import masses
 
 COLLECTED = TaskStatistics, WideTasks  # what a learner by statistics keeps of its tasks
@@ -92,7 +95,7 @@ class Rows(NamedTuple):
 
     `codes` is None if all rows belong to one task without an id, which is then the only entry of
     `ids`. `side` and `points` are the side rows and conditioning points that came with the call.
-    `restore` puts answers into the order of the call.
+    `restore` puts answers into the order of the call; `time` (N,) is when the rows are.
     """
 
     X: np.ndarray
@@ -101,13 +104,14 @@ class Rows(NamedTuple):
     side: TaskTable | None = None
     points: TaskSet | None = None
     restore: Callable = np.asarray
+    time: np.ndarray | None = None
 
 
 def _held_once(cls, parts: dict) -> dict:
     """Return the parts of a file in which the store repeats the statistics of `state`."""
     store = parts.get("tasks")
     if isinstance(parts.get("state"), TaskStatistics) and isinstance(store, TaskStore):
-        if isinstance(store.state, TaskPriors):
+        if isinstance(store.state, TaskPriors | TimedState):
             return parts
         parts = parts | {"tasks": replace(store, state=None)}
     return parts
@@ -274,7 +278,9 @@ class Fitted(NamedTuple):
         """Return the models of tasks (`TaskModels`), solved from their points."""
         data = self.prepare(self.past_shared_model(tasks), points)
         (theta, start), rows = self.start(data.ids, data.Phi, n_jobs), data.points
-        solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keep_state, start)
+        clock = self.clock(tasks)
+        keeps = keep_state or clock is not None
+        solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keeps, start, clock)
         solved = solved._replace(coef=self.with_cold_start(solved.coef, data.Phi, rows.sizes))
         sides = self.shared_sides(tasks.ids, tasks.side)
         n = rows.count
@@ -282,12 +288,24 @@ class Fitted(NamedTuple):
             n = Points(tasks.X, tasks.y, tasks.offsets, tasks.weight).count
         return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides, start)
 
-    def solve(self, ids, Phi, points: Points, n_jobs: int) -> TaskStore:
+    def solve(self, ids, Phi, points: Points, n_jobs: int, clock=None) -> TaskStore:
         """Return the models of tasks, from points in the learner's units, as a store."""
         theta, start = self.start(ids, Phi, n_jobs)
-        is_number = self.predictor.label_kind == "number"
-        store = TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, is_number, start)
+        keep_own = self.predictor.label_kind == "number" and clock is None
+        options = keep_own, start, clock
+        store = TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, *options)
         return replace(store, coef=self.with_cold_start(store.coef, Phi, points.sizes))
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether the rows of all tasks are kept with their times, so that drift can be learned."""
+        return isinstance(self.state, TaskStatistics) and self.state.history is not None
+
+    def clock(self, tasks: TaskSet) -> np.ndarray | None:
+        """Return the times of rows that tasks take in (N,), if they matter; else None."""
+        if drift_of(self.inner) is None and not self.keeps_history:
+            return None
+        return required_clock(tasks.time, len(tasks.X), self.info.get("time"))
 
     def solve_statistics(self, state: TaskStatistics, Phi, n_jobs: int = 1) -> TaskStore:
         """Return the models of all tasks of `state`, leaf after leaf.
@@ -319,6 +337,7 @@ class Fitted(NamedTuple):
         if store is None:
             raise DataError("The model keeps no task models to update: fit with keep_tasks=True.")
         state, by_statistics = self.state, isinstance(self.state, TaskStatistics)
+        drifts = drift_of(self.inner) is not None
         require_resumable(self.predictor, state if by_statistics else store.state)
         found = store.positions(tasks.ids.tolist())
         known, new = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
@@ -326,24 +345,30 @@ class Fitted(NamedTuple):
         tasks, side = self.past_shared_model(tasks), tasks.side
         if len(known):
             part, at = tasks.subset(known), found[known]
+            clock = self.clock(part)
             if isinstance(state, COLLECTED):
-                state = state.extend(at, raw_points(part, self.scales))
-            if by_statistics:
+                raw = raw_points(part, self.scales)
+                state = state.extend(at, raw)
+                if isinstance(state, TaskStatistics):
+                    state = state.remember(at, raw, clock)
+            if by_statistics and not drifts:
                 stats = scaled_statistics(state.whole, self.scales, at)
                 store = store.resolved(self.inner, at, self._with_priors(stats, at), n_jobs)
             else:
                 scaled, y = scaled_tasks(part, self.scales)
                 rows = Points(self.scales.with_ones(scaled), y, part.offsets, part.weight)
-                store = store.extend(self.inner, at, rows, n_jobs)
+                store = store.extend(self.inner, at, rows, n_jobs, clock if drifts else None)
         if len(new):
             part = tasks.subset(new)
             data = self.prepare(part, points)
-            more = self.solve(data.ids, data.Phi, data.points, n_jobs)
-            if by_statistics:
+            clock = self.clock(part) if drifts else None
+            more = self.solve(data.ids, data.Phi, data.points, n_jobs, clock)
+            if by_statistics and not drifts:
                 more = replace(more, state=getattr(more.state, "priors", None))
             store = store.concat(replace(more, sides=self.shared_sides(more.ids, side)))
             if isinstance(state, COLLECTED):
-                state = state.join(self.collect(part, points, type(state)))
+                more = self.collect(part, points, type(state), self.keeps_history)
+                state = state.join(more)
         updated = self._replace(tasks=store, state=state)
         if self.groups is None:
             return updated
@@ -360,14 +385,23 @@ class Fitted(NamedTuple):
         store = store.put(at, found.theta, found.coef, found.priors)
         return self._replace(tasks=store, groups=self.groups.put(found.groups))
 
-    def collect(self, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics) -> Any:
-        """Return the statistics of tasks, of one `kind`, and their side rows or features."""
+    def collect(
+        self, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics, timed=False
+    ) -> Any:
+        """Return the statistics of tasks, of one `kind`, and their side rows or features.
+
+        With `timed`, also their rows with their times.
+        """
         raw = raw_points(tasks, self.scales)
         if not self.reader.reads_points:
             table = tasks.side
             if table is not None:
                 table = table.take(tasks.ids[table.has(tasks.ids)])
-            return kind.of(tasks.ids, raw, table)
+            found = kind.of(tasks.ids, raw, table)
+            if not timed:
+                return found
+            clock = required_clock(tasks.time, len(tasks.X), self.info.get("time"))
+            return found._replace(history=Timed(*raw, clock))
         data, features = self.prepare(tasks, points), None
         if points is None and self.conditioning == "shared":
 
@@ -407,10 +441,19 @@ class Fitted(NamedTuple):
             weights[new] = self.with_cold_start(theta, Phi, np.zeros(len(theta)))
         return weights
 
+    def _row_clock(self, rows: Rows) -> np.ndarray | None:
+        """Return the times of rows to predict (N,), if tasks change with time; else None."""
+        if rows.time is None or drift_of(self.inner) is None:
+            return None
+        return clock_of(rows.time, self.info.get("time"))
+
     def _call(self, rows: Rows, n_jobs: int) -> tuple:
         """Return the arguments of `LinearPredictor.scores` for the rows of a call."""
-        sides = self.shared_sides(rows.ids, rows.side)
-        return rows.X, self.weights(rows, n_jobs), rows.codes, n_jobs, sides
+        coef, clock = self.weights(rows, n_jobs), self._row_clock(rows)
+        theta, stats = (coef, None) if clock is None else self.statistics(rows.ids)
+        models = Models(coef, theta, stats, self.shared_sides(rows.ids, rows.side), rows.codes)
+        models = models.at(self.inner, clock)
+        return rows.X, models.coef, models.codes, n_jobs, models.sides
 
     def scores(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
         """Return <row, w> of rows (N,), each with the weights of its task."""
@@ -440,7 +483,9 @@ class Fitted(NamedTuple):
         `precision` (N,) of the labels is in the order of `rows`.
         """
         theta, stats = self.statistics(rows.ids)
-        std = rows.restore(self.predictor.std(rows.X, theta, stats, rows.codes, precision))
+        models = Models(theta, theta, stats, None, rows.codes)
+        _, theta, stats, _, codes = models.at(self.inner, self._row_clock(rows))
+        std = rows.restore(self.predictor.std(rows.X, theta, stats, codes, precision))
         if self.target is None:
             return std
         return self.predictor.label_std(self.predictor.decide(self.scores(rows)), std)
@@ -455,13 +500,15 @@ class Fitted(NamedTuple):
         codes = np.zeros(len(rows.X), np.int64) if rows.codes is None else rows.codes
         return rows.restore(sizes[codes])
 
-    def statistics(self, ids) -> tuple[np.ndarray, SquaredState | NestedState | None]:
+    def statistics(self, ids) -> tuple[np.ndarray, Any]:
         """Return theta (T, width) and statistics of tasks: zero for unknown, None if not kept."""
         store, width = self.tasks, self.scales.width
         columns, theta = getattr(self.inner, "state_width", width), np.zeros((len(ids), width))
-        stats: SquaredState | NestedState = SquaredState.start(len(ids), columns)
+        stats: Any = SquaredState.start(len(ids), columns)
         if isinstance(self.inner, NestedGaussian):
             stats = self._without_features(ids)
+        elif drift_of(self.inner) is not None:
+            stats = TimedState.start(len(ids), columns)
         at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
         if not (at >= 0).any():
             return theta, stats
@@ -477,9 +524,10 @@ class Fitted(NamedTuple):
     def known_statistics(self, at=None) -> Any:
         """Return the statistics of the known tasks at positions `at`; None if they are not kept.
 
-        A learner by statistics keeps them once, in `state`; others in `tasks`.
+        A learner by statistics keeps them once, in `state`; others in `tasks`. Tasks that drift
+        have two: in `state` those of all rows alike, in `tasks` what is not forgotten of them.
         """
-        if isinstance(self.state, TaskStatistics):
+        if isinstance(self.state, TaskStatistics) and drift_of(self.inner) is None:
             stats = scaled_statistics(self.state.whole, self.scales, at)
             return self._with_priors(stats, at)
         state = None if self.tasks is None else self.tasks.state
@@ -501,10 +549,12 @@ class Fitted(NamedTuple):
 
     def own_estimates(self) -> np.ndarray:
         """Return each known task's own least-squares estimate (T, width), in the user's units."""
-        return self.tasks.own_estimates(self.scales, self._own_statistics())
+        return self.tasks.own_estimates(self.scales, self.own_statistics())
 
-    def _own_statistics(self) -> Any:
-        """Return the statistics of the known tasks without their priors; None if not kept."""
+    def own_statistics(self) -> Any:
+        """Return the statistics of all rows of the known tasks; None if they are not kept."""
+        if isinstance(self.state, TaskStatistics):
+            return scaled_statistics(self.state.whole, self.scales)
         stats = self.known_statistics()
         return stats.squared if isinstance(stats, NestedState) else stats
 
@@ -535,7 +585,7 @@ class Fitted(NamedTuple):
         if not tasks:
             store, seen = None, None if seen is None else SeenIds()
         elif store is not None and not resume:
-            store = store.without_state(self.scales, self._own_statistics())
+            store = store.without_state(self.scales, self.own_statistics())
         if isinstance(state, COLLECTED) and not (tasks and resume):
             state = None  # statistics of every task
         tau = self.tau

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.at_times import Models, drift_of, required_clock, row_clock
 from condmeta.fitted.count_distribution import CountDistribution
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import check_size
 from condmeta.fitted.user_rows import read_points, read_rows
-from condmeta.inner.algorithms import weighted
+from condmeta.inner.algorithms import row_options
 from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import check_finite
 from condmeta.tasks.ids import factorize, positions
@@ -85,21 +86,25 @@ class TaskModel:
         check_finite(X, None, feature_names=self._predictor.feature_names)
         return X
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, time: Any = None) -> Any:
         """Return the predictions for rows X (N, d), and their standard deviations if asked for.
 
         Counts are means for an exposure of 1. Standard deviations are those of `ConditionalRidge`
-        and `ConditionalCount`; other learners have none.
+        and `ConditionalCount`; other learners have none. `time` (N,), or one for all rows, is as in
+        the `predict` of `ConditionalRidge`.
         """
-        call = self._read(X), self._coef[None]
-        predicted = self._predictor.predict(*call, sides=self._sides, state=self._state)
+        predictor, rows = self._predictor, self._read(X)
+        models = Models(self._coef[None], self._theta[None], self._state, self._sides, None)
+        models = models.at(predictor.inner, row_clock(predictor.inner, time, len(rows)))
+        predicted = predictor.predict(
+            rows, models.coef, models.codes, sides=models.sides, state=models.state
+        )
         if not return_std:
             return predicted
-        if self._predictor.label_kind == "count":
+        if predictor.label_kind == "count":
             return predicted, self.predict_distribution(X).std
-        rows = read_rows(self._predictor, X)
-        std = self._predictor.std(rows, self._theta[None], self._state)
-        return predicted, self._predictor.label_std(predicted, std)
+        std = predictor.std(rows, models.theta, models.state, models.codes)
+        return predicted, predictor.label_std(predicted, std)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities (N, K); logistic loss only."""
@@ -112,19 +117,21 @@ class TaskModel:
         found = self._predictor.count_distribution(*given, state=self._state)
         return found.with_exposure(exposure)
 
-    def update(self, X: Any, y: Any, sample_weight: Any = None, precision: Any = None) -> TaskModel:
+    def update(
+        self, X: Any, y: Any, sample_weight: Any = None, precision: Any = None, time: Any = None
+    ) -> TaskModel:
         """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`.
 
-        `precision` (n,) is for `ConditionalRidge`.
+        `precision` and `time` (n,) are for `ConditionalRidge`.
         """
         predictor = self._predictor
         require_resumable(predictor, self._state)
-        if precision is not None:
-            if not hasattr(predictor.inner, "spread"):
-                raise DataError("precision= is for ConditionalRidge: other learners have none.")
-            sample_weight = Weighted(sample_weight, precision)
-        X, y, weight = read_points(predictor, read_rows(predictor, X), y, sample_weight)
-        y = predictor.on_scale(y)
+        if precision is not None and not hasattr(predictor.inner, "spread"):
+            raise DataError("precision= is for ConditionalRidge: other learners have none.")
+        given = Weighted(sample_weight, precision, time=time)
+        X, y, weight, clock = read_points(predictor, read_rows(predictor, X), y, given)
+        y, drift = predictor.on_scale(y), drift_of(predictor.inner)
+        clock = None if drift is None else required_clock(clock, len(y), drift.unit)
         if predictor.shared is not None:
             X, y = predictor.shared.head_inputs(X, y, np.repeat(self._sides, len(X), axis=0))
         scales = predictor.scales
@@ -132,7 +139,7 @@ class TaskModel:
         check_size(rows, y, scales, predictor.feature_names)
         solved = predictor.inner.solve_tasks(
             self._theta[None], scales.with_ones(scales.rescaled(rows)), scales.target(y),
-            np.array([0, len(y)]), state=self._state, **weighted(weight),
+            np.array([0, len(y)]), state=self._state, **row_options(weight, clock),
         )  # fmt: skip
         self._coef, self._state = solved.coef[0], solved.state
         self.n_ += len(y) if weight is None else float(repeats(weight).sum())
@@ -205,11 +212,11 @@ class TaskModels(Mapping):
 
     def at(self, t: int) -> TaskModel:
         """Return the model of the task at position t."""
-        state = None
-        if self._predictor.keeps_state:
-            state = self._solved_state  # of one task: `adapt` keeps no states of many
-            if state is None or len(self.ids) > 1:
-                state = self._solve_again(np.array([t]))
+        state = self._solved_state  # `adapt` keeps that of one task, and of tasks that drift
+        if state is not None:
+            state = type(state)(*(array[t : t + 1] for array in state))
+        elif self._predictor.keeps_state:
+            state = self._solve_again(np.array([t]))
         gap = None if self.gap_ is None else float(self.gap_[t])
         sides = None if self._sides is None else self._sides[t : t + 1]
         parts = self._theta[t], self._coef[t], self.n_[t], state, gap, sides
@@ -217,7 +224,7 @@ class TaskModels(Mapping):
 
     def _solve_again(self, at):
         X, y, offsets, weight = self._rows.take(at)
-        inner, options = self._predictor.inner, weighted(weight)
+        inner, options = self._predictor.inner, row_options(weight)
         options |= {} if self._start is None else {"state": self._start.take(at)}
         return inner.solve_tasks(self._theta[at], X, y, offsets, **options).state
 
@@ -229,23 +236,35 @@ class TaskModels(Mapping):
         score = self._predictor.scores
         return self._by_row(lambda X, codes: score(X, self._coef, codes, 1, self._sides), X, task)
 
-    def predict(self, X: Any, *, task: Any = None, return_std: bool = False) -> Any:
+    def predict(
+        self, X: Any, *, task: Any = None, return_std: bool = False, time: Any = None
+    ) -> Any:
         """Return the predictions for rows X (N, d), each by the model of its task.
 
-        `return_std` as for `TaskModel.predict`.
+        `return_std` and `time` are as for `TaskModel.predict`; a `TaskSet` carries its times.
         """
-        predictor, state = self._predictor, self._state if self._predictor.averages else None
-        predicted = self._by_row(
-            lambda X, codes: predictor.predict(X, self._coef, codes, 1, self._sides, state), X, task
-        )
+        predictor = self._predictor
+        time = X.time if isinstance(X, TaskSet) else time
+        reads_state = return_std or predictor.averages
+        state = self._state if reads_state else self._solved_state
+
+        def models(codes) -> Models:
+            now = Models(self._coef, self._theta, state, self._sides, codes)
+            return now.at(predictor.inner, row_clock(predictor.inner, time, len(codes)))
+
+        def predict(X, codes):
+            of = models(codes)
+            return predictor.predict(X, of.coef, of.codes, 1, of.sides, of.state)
+
+        def std(X, codes):
+            of = models(codes)
+            return predictor.std(X, of.theta, of.state, of.codes)
+
+        predicted = self._by_row(predict, X, task)
         if not return_std:
             return predicted
         if predictor.label_kind == "count":
             return predicted, self.predict_distribution(X, task=task).std
-
-        def std(X, codes):
-            return predictor.std(X, self._theta, self._state, codes)
-
         return predicted, predictor.label_std(predicted, self._by_row(std, X, task))
 
     def predict_proba(self, X: Any, *, task: Any = None) -> np.ndarray:
@@ -269,6 +288,8 @@ class TaskModels(Mapping):
 
     @cached_property
     def _state(self):
+        if self._solved_state is not None:
+            return self._solved_state
         return self._solve_again(np.arange(len(self.ids)))
 
     def _by_row(self, value, X, task) -> np.ndarray:

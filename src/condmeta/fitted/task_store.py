@@ -13,7 +13,7 @@ import numpy as np
 
 from condmeta.errors import ConvergenceWarning, DataError, DivergenceError
 from condmeta.fitted.scales import Scales
-from condmeta.inner.algorithms import Solved, solve_tasks, weighted
+from condmeta.inner.algorithms import Solved, row_options, solve_tasks
 from condmeta.inner.coin import CoinTasks
 from condmeta.inner.least_squares import least_squares
 from condmeta.inner.no_adaptation import PointCount
@@ -74,10 +74,11 @@ class TaskStore:
 
     @classmethod
     def solve(
-        cls, inner, ids, theta, points: Points, n_jobs, Phi=None, keep_own=True, start=None
-    ) -> TaskStore:
+        cls, inner, ids, theta, points: Points, n_jobs, Phi=None, keep_own=True, start=None,
+        time=None,
+    ) -> TaskStore:  # fmt: skip
         """Solve tasks from their theta; with `keep_own`, own estimates can be asked for."""
-        solved = solve_named(inner, ids, theta, points, n_jobs, start=start)
+        solved = solve_named(inner, ids, theta, points, n_jobs, start=start, time=time)
         keep_own &= theta.size * theta.shape[1] <= MOST_STATISTICS and not is_sparse(points.X)
         statistics = None
         if keep_own and start is None and not _is_full(solved.state, theta):
@@ -121,14 +122,18 @@ class TaskStore:
         w, determined = least_squares(statistics, scales.user_matrix())
         return np.where(determined, scales.user_vector(w), np.nan)
 
-    def extend(self, inner, at, points: Points, n_jobs) -> TaskStore:
-        """Return a store in which the tasks at positions `at` have further points."""
+    def extend(self, inner, at, points: Points, n_jobs, time=None) -> TaskStore:
+        """Return a store in which the tasks at positions `at` have further points.
+
+        `time` (N,) of these, if tasks change with time.
+        """
         X, y, offsets, weight = points
         before = type(self.state)(*(array[at] for array in self.state))
         with naming_task(self.ids[at]):
             part = inner.solve_tasks(
-                self.theta[at], X, y, offsets, state=before, n_jobs=n_jobs, **weighted(weight)
-            )
+                self.theta[at], X, y, offsets, state=before, n_jobs=n_jobs,
+                **row_options(weight, time),
+            )  # fmt: skip
             require_finite(part)
         own = self.own_statistics
         if own is not None:
@@ -236,14 +241,16 @@ def _join(a, b):
     return np.concatenate([a, b])
 
 
-def solve_named(inner, ids, theta, points: Points, n_jobs=1, keep_state=True, start=None) -> Solved:
+def solve_named(
+    inner, ids, theta, points: Points, n_jobs=1, keep_state=True, start=None, time=None
+) -> Solved:
     """Solve tasks; name those whose pass diverges, or whose gap stays above the tolerance.
 
     `start` is the state of tasks without points, where they have priors of their own.
     """
     X, y, offsets, weight = points
     with naming_task(ids):
-        solved = solve_tasks(inner, theta, X, y, offsets, n_jobs, keep_state, weight, start)
+        solved = solve_tasks(inner, theta, X, y, offsets, n_jobs, keep_state, weight, start, time)
         require_finite(solved)
     if solved.unsolved is not None and len(solved.unsolved):
         first = show_ids(ids[solved.unsolved])

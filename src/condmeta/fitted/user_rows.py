@@ -13,7 +13,8 @@ from condmeta.tasks.checks import check_finite
 from condmeta.tasks.containers import refuse_odd
 from condmeta.tasks.frames import as_matrix, column_names, is_frame, is_sparse
 from condmeta.tasks.numbers import refuse_masked, to_floats
-from condmeta.tasks.weights import read_weight, repeats
+from condmeta.tasks.times import read_times
+from condmeta.tasks.weights import read_weight, repeats, split_time
 
 
 def numbers(X):
@@ -82,17 +83,19 @@ def read_rows(predictor: LinearPredictor, X) -> np.ndarray:
 
 
 def read_points(predictor: LinearPredictor, X, y, weight):
-    """Return the points of one task, and how often each counts; None is once each."""
+    """Return the points of one task, how often each counts (None: once), and its time or None."""
     y = read_target(y, len(X), predictor.owner)
     y = encode(y, predictor.label_kind, predictor.classes, weight)
     check_finite(X, y, feature_names=predictor.feature_names)
+    weight, time = split_time(weight)
+    time = None if time is None else read_times(time, len(X))
     if weight is None:
-        return X, y, None
+        return X, y, None, time
     if not predictor.weighs:
         raise no_weights(predictor.owner)
     weight = read_weight(weight, len(X))
     counts = repeats(weight) > 0
-    return X[counts], y[counts], weight[counts]
+    return X[counts], y[counts], weight[counts], None if time is None else time[counts]
 
 
 def no_weights(owner: str) -> DataError:

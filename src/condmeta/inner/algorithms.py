@@ -167,15 +167,15 @@ def get_inner(inner, lam: float, loss, tol: float):
 
 
 def solve_tasks(
-    inner, theta, X, y, offsets, n_jobs=1, keep_state=True, weight=None, start=None
+    inner, theta, X, y, offsets, n_jobs=1, keep_state=True, weight=None, start=None, time=None
 ) -> Solved:
     """Solve T tasks by any inner algorithm, built-in or the user's own.
 
-    `weight` (N,) is passed on only if there are weights; `start`, the state of tasks without
-    points, only if tasks have priors of their own.
+    `weight` (N,) and `time` (N,) are passed on only if there are some; `start`, the state of tasks
+    without points, only if tasks have priors of their own.
     """
     if hasattr(inner, "solve_tasks"):
-        options = {"n_jobs": n_jobs, "keep_state": keep_state} | weighted(weight)
+        options = {"n_jobs": n_jobs, "keep_state": keep_state} | row_options(weight, time)
         options |= {} if start is None else {"state": start}
         return inner.solve_tasks(theta, X, y, offsets, **options)
     coef, gap = theta.copy(), np.zeros(len(theta))
@@ -205,9 +205,9 @@ def solve_one(inner, theta, X, y) -> tuple[np.ndarray, np.ndarray, float]:
     return found
 
 
-def weighted(weight) -> dict:
-    """Return the argument `weight` if there are weights: online algorithms do not have it."""
-    return {} if weight is None else {"weight": weight}
+def row_options(weight, time=None) -> dict:
+    """Return the arguments `weight` and `time` if there are any: not all algorithms have them."""
+    return {name: of for name, of in (("weight", weight), ("time", time)) if of is not None}
 
 
 def diverged(position: int, lam: float) -> DivergenceError:

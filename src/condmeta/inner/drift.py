@@ -28,12 +28,28 @@ from condmeta.tasks.weights import masses, repeats
 KINDS = "decay", "ar"
 
 
-@register_tuple(fields={"kind": one_of(*KINDS), "rate": number(above=0, high=1)})
+@register_tuple(
+    fields={
+        "kind": one_of(*KINDS), "rate": number(above=0, high=1), "noise": number(above=0, high=1),
+        "unit": one_of("days", "numbers"),
+    }
+)  # fmt: skip
 class Drift(NamedTuple):
-    """How tasks change: kind "decay" or "ar", and the rate rho or phi in (0, 1] for one unit."""
+    """How tasks change: kind "decay" or "ar", and the rate rho or phi in (0, 1] for one unit.
+
+    noise is the share of the prior's s2 that is noise: around weights that stay, s2 contains how
+    they have moved. Times are "numbers" in any unit, or dates, which count in "days".
+    """
 
     kind: str
     rate: float
+    noise: float = 1.0
+    unit: str = "numbers"
+
+    def __str__(self) -> str:
+        name = {"decay": "a row counts", "ar": "AR(1), a task keeps"}[self.kind]
+        unit = "a day" if self.unit == "days" else "a unit of time"
+        return f"{name} {self.rate:.4g} after {unit}"
 
 
 class Process(NamedTuple):
@@ -72,12 +88,12 @@ class Process(NamedTuple):
             state = SquaredState(*(a + b for a, b in zip(state, old, strict=True)))
             rows = rows.where(~late)
         rows = rows.sorted()
-        (X, y, offsets, weight), steps = rows.points, rows.steps(clock)
+        X, y, offsets, weight, _ = rows
         mass = np.ones(len(y)) if weight is None else masses(weight)
         e = state.moment - np.einsum("tij,tj->ti", state.gram, theta)
-        fade = self.drift.rate**steps
+        given = X, y, mass, offsets, rows.steps(clock), self.drift.rate
         prior = theta, self.factor, self.s2
-        S, e, _ = drift_pass(X, y, mass, offsets, fade, state.gram, e, *prior, 1, 0, n_jobs)
+        S, e, _ = drift_pass(*given, state.gram, e, *prior, 1, 0, n_jobs)
         total = state.extend(X, y, offsets, weight)  # for its residuals and count
         latest = rows.last()
         clock = np.where(np.isnan(latest), clock, latest)
@@ -86,8 +102,8 @@ class Process(NamedTuple):
     def _decayed(self, state, clock, theta, rows: Timed) -> tuple[SquaredState, np.ndarray]:
         now = np.fmax(clock, rows.last())
         state = self.aged(state, theta, np.nan_to_num(now - clock))
-        (X, y, offsets, weight), task = rows.points, rows.task_of_row
-        share = self.drift.rate ** (now[task] - rows.time)
+        (X, y, offsets, weight, time), task = rows, rows.task_of_row
+        share = self.drift.rate ** (now[task] - time)
         if weight is not None:
             share = share * repeats(weight)
             share = share if weight.ndim == 1 else np.column_stack([share, weight[:, 1]])
@@ -97,12 +113,12 @@ class Process(NamedTuple):
         self, state: SquaredState, clock: np.ndarray, theta: np.ndarray, rows: Timed, n_jobs=1
     ) -> np.ndarray:
         """Return the prediction of each row (N,) from the rows before its time; rows are sorted."""
-        X, y, offsets, weight = rows.points
+        X, y, offsets, weight, _ = rows
         mass = np.ones(len(y)) if weight is None else masses(weight)
         e = state.moment - np.einsum("tij,tj->ti", state.gram, theta)
-        fade, moves = self.drift.rate ** rows.steps(clock), int(self.drift.kind == "ar")
-        prior = theta, self.factor, self.s2
-        return drift_pass(X, y, mass, offsets, fade, state.gram, e, *prior, moves, 1, n_jobs)[2]
+        given = X, y, mass, offsets, rows.steps(clock), self.drift.rate
+        prior, moves = (theta, self.factor, self.s2), int(self.drift.kind == "ar")
+        return drift_pass(*given, state.gram, e, *prior, moves, 1, n_jobs)[2]
 
 
 def ar_step(S, e, L, s2: float, fade) -> tuple[np.ndarray, np.ndarray]:
@@ -122,22 +138,23 @@ def ar_step(S, e, L, s2: float, fade) -> tuple[np.ndarray, np.ndarray]:
 
 
 @twin
-def drift_pass(X, y, mass, offsets, fade, gram, e, theta, factor, s2, moves, predicts, n_jobs):
+def drift_pass(
+    X, y, mass, offsets, steps, rate, gram, e, theta, factor, s2, moves, predicts, n_jobs
+):
     """Return S (T, d, d), e (T, d) after all rows, and the prediction of each row (N,).
 
-    X (N, d), y and mass (N,), by rising time in each task; fade (N,) is rho^Delta or phi^Delta for
-    the time Delta since the row before, 1 for rows of one time. gram, e: the statistics before, e
-    around theta (T, d). moves: 1 for AR(1), 0 for decay. With predicts = 1, a row is predicted from
-    the rows before its time; else the third result is empty.
+    X (N, d), y and mass (N,), by rising time in each task; steps (N,) is the time since the row
+    before, rate is rho or phi. gram, e: the statistics before, e around theta (T, d). moves: 1 for
+    AR(1), 0 for decay. With predicts = 1, a row is predicted from the rows before its time; else
+    the third result is empty.
     """
     S, e, sizes = gram.copy(), e.copy(), np.diff(offsets)
     predicted, mean = np.empty(len(y) if predicts else 0), theta.copy()
     for rank in range(sizes.max(initial=0)):  # the rows of this rank, of all tasks that have one
         tasks = np.flatnonzero(sizes > rank)
         rows = offsets[tasks] + rank
-        f = fade[rows]
-        new = f != 1.0 if rank else np.ones(len(tasks), bool)
-        at, f = tasks[new], f[new]
+        new = (steps[rows] > 0) | (rank == 0)
+        at, f = tasks[new], rate ** steps[rows[new]]
         if moves:
             S[at], e[at] = ar_step(S[at], e[at], factor, s2, f)
         else:

@@ -20,7 +20,7 @@ from condmeta.fitted.prepared import no_points
 from condmeta.fitted.target import TargetScale
 from condmeta.fitted.user_rows import no_weights, numbers, read_points, read_target
 from condmeta.learners.checks import check_features, check_weights, drop_weightless
-from condmeta.learners.labels import read_labels
+from condmeta.learners.labels import read_labels, sizes_of
 from condmeta.learners.side_by_row import by_row
 from condmeta.learners.side_inputs import NAMELESS, read_one_side, read_side, side_reader
 from condmeta.tasks import TaskSet, TaskTable
@@ -44,6 +44,7 @@ from condmeta.tasks.frames import (
 from condmeta.tasks.ids import as_id_array, factorize
 from condmeta.tasks.read import join_side, require_rows, task_name_of
 from condmeta.tasks.side_table import as_names, side_from_rows
+from condmeta.tasks.weights import split_time
 
 # scikit-learn's routing passes these to every method that takes ids, without a request.
 METADATA = {"task": True, "side_info": True}
@@ -89,7 +90,7 @@ def read_training(learner, X, y, task, side_info, weight=None, classes=None) -> 
         _refuse_company(X, (y, task, weight))
         columns = _columns_of(X)
         table, points = read_side(learner, side_info, reader.map, columns)
-        labels, classes = read_labels(learner, X.y, None, classes)
+        labels, classes = read_labels(learner, X.y, None, classes, sizes_of(learner, X))
         tasks = X.with_target(labels)
         tasks = tasks if table is None else tasks.with_side(table)
         require_rows(X.X)
@@ -131,7 +132,7 @@ def read_tasks(
         check_features(learner, X, columns, "X")
         named = columns._replace(task_name=X.task_name or columns.task_name)
         table, points = read_side(learner, side_info, fmap, named)
-        tasks = X.with_target(read_labels(learner, X.y, None, classes)[0])
+        tasks = X.with_target(read_labels(learner, X.y, None, classes, sizes_of(learner, X))[0])
         tasks = tasks if table is None else tasks.with_side(table)
     else:
         rows = _read_columns(learner, X, task, columns)
@@ -158,14 +159,14 @@ def read_new_tasks(learner, fitted: Fitted, X, y, task, side_info, weight=None):
         refuse_odd(X, "X")
     if X is None or (hasattr(X, "__len__") and n_rows(X) == 0):
         X, y, _ = no_points(1, fitted.columns.n_features)
-        weight = None
+        weight = time = None
     else:
         rows = _read_columns(learner, X, None, fitted.columns)
         side_info = rows.side_info(side_info)
-        X, y, weight = read_points(fitted.predictor, rows.X, y, weight)
+        X, y, weight, time = read_points(fitted.predictor, rows.X, y, weight)
     table, points = read_one_side(learner, fitted, side_info)
     offsets = np.array([0, len(X)])
-    return TaskSet.trusted(X, y, offsets, NAMELESS, table, weight=weight), points
+    return TaskSet.trusted(X, y, offsets, NAMELESS, table, weight=weight, time=time), points
 
 
 def read_rows(learner, fitted: Fitted, X, task, side_info) -> Rows:
@@ -179,7 +180,7 @@ def read_rows(learner, fitted: Fitted, X, task, side_info) -> Rows:
         named = columns._replace(task_name=X.task_name or columns.task_name)
         codes = np.repeat(np.arange(len(X)), X.sizes)
         table, points = read_side(learner, side_info, fmap, named)
-        return Rows(X.X, codes, X.ids, table, points, X.restore_order)
+        return Rows(X.X, codes, X.ids, table, points, X.restore_order, X.time)
     rows = _read_columns(learner, X, task, columns)
     if rows.task is None:
         check_finite(rows.X, None, feature_names=columns.names)
@@ -383,8 +384,9 @@ def n_rows(X) -> int:
 
 def _grouped(rows: _FrameRows, labels, table: TaskTable | None, weight) -> TaskSet:
     """Return the rows of a call as tasks."""
+    weight, time = split_time(weight)
     return TaskSet.from_arrays(
-        rows.X, labels, rows.task, side_info=table, missing_side="mean", weight=weight,
+        rows.X, labels, rows.task, side_info=table, missing_side="mean", weight=weight, time=time,
         feature_names=rows.columns.names,
     )  # fmt: skip
 

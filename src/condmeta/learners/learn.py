@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from threadpoolctl import threadpool_limits
 
 from condmeta import engine
+from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.groups import regroup
 from condmeta.fitted.predictor import LinearPredictor
@@ -27,6 +28,7 @@ from condmeta.fitted.task_store import TaskStore, narrow
 from condmeta.fitted.tau import KernelTau, LinearTau
 from condmeta.inner.nested import NestedGaussian
 from condmeta.learners.checks import warn_memory
+from condmeta.learners.forgetting import history_rows, settle_drift, with_times
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import check_learner, jobs_of
@@ -128,8 +130,12 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
         kind = learner._kind_of_statistics(start.scales)
         if kind is TaskStatistics:
             warn_memory(len(ordered), len(start.scales.x_mean) + 1)
-        statistics = start.collect(ordered, given.points, kind)
-        return conclude(learner, start._replace(state=statistics), tasks.side)
+        start, timed = with_times(learner, start, ordered, kind)
+        statistics = start.collect(ordered, given.points, kind, timed)
+        fitted = conclude(learner, start._replace(state=statistics), tasks.side)
+        if timed:  # the rows of a fit are not kept
+            fitted = fitted._replace(state=fitted.state._replace(history=None))
+        return fitted
     trained = tasks.subset(filled) if len(empty) else tasks
     data = training(start, trained, given.points)
     fitted = settled(start, learner._learn(data))._replace(n_tasks=len(trained))
@@ -248,6 +254,7 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
         reader = reader.refit(table_by_key)
     Phi = state.Phi
     if Phi is None:
+        reader.find_rows(state.ids[trained], state.table)  # an error names tasks as they came
         Phi = np.empty((len(state.ids), len(reader.names)))
         Phi[order] = reader.features(state.ids[order], table_by_key, None)
         if not trained.all():
@@ -264,8 +271,14 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
     data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state, names=names)
     learned = learner._learn(data)._replace(state=state)
     fitted = settled(start, learned)._replace(n_tasks=len(order))
+    if hasattr(learner, "drift"):
+        fitted = settle_drift(learner, fitted, Phi)
     if not learner.keep_tasks and not isinstance(fitted.inner, NestedGaussian):
         return fitted
+    if drift_of(fitted.inner) is not None:
+        *points, clock = history_rows(fitted)
+        parts = state.ids, Phi, Points(*points), jobs_of(learner), clock
+        return with_store(fitted, fitted.solve(*parts), table)
     if isinstance(state, WideTasks):
         rows = scaled_rows(state.whole, fitted.scales)
         return with_store(fitted, fitted.solve(state.ids, Phi, rows, jobs_of(learner)), table)

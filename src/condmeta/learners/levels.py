@@ -68,6 +68,8 @@ class ConditionalLevels(ConditionalRidge):
         the side information is not used.
     random : "auto" or "all"
         Which coefficients may differ between tasks: all of them.
+    drift : None
+        Tasks in groups do not forget: `fit` refuses times.
     base : None, "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
@@ -149,12 +151,15 @@ class ConditionalLevels(ConditionalRidge):
     _: KW_ONLY
     context: Any = False
     cold_start: str = "prior"
+    drift: Any = None
 
     _rules = ConditionalRidge._rules | {
         "random": one_of(("auto", "all")),
         "context": one_of((False,)),
         "cold_start": one_of(("prior",)),
+        "drift": (lambda value: value is None, "None"),
     }
+    _drifts = False
     levels_ = found()
 
     @property

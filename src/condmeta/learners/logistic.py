@@ -78,8 +78,8 @@ class ConditionalLogistic(Classifier, Learner):
     ----------
     metric_, kappa_ : the chosen settings
         Chosen by the log loss on held-out tasks: half of the points of such a task are predicted
-        without points, and after adapting to the other half. If fewer than 20 tasks have points to predict, the
-        evidence (marginal likelihood) decides instead.
+        without points, and after adapting to the other half. If fewer than 20 tasks have points to
+        predict, the evidence (marginal likelihood) decides instead.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first.
     H_ : (width, width) array

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.learners.forgetting import require_history
 from condmeta.learners.ridge import ConditionalRidge
 
 
@@ -41,8 +42,12 @@ def merge(*learners: Any) -> Any:
     first, *others = learners
     _check(first, learners)
     value = first.fitted_
+    for learner in learners:
+        require_history(learner, learner.fitted_, "merge")
     for other in others:
         theirs = other.fitted_
+        if value.info.get("time") != theirs.info.get("time"):
+            raise DataError("Some of the learners have times, or times of another kind.")
         value.state.refuse_known(theirs.state.ids, "merge joins learners of different tasks.")
         if value.reader.reads_points and not _same_scales(value.scales, theirs.scales):
             raise DataError(

@@ -11,8 +11,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from condmeta.errors import DataError
+from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.low_latency import LowLatency
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.target import TRANSFORMS
@@ -21,7 +23,18 @@ from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
+from condmeta.learners.forgetting import (
+    DRIFTS,
+    context_of,
+    is_drift,
+    noises_of,
+    require_history,
+    require_timed,
+    take_time,
+    with_times,
+)
 from condmeta.learners.inputs import (
+    METADATA,
     is_nameless,
     is_zero,
     minus_offset,
@@ -56,6 +69,7 @@ from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WIDE, WideTasks
 from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks import TaskSet
+from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import Weighted, read_weight
 
 
@@ -96,6 +110,16 @@ class ConditionalRidge(Regressor, Learner):
         columns, "auto" looks for a few directions in which tasks differ, around a ridge on all
         columns, and `metric`, `noise` and `kappa` are those of the directions; "all" learns about
         every coefficient, in a time that grows with the cube of the columns.
+    drift : "auto", None, rho, ("decay", rho) or ("ar", phi)
+        How tasks change with time, if `fit` is given `time`. A number or ("decay", rho): after
+        Delta units of time the statistics of a task's rows, X^T X, X^T y, y^T y and n, are
+        multiplied by rho^Delta, so that a row of age a counts rho^a times. ("ar", phi): the
+        weights themselves move, w' = tau + phi^Delta (w - tau) + N(0, (1 - phi^(2 Delta)) H), and
+        each task's model is the posterior of the weights at its latest time. The unit is that of
+        `time`; dates count in days. A third number c, as in ("ar", phi, c), is the share of s2
+        that is noise, by default 1: around weights that stay, s2 contains how they have moved.
+        "auto" chooses all three on the later rows of the training data, one step ahead, and chooses
+        None where forgetting does not clearly pay. The prior is always learned from all rows alike.
     base : None, "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
@@ -148,10 +172,15 @@ class ConditionalRidge(Regressor, Learner):
         evidence (marginal likelihood) decides on metric and kappa instead, and there is no context.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first.
+    drift_ : None, ("decay", rho, c) or ("ar", phi, c)
+        How tasks change: the parameter, or what "auto" has chosen. None: nothing is forgotten.
+    drift_choice_ : list of dict
+        The candidates that "auto" compared, with their mean absolute errors one step ahead.
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     s2_ : float
         Variance of the noise, in the units of y; infinite if its square is too large for a float.
+        With drift it is that around weights that move.
     n_iter_ : int
     objective_ : float
         The log likelihood sum_t log N(y_t; X_t W phi_t, X_t H X_t^T + s2 I) of all labels, less
@@ -189,6 +218,7 @@ class ConditionalRidge(Regressor, Learner):
     noise: Any = "auto"
     kappa: Any = "auto"
     random: Any = "auto"
+    drift: Any = "auto"
     base: Any = None
     x_transform: Any = None
     context: Any = "auto"
@@ -207,11 +237,22 @@ class ConditionalRidge(Regressor, Learner):
         "context": one_of(("auto", False, True)),
         "cold_start": one_of(("auto", *COLD_STARTS)),
         "y_transform": one_of((None, *TRANSFORMS)),
+        "drift": (is_drift, DRIFTS),
     }
     _by_statistics = True
-    metric_, noise_, kappa_, context_ = found(), found(), found(), found()
-    cold_start_, choice_ = found(), found()
-    s2_, n_iter_, objective_ = found(), found(), found()
+    _drifts = True  # tasks may change with time
+    metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
+    context_, cold_start_ = found(), found()
+    s2_, n_iter_, objective_, drift_choice_ = found(), found(), found(), found()
+    __metadata_request__fit = METADATA | {"time": True}
+    __metadata_request__partial_fit = METADATA | {"time": True}
+    __metadata_request__predict = METADATA | {"time": True}
+
+    @property
+    def drift_(self) -> tuple[str, float, float] | None:
+        """How tasks change: None, ("decay", rho, share of noise) or ("ar", phi, share of noise)."""
+        drift = drift_of(self.fitted_.inner)
+        return None if drift is None else (drift.kind, drift.rate, drift.noise)
 
     @property
     def H_(self) -> np.ndarray:  # noqa: N802 - the model's name
@@ -221,7 +262,7 @@ class ConditionalRidge(Regressor, Learner):
 
     def fit(
         self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None, time: Any = None,
     ) -> Self:  # fmt: skip
         """Learn the prior from many tasks, then every task's model from it.
 
@@ -247,13 +288,17 @@ class ConditionalRidge(Regressor, Learner):
         precision : (N,) array, optional
             Precision of each label: its noise has variance s2 / precision. A row that is the mean
             of m measurements has precision m; it is still one row. (lme4 calls it `weights`.)
+        time : (N,) numbers or dates, or the name of a column of X, optional
+            The time of each row, for tasks that change (see `drift`). Numbers have any unit, dates
+            count in days. A column that is named is no feature.
 
         Returns
         -------
         self
         """
+        X, time = take_time(X, time)
         call = {"task": task, "side_info": side_info}
-        call["sample_weight"] = weighted(sample_weight, precision)
+        call["sample_weight"] = weighted(sample_weight, precision, time)
         with writing(self):
             super().fit(X, minus_offset(y, offset), **call)
             self._model = remember_offset(self._model, offset)
@@ -261,7 +306,7 @@ class ConditionalRidge(Regressor, Learner):
 
     def adapt(
         self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None, time: Any = None,
     ) -> Any:  # fmt: skip
         """Solve new tasks from a few points, or from none; the learner is not changed.
 
@@ -284,16 +329,20 @@ class ConditionalRidge(Regressor, Learner):
             How often each row counts: 2 is the row twice, 0 is no row.
         precision : (N,) array, optional
             The precision of each row, as in `fit`: its noise has the variance s2 / precision.
+        time : (N,) numbers or dates, or the name of a column of X, optional
+            The time of each row, as in `fit`; a model that forgets needs it. A task's model is the
+            one of its latest row.
         """
         if X is not None:
             require_offset(self._model, offset)
+        X, time = self._take_time(X, time)
         call = {"task": task, "side_info": side_info}
-        call["sample_weight"] = weighted(sample_weight, precision)
+        call["sample_weight"] = weighted(sample_weight, precision, time)
         return super().adapt(X, minus_offset(y, offset), **call)
 
     def update(
         self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None, time: Any = None,
     ) -> Self:  # fmt: skip
         """Add points to known tasks, enrol new ones; tau stays. Arguments as in `fit`.
 
@@ -314,21 +363,27 @@ class ConditionalRidge(Regressor, Learner):
             How often each row counts: 2 is the row twice, 0 is no row.
         precision : (N,) array, optional
             The precision of each row, as in `fit`: its noise has the variance s2 / precision.
+        time : (N,) numbers or dates, one of them for all rows, or the name of a column, optional
+            The time of each row, as in `fit`; a model that forgets needs it. Rows that are older
+            than the latest row of their task count as what they still say about it: exactly with
+            decay; with AR(1) as if they were independent of the rows of their own time.
         """
         require_offset(self._model, offset)
+        X, time = self._take_time(X, time)
         call = {"task": task, "side_info": side_info}
-        call["sample_weight"] = weighted(sample_weight, precision)
+        call["sample_weight"] = weighted(sample_weight, precision, time)
         return super().update(X, minus_offset(y, offset), **call)
 
     def partial_fit(
         self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None, precision: Any = None,
+        offset: Any = None, sample_weight: Any = None, precision: Any = None, time: Any = None,
     ) -> Self:  # fmt: skip
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
         Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
         of points read the scale of the first call. A task that is known already is an error that
-        names `update`. `offset`, `sample_weight` and `precision` (N,) as in `fit`.
+        names `update`. `offset`, `sample_weight` and `precision` (N,) as in `fit`. With `time` the
+        rows are kept, as drift is learned from them; `update` keeps its rows then as well.
 
         Parameters
         ----------
@@ -349,6 +404,8 @@ class ConditionalRidge(Regressor, Learner):
             How often each row counts: 2 is the row twice, 0 is no row.
         precision : (N,) array, optional
             The precision of each row, as in `fit`: its noise has the variance s2 / precision.
+        time : (N,) numbers or dates, or the name of a column of X, optional
+            The time of each row, as in `fit`: in all calls, or in none.
 
         Returns
         -------
@@ -357,7 +414,8 @@ class ConditionalRidge(Regressor, Learner):
         with writing(self):
             require_offset(self._model, offset)
             y = minus_offset(y, offset)
-            weight = weighted(sample_weight, precision)
+            X, time = take_time(X, time)
+            weight = weighted(sample_weight, precision, time)
             model = collect_more(self, X, y, task, side_info, weight)
             self._check_ids(model.state.ids)
             self._model = remember_offset(model, offset)
@@ -365,7 +423,7 @@ class ConditionalRidge(Regressor, Learner):
 
     def predict(
         self, X: Any, *, task: Any = None, side_info: Any = None, offset: Any = None,
-        return_std: bool = False, precision: Any = None,
+        return_std: bool = False, precision: Any = None, time: Any = None,
     ) -> Any:  # fmt: skip
         """Predict rows, each by the model of its task.
 
@@ -392,8 +450,14 @@ class ConditionalRidge(Regressor, Learner):
             is; `conditioning="shared"` with maps of points makes it too small.
         precision : (N,) array, optional
             Precision of the new labels, for `return_std`: by default 1 (see `fit`).
+        time : (N,) numbers or dates, one of them for all rows, or the name of a column, optional
+            When the rows are, as in `fit`: a model that forgets has forgotten more by then. By
+            default, and for earlier times, a task's model is the one of its latest row.
         """
+        X, time = self._take_time(X, time)
         fitted, rows = self._read_rows(X, task, side_info)
+        if time is not None:
+            rows = rows._replace(time=read_times(time, len(rows.X)))
         require_offset(fitted, offset)
         predicted = fitted.predict(rows, jobs_of(self))
         if not is_zero(offset):
@@ -404,6 +468,12 @@ class ConditionalRidge(Regressor, Learner):
             precision = read_weight(Weighted(None, precision), len(predicted))[:, 1]
             precision = precision[X.row_order] if isinstance(X, TaskSet) else precision
         return predicted, fitted.std(rows, precision)
+
+    def _take_time(self, X, time) -> tuple[Any, Any]:
+        """Return X and the times of its rows, for a model that was fitted with times."""
+        if time is not None:
+            require_timed(self.fitted_)
+        return take_time(X, time)
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals, variances between tasks, and noise.
@@ -433,6 +503,26 @@ class ConditionalRidge(Regressor, Learner):
         [['(base)', 1.0], ['size', 1.8]]
         """
         return Summary.of(self.fitted_, level, robust, type(self).__name__)
+
+    def low_latency(self) -> LowLatency:
+        """Return a snapshot that adapts and predicts one task at a time, in microseconds.
+
+        Its answers have the bits of `adapt` and `predict`; its input is not checked.
+
+        Examples
+        --------
+        >>> import numpy as np, condmeta as cm
+        >>> rng = np.random.default_rng(0)
+        >>> X, task = rng.normal(size=(120, 2)), np.repeat(np.arange(30), 4)
+        >>> y = X @ [1.0, 2.0] + rng.normal(size=30)[task]
+        >>> model = cm.ConditionalRidge().fit(X, y, task=task)
+        >>> fast = model.low_latency()
+        >>> fast.adapt(X[:3], y[:3]).predict(X[3:4]) == model.adapt(X[:3], y[:3]).predict(X[3:4])
+        array([ True])
+        >>> fast.task(7).predict(X[:1]).shape
+        (1,)
+        """
+        return LowLatency(self.fitted_)
 
     def _keeps_sparse(self, n_columns: int) -> bool:
         plain = self.base is None and self.x_transform is None and self.scale != "rows"
@@ -509,10 +599,10 @@ class ConditionalRidge(Regressor, Learner):
         if state.Phi is not None:  # a task without points has the mean features, which are zero
             shown = HeldOutFeatures(features(state.Phi_support), np.zeros_like(Z))
         carried = carried_metrics(int(overall.kept.sum()), state.whole.count[order])
-        given = self.metric, self.noise, self.kappa, self.context, self.cold_start
+        given = self.metric, "auto", self.kappa, context_of(self, state), self.cold_start
         options = Options(*(
             every if value == "auto" else (value,)
-            for value, every in zip(given, Options(carried), strict=True)
+            for value, every in zip(given, Options(carried, noises_of(self)), strict=True)
         ))  # fmt: skip
         few = tuple(scaled(part) for part in (*state.few, state.support))
         halves = SplitStatistics(scaled(state.whole, order[:m]), few, scaled(state.query))
@@ -535,9 +625,11 @@ class ConditionalRidge(Regressor, Learner):
         return learn_maps(choice, blocks, learn, start)
 
 
-def weighted(sample_weight, precision):
-    """Return the weights of rows, with their precision if there is one."""
-    return sample_weight if precision is None else Weighted(sample_weight, precision)
+def weighted(sample_weight, precision, time=None):
+    """Return the weights of rows, with their precision and their times if there are any."""
+    if precision is None and time is None:
+        return sample_weight
+    return Weighted(sample_weight, precision, time=time)
 
 
 def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fitted:
@@ -550,7 +642,8 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
         given = on_target_scale(learner, read_training(learner, X, y, task, side_info, weight))
         start = begin(learner, given, validate=True)
         kind = learner._kind_of_statistics(start.scales)
-        return start._replace(state=start.collect(given.tasks, given.points, kind))
+        start, timed = with_times(learner, start, given.tasks, kind)
+        return start._replace(state=start.collect(given.tasks, given.points, kind, timed))
     if before.state is None:
         raise DataError(
             "This model was saved without the statistics that partial_fit needs. Save it with "
@@ -562,6 +655,7 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
+    require_history(learner, before, "partial_fit")
     tasks = before.past_shared_model(tasks)
-    more = before.collect(tasks, points, type(before.state))
+    more = before.collect(tasks, points, type(before.state), before.keeps_history)
     return before._replace(state=before.state.join(more), tau=None)

@@ -1,5 +1,6 @@
 """Statistics of tasks: enough to learn from again, without their rows."""
 
+from functools import reduce
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from condmeta.tasks.splits import (
     in_content_order,
     keys_by_content,
 )
+from condmeta.tasks.timed import Timed
 
 SAMPLE = 500  # tasks that settings are chosen on
 FEW = 1, 2, 5  # numbers of points that settings are judged at, beside none and half of a task
@@ -51,6 +53,7 @@ def _sample_is_of_the_tasks(state: dict, sizes: dict[str, int]) -> None:
         "keys": integers("T", dtype="uint64"), "sample": integers("m", low=0),
         "support": instance("Scatter", T="m", d="d"), "query": instance("Scatter", T="m", d="d"),
         "Phi_support": maybe(floats("m k")),
+        "history": optional(maybe(instance("Timed", T="T", d="d"))),
         "few": optional(sequence(instance("Scatter", T="m", d="d"))),
     },
     rule=_sample_is_of_the_tasks,
@@ -76,6 +79,8 @@ class TaskStatistics(NamedTuple):
         Every second point in an order by content, from the second on, and the others.
     Phi_support : (m, k) array or None
         Features of the sampled tasks from their support alone, if Phi is kept.
+    history : Timed or None
+        The rows of all tasks with their times, if drift is still to be learned from them.
     few : tuple of Scatter of the sampled tasks
         The first `FEW` points of the support.
     """
@@ -90,6 +95,7 @@ class TaskStatistics(NamedTuple):
     support: Scatter
     query: Scatter
     Phi_support: np.ndarray | None
+    history: Timed | None = None
     few: tuple[Scatter, ...] = ()
 
     @classmethod
@@ -109,8 +115,8 @@ class TaskStatistics(NamedTuple):
         if features is not None:
             Phi_support = features(sample, halves[0])
         whole, support, query = (Scatter.of(*part) for part in (points, *halves))
-        rest = points.sizes, keys, sample, support, query, Phi_support, few
-        return cls(ids, whole, table, Phi, *rest)
+        rest = points.sizes, keys, sample, support, query, Phi_support
+        return cls(ids, whole, table, Phi, *rest, few=few)
 
     def refuse_known(self, ids, remedy: str) -> None:
         """Raise if some ids are known already."""
@@ -129,15 +135,53 @@ class TaskStatistics(NamedTuple):
             _both(self.Phi, other.Phi), _both(self.sizes, other.sizes), keys, at[order],
             self.support.join(other.support).take(order), self.query.join(other.query).take(order),
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
+            None if self.history is None else self.history.join(other.history),
             tuple(a.join(b).take(order) for a, b in zip(self.few, other.few, strict=False)),
+        )  # fmt: skip
+
+    @classmethod
+    def joined(cls, parts: list[Self]) -> Self:
+        """Return the tasks of all parts, which differ in their ids; the list is emptied.
+
+        Each array is made once: to join parts one by one would copy all tasks each time.
+        """
+        small = reduce(cls.join, (part.sampled() for part in parts))
+        begins = np.cumsum([0, *(len(part.ids) for part in parts)])
+        ids = np.concatenate([part.ids for part in parts])
+        keys = np.concatenate([part.keys for part in parts])
+        sizes = np.concatenate([part.sizes for part in parts])
+        at = np.concatenate([b + part.sample for b, part in zip(begins, parts, strict=False)])
+        at = at[np.argsort(keys[at], kind="stable")[:SAMPLE]]
+        tables = [part.table for part in parts if part.table is not None]
+        table = TaskTable.stacked(tables) if tables else None
+        Phi = None if parts[0].Phi is None else np.concatenate([part.Phi for part in parts])
+        scatters = [part.whole for part in parts]
+        history = None
+        if parts[0].history is not None:
+            history = reduce(Timed.join, (part.history for part in parts))
+        parts.clear()
+        halves = small.support, small.query, small.Phi_support, history, small.few
+        return cls(ids, Scatter.joined(scatters), table, Phi, sizes, keys, at, *halves)
+
+    def sampled(self) -> Self:
+        """Return the sampled tasks alone."""
+        at = self.sample
+        whole, Phi = self.whole.take(at), None if self.Phi is None else self.Phi[at]
+        return self._replace(
+            ids=self.ids[at], whole=whole, table=None, Phi=Phi, sizes=self.sizes[at],
+            keys=self.keys[at], sample=np.arange(len(at)),
         )  # fmt: skip
 
     def times(self, factor: np.ndarray) -> Self:
         """Return the statistics of points (x, y) times a factor (d+1,)."""
-        return self._map(lambda part: part.times(factor))
+        history = self.history
+        if history is not None:
+            X, y = history.X * factor[:-1], history.y * factor[-1]
+            history = history._replace(X=X, y=y)
+        return self._map(lambda part: part.times(factor))._replace(history=history)
 
     def extend(self, at, points: Points) -> Self:
-        """Return it with further points of the tasks at positions `at`."""
+        """Return it with further points of the tasks at positions `at`; not of `history`."""
         order = np.argsort(at)
         sizes = np.zeros(len(self.ids), np.int64)
         sizes[at] = points.sizes
@@ -150,9 +194,15 @@ class TaskStatistics(NamedTuple):
         whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
         return self._replace(whole=whole, sizes=sizes, support=support, query=query)
 
+    def remember(self, at, points: Points, time) -> Self:
+        """Return it with further rows of the tasks at `at` in `history`, if it is kept."""
+        if self.history is None:
+            return self
+        return self._replace(history=self.history.extend(at, Timed(*points, time)))
+
     def transformed(self, A, centre) -> Self:
         """Return the statistics of points A (z - centre), z = (x, y) (see `Scatter`)."""
-        return self._map(lambda part: part.transformed(A, centre))
+        return self._map(lambda part: part.transformed(A, centre))._replace(history=None)
 
     def _map(self, change) -> Self:
         """Return the statistics with `change` of each part."""

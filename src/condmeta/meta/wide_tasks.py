@@ -5,28 +5,15 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from condmeta.meta.task_statistics import refuse_known
-from condmeta.persistence.fields import (
-    InvalidFieldError,
-    either,
-    floats,
-    ids,
-    instance,
-    integers,
-    maybe,
-)
+from condmeta.persistence.fields import either, floats, ids, instance, integers, maybe
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
 from condmeta.tasks.points import Points
 from condmeta.tasks.sparse_rows import SparseRows
 from condmeta.tasks.splits import tasks_by_content
+from condmeta.tasks.timed import offsets_rise
 
 WIDE = 64  # columns, from which on tasks are kept as rows
-
-
-def _offsets_rise(state: dict, sizes: dict[str, int]) -> None:
-    offsets = state["offsets"]
-    if offsets[0] != 0 or offsets[-1] != sizes["N"] or (np.diff(offsets) < 0).any():
-        raise InvalidFieldError("offsets", "must rise from 0 to the number of rows")
 
 
 @register_tuple(
@@ -36,7 +23,7 @@ def _offsets_rise(state: dict, sizes: dict[str, int]) -> None:
         "weight": maybe(either(floats("N", low=0), floats("N 2", low=0))),
         "table": maybe(instance("TaskTable")), "Phi": maybe(floats("T k")),
     },
-    rule=_offsets_rise,
+    rule=offsets_rise,
 )  # fmt: skip
 class WideTasks(NamedTuple):
     """The rows of T tasks, in place of `TaskStatistics`, which has T d^2 numbers.

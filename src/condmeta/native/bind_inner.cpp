@@ -181,12 +181,12 @@ nb::tuple variational_pass(In2 X, In1 a, In1 b, In1 e, InOffsets offsets, In2 th
     return nb::make_tuple(z, g, bound, Q, new_weight, new_push, r, loss);
 }
 
-nb::tuple drift_pass(In2 X, In1 y, In1 mass, InOffsets offsets, In1 fade, In3 gram, In2 e, In2 theta, In2 factor,
-                     double s2, int64_t moves, int64_t predicts, int64_t n_jobs) {
+nb::tuple drift_pass(In2 X, In1 y, In1 mass, InOffsets offsets, In1 steps, double rate, In3 gram, In2 e, In2 theta,
+                     In2 factor, double s2, int64_t moves, int64_t predicts, int64_t n_jobs) {
     const Tasks tasks = check_bets(X, y, offsets);
     const size_t T = size_t(tasks.count), d = size_t(tasks.d), N = X.shape(0);
     need(mass, "mass", N);
-    need(fade, "fade", N);
+    need(steps, "steps", N);
     need(gram, "gram", T, d, d);
     need(e, "e", T, d);
     need(theta, "theta", T, d);
@@ -196,8 +196,8 @@ nb::tuple drift_pass(In2 X, In1 y, In1 mass, InOffsets offsets, In1 fade, In3 gr
     auto predicted = new_array<1>({predicts ? N : 0});
     std::copy_n(gram.data(), T * d * d, new_gram.data());
     std::copy_n(e.data(), T * d, new_e.data());
-    const DriftTasks run{tasks.X,      tasks.y,       mass.data(), tasks.offsets, fade.data(),
-                         theta.data(), factor.data(), s2,          moves != 0,    tasks.d};
+    const DriftTasks run{tasks.X,      tasks.y,       mass.data(), tasks.offsets, steps.data(),
+                         theta.data(), factor.data(), s2,          rate,          moves != 0, tasks.d};
     const DriftArrays out{new_gram.data(), new_e.data(), predicts ? predicted.data() : nullptr};
     for_cells(tasks.count, 64, n_jobs, kernels().drift_space(tasks.d),
               [&](int64_t begin, int64_t end, double* space) { kernels().drift(run, out, begin, end, space); });
@@ -250,7 +250,7 @@ void bind_inner(nb::module_& m) {
           nb::arg("weight").noconvert(), nb::arg("push").noconvert(), nb::arg("tol"), nb::arg("n_jobs"),
           nb::arg("times").noconvert().none() = nb::none());
     m.def("drift_pass", &drift_pass, nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("mass").noconvert(),
-          nb::arg("offsets").noconvert(), nb::arg("fade").noconvert(), nb::arg("gram").noconvert(),
+          nb::arg("offsets").noconvert(), nb::arg("steps").noconvert(), nb::arg("rate"), nb::arg("gram").noconvert(),
           nb::arg("e").noconvert(), nb::arg("theta").noconvert(), nb::arg("factor").noconvert(), nb::arg("s2"),
           nb::arg("moves"), nb::arg("predicts"), nb::arg("n_jobs"));
     m.def("row_scores", &row_scores, nb::arg("X").noconvert(), nb::arg("weights").noconvert(),

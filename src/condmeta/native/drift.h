@@ -107,16 +107,17 @@ static void drift_range(const DriftTasks& run, const DriftArrays& out, int64_t b
         for (int64_t i = 0; i < d * d; ++i) at.S[i] = out.gram[t * d * d + i];
         for (int64_t i = 0; i < d; ++i) at.e[i] = out.e[t * d + i], at.theta[i] = run.theta[t * d + i];
         for (int64_t row = first; row < run.offsets[t + 1]; ++row) {
-            const double *x = run.X + row * d, f = run.fade[row];
-            if (f != 1.0 && run.moves) {
+            const double *x = run.X + row * d, step = run.steps[row];
+            const double f = step > 0.0 ? __builtin_pow(run.rate, step) : 1.0;
+            if (f < 1.0 && run.moves) {
                 ar_step(at, run.factor, run.s2, f, d);
-            } else if (f != 1.0) {
+            } else if (f < 1.0) {
                 for (int64_t i = 0; i < d * d; ++i) at.S[i] *= f;
                 for (int64_t i = 0; i < d; ++i) at.e[i] *= f;
             }
             double fitted = 0.0, predicted = 0.0;
             if (out.predicted) {
-                if (row == first || f != 1.0) posterior_mean(at, run.factor, run.s2, d);
+                if (row == first || step > 0.0) posterior_mean(at, run.factor, run.s2, d);
                 for (int64_t i = 0; i < d; ++i) predicted += x[i] * at.mean[i];
                 out.predicted[row] = predicted;
             }

@@ -264,10 +264,10 @@ struct DriftTasks {
     const double* y;         // (N,)
     const double* mass;      // (N,)
     const int64_t* offsets;  // (T+1,)
-    const double* fade;      // (N,), 1 for rows of one time
+    const double* steps;     // (N,), time since the row before
     const double* theta;     // (T, d)
     const double* factor;    // (d, d), lower triangular
-    double s2;
+    double s2, rate;
     bool moves;  // AR(1), else decay
     int64_t d;
 };

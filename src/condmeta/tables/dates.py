@@ -10,7 +10,9 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.persistence.fields import TEXT, Field, maybe, one_of, sequence
 from condmeta.persistence.registry import register_tuple
+from condmeta.tasks.frames import get_raw
 from condmeta.tasks.numbers import is_na
+from condmeta.tasks.times import read_times
 
 PARTS = "weekday", "month", "days"
 WEEKDAYS = np.array(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], object)
@@ -149,6 +151,15 @@ def as_dates(values: np.ndarray, name: str, order: str) -> np.ndarray:
             )
         known[value] = np.datetime64("NaT" if found is None else found, "s")
     return np.array([known[value] for value in values.tolist()], "datetime64[s]")
+
+
+def read_time_column(frame: Any, name: str) -> np.ndarray:
+    """Return the times of rows (N,), numbers or dates; dates that are text are as 2024-01-31."""
+    values = get_raw(frame, name)
+    texts = values.dtype == object and any(isinstance(value, str) for value in values.tolist())
+    if texts:
+        values = as_dates(values, name, "ymd")
+    return read_times(values, len(values), f"Column {name!r}")
 
 
 def _read_date(value: Any, order: str) -> datetime | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from condmeta import persistence
 from condmeta.errors import DataError
-from condmeta.persistence.fields import TEXT, sequence
+from condmeta.persistence.fields import TEXT, maybe, optional, sequence
 from condmeta.persistence.registry import construct
 from condmeta.tables.values import require_values
 from condmeta.tasks import TaskTable, frames
@@ -36,6 +36,8 @@ class ColumnOptions(NamedTuple):
         Key of the side table. By default its index or the columns named like the task columns.
     sort_by : str, optional
         The column that rows are sorted by. It is a feature only if `features` names it.
+    time : str, optional
+        The column with the time of each row. It is a feature only if `features` names it.
     text : list of str
         Columns that hold names, even where these look like numbers or dates.
     dates : list of str, optional
@@ -44,6 +46,10 @@ class ColumnOptions(NamedTuple):
         Country whose holidays are a further feature of dates.
     decimal : "." or ",", optional
         Decimal sign of numbers that are written as text, where the values leave it open.
+    exposure : str, optional
+        The column that counts are proportional to.
+    trials : str, optional
+        The column with the number of trials of which the target counts the successes.
     """
 
     task: Any
@@ -53,14 +59,17 @@ class ColumnOptions(NamedTuple):
     side: Any = None
     side_key: Any = None
     sort_by: str | None = None
+    time: str | None = None
     text: Sequence[str] = ()
     dates: Sequence[str] | None = None
     holidays: str | None = None
     decimal: str | None = None
+    exposure: str | None = None
+    trials: str | None = None
 
     @property
     def excluded(self) -> list[str]:
-        """Columns that are not read: also the one that rows are sorted by, unless a feature.
+        """Columns that are no features: also those of order and time, unless in `features`.
 
         Examples
         --------
@@ -68,7 +77,8 @@ class ColumnOptions(NamedTuple):
         ['note', 'day']
         """
         names, features = as_names(self.exclude), as_names(self.features)
-        return names if self.sort_by in (None, *features) else [*names, self.sort_by]
+        others = dict.fromkeys(name for name in (self.sort_by, self.time) if name is not None)
+        return [*names, *(name for name in others if name not in features)]
 
     def with_commas(self, have: Collection[str]) -> "ColumnOptions":
         """Put names together that a comma has split, if the tables have such a column.
@@ -119,6 +129,10 @@ class Roles(NamedTuple):
         Columns to read of the side table, without its key.
     side_key : list of str
         Key of the side table; empty if it is the index or named like the task columns.
+    exposure, trials : str or None
+        What counts are proportional to, or how many trials a number of successes has.
+    time : str or None
+        The column of the table with the time of each row.
     """
 
     task: list[str]
@@ -127,6 +141,14 @@ class Roles(NamedTuple):
     side: list[str]
     side_table: list[str]
     side_key: list[str]
+    time: str | None = None
+    exposure: str | None = None
+    trials: str | None = None
+
+    @property
+    def sizes(self) -> list[str]:
+        """The column of exposures or of trials, if there is one."""
+        return [name for name in (self.exposure, self.trials) if name is not None]
 
     @property
     def task_name(self) -> Any:
@@ -174,9 +196,16 @@ def assign_roles(frame: Any, side_table: Any, options: ColumnOptions) -> Roles:
     require_columns(frame, [target], "target")
     require_columns(frame, side, "side")
     require_columns(frame, as_names(options.sort_by), "sort by")
+    require_columns(frame, as_names(options.time), "time")
     require_columns(frame, [name for name in excluded if name not in elsewhere], "exclude")
+    sizes = {"exposure": options.exposure, "trials": options.trials}
+    given = [name for name in sizes.values() if name is not None]
+    if len(given) > 1:
+        raise DataError("Give exposure (of counts) or trials (of shares), not both.")
+    for role, name in sizes.items():
+        require_columns(frame, as_names(name), role)
     if options.features is None:
-        others = {*task, target, *side, *excluded}
+        others = {*task, target, *side, *excluded, *given}
         features = [name for name in column_names(frame) if name not in others]
         if not features:
             raise DataError(
@@ -186,18 +215,23 @@ def assign_roles(frame: Any, side_table: Any, options: ColumnOptions) -> Roles:
     else:
         features = as_names(options.features)
         require_columns(frame, features, "features")
-    names = [*task, target, *side, *features]
+    names = [*task, target, *side, *features, *given]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(
             f"Column {twice!r} has two roles: a column can be only one of task, target, feature "
             "and side column."
         )
+    if options.time in (*task, target, *side):
+        raise DataError(
+            f"Column {options.time!r} has two roles: a column of time can be a feature, but not "
+            "the task, the target or a side column."
+        )
     if side_table is None:
-        return Roles(task, target, features, side, [], key)
+        return Roles(task, target, features, side, [], key, options.time, **sizes)
     wanted = wanted or [name for name in in_side_table if name not in excluded]
     _require_side_columns(in_side_table, wanted)
-    return Roles(task, target, features, [], wanted, key)
+    return Roles(task, target, features, [], wanted, key, options.time, **sizes)
 
 
 def open_side_table(side_info: Any) -> Any:
@@ -245,6 +279,7 @@ persistence.register(
     upgrade=lambda cls, parts: {"side_table": [], "side_key": []} | parts,
     fields={
         "task": NAMES, "target": TEXT, "features": NAMES, "side": NAMES, "side_table": NAMES,
-        "side_key": NAMES,
+        "side_key": NAMES, "time": optional(maybe(TEXT)), "exposure": optional(maybe(TEXT)),
+        "trials": optional(maybe(TEXT)),
     },
 )  # fmt: skip

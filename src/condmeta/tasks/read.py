@@ -12,6 +12,7 @@ from condmeta.tasks.messages import bad_parameter, explain_absent, explain_misma
 from condmeta.tasks.numbers import to_floats
 from condmeta.tasks.side_table import as_names, read_side_table, side_from_rows
 from condmeta.tasks.task_table import TaskTable
+from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import as_weights
 
 
@@ -37,7 +38,9 @@ def matrix_and_target(
     return X, y
 
 
-def from_frame(df, task, target, features, side, side_key, missing_side, weight) -> dict[str, Any]:
+def from_frame(
+    df, task, target, features, side, side_key, missing_side, weight, time
+) -> dict[str, Any]:
     """Read a table with a task column; parameters as for `TaskSet.from_frame`."""
     if not frames.is_frame(df):
         raise DataError(
@@ -48,10 +51,11 @@ def from_frame(df, task, target, features, side, side_key, missing_side, weight)
     names = frames.column_names(frame)
     frames.require_columns(frame, keys, "task")
     side_names = as_names(side) if isinstance(side, str | list | tuple) else []
-    used = [*keys, *side_names, *(name for name in (target, weight) if name is not None)]
+    used = [*keys, *side_names, *(name for name in (target, weight, time) if name is not None)]
     frames.require_columns(frame, side_names, "side")
     frames.require_columns(frame, [] if target is None else [target], "target")
     frames.require_columns(frame, [] if weight is None else [weight], "weight")
+    frames.require_columns(frame, [] if time is None else [time], "time")
     if features is None:
         features = [name for name in names if name not in used]
     else:
@@ -67,8 +71,10 @@ def from_frame(df, task, target, features, side, side_key, missing_side, weight)
         table.backend = frames.backend_of(frame)
     else:
         table = None if side is None else read_side_table(side, task_name=keys, side_key=side_key)
-    times = None if weight is None else frames.get_column(frame, weight)
-    parts = _grouped(X, y, codes, ids, table, missing_side, times)
+    repeats = None if weight is None else frames.get_column(frame, weight)
+    if time is not None:
+        time = read_times(frames.get_series(frame, time), len(X), f"Column {time!r}")
+    parts = _grouped(X, y, codes, ids, table, missing_side, repeats, time)
     return parts | {
         "feature_names": as_names(features), "target_name": target_name,
         "task_name": _one_or_many(keys), "backend": frames.backend_of(frame),
@@ -79,7 +85,9 @@ def _one_or_many(names: list[Any]) -> Any:
     return names[0] if len(names) == 1 else tuple(names)
 
 
-def from_arrays(X, y, task, side_info, side_key, feature_names, missing_side, weight) -> dict:
+def from_arrays(
+    X, y, task, side_info, side_key, feature_names, missing_side, weight, time
+) -> dict[str, Any]:
     """Read X, y and row-aligned task ids; parameters as for `TaskSet.from_arrays`."""
     backend = frames.backend_of(X)
     if frames.is_frame(X) and feature_names is None:
@@ -101,7 +109,9 @@ def from_arrays(X, y, task, side_info, side_key, feature_names, missing_side, we
     table = None
     if side_info is not None:
         table = read_side_table(side_info, task_name=task_name, side_key=side_key)
-    return _grouped(X, y, codes, ids, table, missing_side, weight) | {
+    if time is not None:
+        time = read_times(time, X.shape[0], task_of_row=lambda row: ids[codes[row]])
+    return _grouped(X, y, codes, ids, table, missing_side, weight, time) | {
         "feature_names": feature_names, "target_name": target_name, "task_name": task_name,
         "backend": backend,
     }  # fmt: skip
@@ -137,7 +147,7 @@ def join_side(ids: np.ndarray, table: TaskTable, missing_side: str = "error") ->
     return every, table.take([*ids[has], *extra])
 
 
-def _grouped(X, y, codes, ids, table, missing_side, weight) -> dict[str, Any]:
+def _grouped(X, y, codes, ids, table, missing_side, weight, time) -> dict[str, Any]:
     """Group the rows by task, and join the side table."""
     require_rows(X)
     if table is not None:
@@ -147,26 +157,28 @@ def _grouped(X, y, codes, ids, table, missing_side, weight) -> dict[str, Any]:
         weight = as_weights(weight, X.shape[0])
     if (order[1:] < order[:-1]).any():
         X = X.take(order, axis=0)
-        y, weight = (
-            None if values is None else values.take(order, axis=0) for values in (y, weight)
+        y, weight, time = (
+            None if values is None else values.take(order, axis=0) for values in (y, weight, time)
         )
     return {
         "X": X, "y": y, "offsets": offsets, "ids": ids, "side": table, "row_order": order,
-        "weight": weight,
+        "weight": weight, "time": time,
     }  # fmt: skip
 
 
 def from_tasks(tasks: Iterable[Any], missing_side: str) -> dict[str, Any]:
     """Read a list of tasks, each (X, y), (X, y, side row) or a `Task`."""
-    points, ids, rows, weights = [], [], {}, []
+    points, ids, rows, weights, times = [], [], {}, [], []
     for number, item in enumerate(tasks):
         fields = tuple(item)
-        if not 2 <= len(fields) <= 5:
+        if not 2 <= len(fields) <= 6:
             parts = f"Task {number} has {len(fields)} parts"
             raise DataError(f"{parts}: give (X, y), (X, y, side row) or a Task.")
         X, y = fields[:2]
         task_id, side = (None, fields[2]) if len(fields) == 3 else (*fields, None, None)[2:4]
-        weights.append(fields[4] if len(fields) == 5 else None)
+        weight, time = (*fields, None, None)[4:6] if len(fields) > 4 else (None, None)
+        weights.append(weight)
+        times.append(time)
         ids.append(number if task_id is None else task_id)
         try:
             points.append((None, None) if X is None else matrix_and_target(X, y))
@@ -194,6 +206,7 @@ def from_tasks(tasks: Iterable[Any], missing_side: str) -> dict[str, Any]:
         "X": frames.stack_rows(blocks), "y": np.concatenate(targets) if targets else None,
         "offsets": offsets, "ids": unique if unique.size == len(ids) else ids,
         "side": table, "weight": _join_weights(weights, points),
+        "time": _join_times(times, points, ids),
     }  # fmt: skip
 
 
@@ -207,3 +220,14 @@ def _join_weights(weights: list[Any], points: list[Any]) -> np.ndarray | None:
         if X is not None
     ]
     return np.concatenate(parts)
+
+
+def _join_times(times: list[Any], points: list[Any], ids: list[Any]) -> np.ndarray | None:
+    """Join the times of tasks: all tasks with points have them, or none has."""
+    filled = [(i, t, X) for i, t, (X, _) in zip(ids, times, points, strict=True) if X is not None]
+    if all(time is None for _, time, _ in filled):
+        return None
+    lacking = next((task_id for task_id, time, _ in filled if time is None), None)
+    if lacking is not None:
+        raise DataError(f"{name_task(lacking)} has no times while other tasks have some.")
+    return np.concatenate([read_times(time, len(X)) for _, time, X in filled])

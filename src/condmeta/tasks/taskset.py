@@ -16,6 +16,7 @@ from condmeta.tasks.ids import as_id_array, factorize, id_columns
 from condmeta.tasks.messages import show_id, show_ids
 from condmeta.tasks.splits import point_mask, task_parts, task_rows
 from condmeta.tasks.task_table import TaskTable
+from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import read_weight
 
 SHOWN = 5  # tasks and side columns in the table of a notebook
@@ -23,13 +24,14 @@ MOST_NAMES = 12  # names of columns below it
 
 
 class Task(NamedTuple):
-    """Hold one task: X (n, d), y (n,), its id, its side row (a dict) and its row weights (n,)."""
+    """Hold one task: X (n, d), y (n,), its id, its side row (a dict), weights and times (n,)."""
 
     X: Any
     y: Any
     id: Any = None
     side: Any = None
     weight: Any = None
+    time: Any = None
 
 
 class TaskSet:
@@ -56,6 +58,9 @@ class TaskSet:
         The library of the table that `to_frame` returns.
     weight : array (N,), optional
         How often each row counts, 0 or more: 2 is the row twice.
+    time : array (N,), optional
+        The time of each row: numbers in any unit, or dates, which count in days. For learners that
+        forget (`ConditionalRidge`); others do not read it.
 
     Examples
     --------
@@ -68,7 +73,7 @@ class TaskSet:
         self, X: Any, y: Any, offsets: Any, ids: Sequence[Any], side: TaskTable | None = None, *,
         row_order: Any = None, feature_names: Sequence[str] | None = None,
         target_name: str | None = None, task_name: Any = None, backend: str | None = None,
-        weight: Any = None,
+        weight: Any = None, time: Any = None,
     ):  # fmt: skip
         X, y = read.matrix_and_target(X, y, feature_names, target_name)
         offsets = np.asarray(offsets, dtype=np.int64)
@@ -91,17 +96,20 @@ class TaskSet:
         check_finite(X, y, (unique, offsets), feature_names=names, target_name=target_name)
         if weight is not None:
             weight = read_weight(weight, X.shape[0], task_of_row((unique, offsets)), row_order)
+        if time is not None:
+            time = read_times(time, X.shape[0], task_of_row=task_of_row((unique, offsets)))
         labels = names, target_name, task_name, backend
-        self._set(X, y, offsets, unique, side, weight, row_order, *labels)
+        self._set(X, y, offsets, unique, side, weight, row_order, *labels, time)
 
     def _set(
         self, X, y, offsets, ids, side=None, weight=None, row_order=None,
-        feature_names=None, target_name=None, task_name=None, backend=None,
+        feature_names=None, target_name=None, task_name=None, backend=None, time=None,
     ) -> None:  # fmt: skip
         row_order = np.arange(X.shape[0]) if row_order is None else row_order
         self.X = _frozen(X)
         self.y = None if y is None else _frozen(y)
         self.weight = None if weight is None else _frozen(weight)
+        self.time = None if time is None else _frozen(time)
         self.offsets = _frozen(offsets)
         self.ids = _frozen(ids)
         self.row_order = _frozen(np.asarray(row_order, dtype=np.int64))
@@ -136,7 +144,7 @@ class TaskSet:
     def from_frame(
         cls, df: Any, task: Any, target: str | None = None, features: Sequence[str] | None = None,
         side: Any = None, side_key: Any = None, missing_side: str = "error",
-        weight: str | None = None,
+        weight: str | None = None, time: str | None = None,
     ) -> TaskSet:  # fmt: skip
         """Make tasks from a table of any DataFrame library, rows in any order.
 
@@ -147,7 +155,7 @@ class TaskSet:
         target : str, optional
             The column to predict.
         features : list of str, optional
-            The columns of X; by default all but the task, target, side and weight columns.
+            The columns of X; by default all that no other parameter names.
         side : list of str, table, dict or TaskTable, optional
             Names of columns that are constant within a task, or side information keyed by task id.
         side_key : str or list of str, optional
@@ -156,23 +164,25 @@ class TaskSet:
             "error" refuses tasks without side information; "mean" leaves them out of `side`.
         weight : str, optional
             The column that says how often each row counts.
+        time : str, optional
+            The column with the time of each row.
         """
-        named = read.from_frame(df, task, target, features, side, side_key, missing_side, weight)
-        return cls(**named)
+        columns = task, target, features, side, side_key
+        return cls(**read.from_frame(df, *columns, missing_side, weight, time))
 
     @classmethod
     def from_arrays(
         cls, X: Any, y: Any, task: Any, side_info: Any = None, side_key: Any = None,
         feature_names: Sequence[str] | None = None, missing_side: str = "error",
-        weight: Any = None,
+        weight: Any = None, time: Any = None,
     ) -> TaskSet:  # fmt: skip
         """Make tasks from X (N, d), y (N,) or None, and row-aligned task ids.
 
         ``task=None`` makes one task with id 0. `side_info` is a table keyed by task id, a dict of
         id -> row or a TaskTable; its extra rows become tasks without points. `weight` (N,) counts
-        how often each row is there.
+        how often each row is there, `time` (N,) is when.
         """
-        options = side_info, side_key, feature_names, missing_side, weight
+        options = side_info, side_key, feature_names, missing_side, weight, time
         return cls(**read.from_arrays(X, y, task, *options))
 
     @classmethod
@@ -206,8 +216,8 @@ class TaskSet:
             task_id = self.ids[i]
             known = self.side is not None and self.side.has([task_id])[0]
             side = self.side.row(task_id) if known else None
-            y, weight = (None if a is None else a[rows] for a in (self.y, self.weight))
-            return Task(self.X[rows], y, task_id, side, weight)
+            y, *more = (None if a is None else a[rows] for a in (self.y, self.weight, self.time))
+            return Task(self.X[rows], y, task_id, side, *more)
         if isinstance(key, slice):
             return self.subset(np.arange(len(self))[key])
         key = np.asarray(key)
@@ -243,11 +253,11 @@ class TaskSet:
 
         Every method that returns tasks calls it; a subclass with further arrays extends it.
         """
-        y, weight = (None if a is None else a[rows] for a in (self.y, self.weight))
+        y, weight, time = (None if a is None else a[rows] for a in (self.y, self.weight, self.time))
         return type(self).trusted(
             self.X[rows], y, offsets, ids, side, weight, row_order=self.row_order[rows],
             feature_names=self.feature_names, target_name=self.target_name,
-            task_name=self.task_name, backend=self.backend,
+            task_name=self.task_name, backend=self.backend, time=time,
         )  # fmt: skip
 
     def with_target(self, y: np.ndarray) -> TaskSet:
@@ -307,7 +317,7 @@ class TaskSet:
     def to_frame(self, side: bool = False) -> Any:
         """Return task, X, y (and side information) as a table, rows in the order of the input.
 
-        The table is of the input's library. Weights are the column "sample_weight".
+        The table is of the input's library. Weights are the column "sample_weight", times "time".
         """
         ids = self.ids[self.restore_order(np.repeat(np.arange(len(self)), self.sizes))]
         columns: dict[Any, np.ndarray] = id_columns(ids, self.task_name)
@@ -318,6 +328,8 @@ class TaskSet:
             columns[self.target_name or "y"] = self.restore_order(self.y)
         if self.weight is not None:
             columns["sample_weight"] = self.restore_order(self.weight)
+        if self.time is not None:
+            columns["time"] = self.restore_order(self.time)
         if side and self.side is not None:
             columns |= self.side.take(ids).data
         return make_frame(columns, self.backend)

@@ -15,11 +15,15 @@ from condmeta.tasks.messages import name_task
 
 
 class Weighted(NamedTuple):
-    """How often rows count (N,), or None, and their sizes (N,): precision, exposure or trials."""
+    """What rows have beside x and y, each (N,) or None.
+
+    repeat, how often they count; size: precision, exposure or trials, as `name` says; time.
+    """
 
     repeat: Any
     size: Any
     name: str = "precision"
+    time: Any = None
 
 
 def weighted_by(repeat: Any, size: Any, name: str) -> Any:
@@ -36,6 +40,13 @@ def as_weights(weight: Any, n_rows: int) -> np.ndarray:
         repeat = _vector(weight.repeat, "sample_weight", n_rows)
     size = np.full(n_rows, weight.size) if np.ndim(weight.size) == 0 else weight.size
     return np.column_stack([repeat, _vector(size, weight.name, n_rows)])
+
+
+def split_time(weight: Any) -> tuple[Any, Any]:
+    """Return weights without times, and the times or None, of what a call gives as weights."""
+    if not isinstance(weight, Weighted):
+        return weight, None
+    return weight.repeat if weight.size is None else weight._replace(time=None), weight.time
 
 
 def _vector(values: Any, label: str, n_rows: int) -> np.ndarray:

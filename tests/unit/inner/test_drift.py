@@ -6,7 +6,6 @@ import pytest
 from condmeta.inner.drift import Drift, Process, ar_step, drift_pass
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
-from condmeta.tasks.points import Points
 from condmeta.tasks.timed import Timed
 
 H = np.array([[0.5, 0.1], [0.1, 0.4]])
@@ -19,7 +18,7 @@ def random_rows(rng, sizes, d=2, weight=None) -> Timed:
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     weights = {None: None, 1: rng.uniform(0.5, 2, n), 2: rng.uniform(0.5, 2, (n, 2))}
     time = rng.integers(0, 6, n) / 2  # rows of one time occur
-    return Timed(Points(X, y, offsets, weights[weight]), time)
+    return Timed(X, y, offsets, weights[weight], time)
 
 
 def start(n_tasks: int, d: int = 2):
@@ -120,8 +119,7 @@ def test_late_rows_of_decay_are_exact_and_of_ar_say_what_they_say_alone():
     theta = rng.normal(size=(1, 2))
     decay = Process(Drift("decay", 0.9), L, S2)
     one, clock = decay.absorb(*decay.absorb(*start(1), theta, early), theta, late)
-    joined = Timed(early.points.join(late.points), np.append(early.time, late.time))
-    joined = Timed(joined.points._replace(offsets=np.array([0, 7])), joined.time)
+    joined = early.extend(np.array([0]), late)
     other, again = decay.absorb(*start(1), theta, joined)
     np.testing.assert_allclose(one.gram, other.gram, rtol=1e-12)
     assert clock == again == early.time.max()
@@ -147,11 +145,12 @@ def test_nothing_is_forgotten_at_rate_one_and_all_after_ages(kind):
     np.testing.assert_allclose(Gaussian(L, S2, False).posterior(aged, theta).mean, theta)
 
 
+@pytest.mark.parametrize("rate", [1.0, 0.7])
 @pytest.mark.parametrize("kind", ["decay", "ar"])
-def test_one_step_ahead_predicts_from_earlier_rows_alone(kind):
+def test_one_step_ahead_predicts_from_earlier_rows_alone(kind, rate):
     rng = np.random.default_rng(6)
     rows, theta = random_rows(rng, [8, 5]).sorted(), rng.normal(size=(2, 2))
-    process = Process(Drift(kind, 0.7), L, S2)
+    process = Process(Drift(kind, rate), L, S2)
     predicted = process.one_step_ahead(*start(2), theta, rows)
     for row in range(13):
         t, time = rows.task_of_row[row], rows.time[row]
@@ -167,15 +166,15 @@ def test_one_step_ahead_predicts_from_earlier_rows_alone(kind):
 def test_the_engines_agree(moves, d):
     rng = np.random.default_rng(d)
     rows = random_rows(rng, [5, 0, 17, 1], d, weight=1).sorted()
-    X, y, offsets, mass = rows.points
+    X, y, offsets, mass, _ = rows
     root = rng.normal(size=(4, d, d))
     gram, e, theta = (
         root @ np.swapaxes(root, 1, 2),
         rng.normal(size=(4, d)),
         rng.normal(size=(4, d)),
     )
-    factor, fade = np.tril(rng.normal(size=(d, d))), 0.8 ** rows.steps(np.full(4, -1.0))
+    factor, steps = np.tril(rng.normal(size=(d, d))), rows.steps(np.full(4, -1.0))
     for predicts in (0, 1):
-        args = X, y, mass, offsets, fade, gram, e, theta, factor, 0.5, moves, predicts, 2
+        args = X, y, mass, offsets, steps, 0.8, gram, e, theta, factor, 0.5, moves, predicts, 2
         for found, wanted in zip(drift_pass(*args), drift_pass.reference(*args), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10)

@@ -35,7 +35,7 @@ in row 3: correct it, leave the cell empty if the value is missing, or use --tex
             _check(column, name, name == target)
 
 
-def check_sort_column(column: Any, name: str) -> None:
+def check_sort_column(column: Any, name: str, role: str = "sort by") -> None:
     """Refuse a PyArrow column that rows cannot be sorted by: text, or with missing values.
 
     Examples
@@ -49,12 +49,12 @@ sorted by its letters: write dates as 2024-04-30, or make a number of it.
     types, kind = arrow.types, column.type
     if column.null_count:
         raise DataError(
-            f"Column {name!r} (sort by) is empty in {column.null_count:,} of {len(column):,} rows: "
+            f"Column {name!r} ({role}) is empty in {column.null_count:,} of {len(column):,} rows: "
             "fill it, or drop these rows."
         )
     if not (types.is_temporal(kind) or types.is_integer(kind) or types.is_floating(kind)):
         raise DataError(
-            f"Column {name!r} (sort by) is text ({str(column[0].as_py())!r}, ...), which would be "
+            f"Column {name!r} ({role}) is text ({str(column[0].as_py())!r}, ...), which would be "
             "sorted by its letters: write dates as 2024-04-30, or make a number of it."
         )
 

@@ -1,0 +1,158 @@
+"""`ConditionalRidge(drift=...)`: what a call's times mean, and the drift that a fit chooses."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.prepared import scaled_rows
+from condmeta.inner.drift import KINDS, Drift
+from condmeta.inner.drifting import DriftingGaussian
+from condmeta.learners.parameters import jobs_of
+from condmeta.meta.drift_choice import NONE, choose_drift
+from condmeta.meta.ridge_choice import NOISES
+from condmeta.meta.selection import GIVEN, Selection
+from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.meta.wide_tasks import WIDE
+from condmeta.tasks import TaskSet
+from condmeta.tasks.frames import drop_columns, eager, get_series, is_frame, require_columns
+from condmeta.tasks.timed import Timed
+from condmeta.tasks.times import kind_of
+
+DRIFTS = "'auto', None, ('decay', rho), ('ar', phi) or rho alone, with rho and phi in (0, 1]"
+
+
+def is_drift(value: Any) -> bool:
+    """Return whether a value can be the parameter `drift`."""
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return True
+    kind, *numbers = parts_of(value)
+    within = [isinstance(n, Real) and not isinstance(n, bool) and 0 < n <= 1 for n in numbers]
+    return isinstance(kind, str) and kind in KINDS and 1 <= len(within) <= 2 and all(within)
+
+
+def parts_of(value: Any) -> tuple[Any, ...]:
+    """Return the kind of a drift and its numbers; a number alone is a decay."""
+    is_sequence = isinstance(value, tuple | list) and len(value) > 0
+    return tuple(value) if is_sequence else ("decay", value)
+
+
+def noises_of(learner: Any) -> tuple[str, ...]:
+    """Return the noises to choose from: AR(1) statistics know no noise of a task's own."""
+    if learner.drift in (None, "auto") or parts_of(learner.drift)[0] != "ar":
+        return NOISES if learner.noise == "auto" else (learner.noise,)
+    if learner.noise == "per_task":
+        raise DataError(
+            "drift=('ar', phi) needs one noise of all tasks: use noise='shared', or a decay."
+        )
+    return NOISES[:1]
+
+
+def context_of(learner: Any, state: TaskStatistics) -> Any:
+    """Return whether levels may go with inputs: not where tasks may change with time."""
+    if state.history is None:
+        return learner.context
+    if learner.context is True:
+        raise DataError("context=True needs tasks that do not change: use drift=None.")
+    return False
+
+
+def take_time(X: Any, time: Any) -> tuple[Any, Any]:
+    """Return X without the column that `time` names, and this column; else both as they are."""
+    if not isinstance(time, str):
+        return X, time
+    if not is_frame(X):
+        raise DataError(f"time={time!r} names a column, and X is no table: give the times.")
+    X = eager(X)
+    require_columns(X, [time], "time")
+    return drop_columns(X, [time]), get_series(X, time)
+
+
+def require_timed(fitted: Fitted) -> None:
+    """Raise if a model that was fitted without times is given some."""
+    if fitted.info.get("time") is None:
+        raise DataError(
+            "The model was fitted without time=, so that it does not forget: fit it again with the "
+            "time of each row, or leave time out."
+        )
+
+
+def with_times(learner: Any, start: Fitted, tasks: TaskSet, kind: type) -> tuple[Fitted, bool]:
+    """Return a value that knows the kind of the times of a fit, and whether rows are kept by them.
+
+    Raise if the learner cannot forget here.
+    """
+    drift = getattr(learner, "drift", None)
+    if tasks.time is None:
+        if drift not in (None, "auto"):
+            raise DataError(f"drift={drift!r} needs the time of each row: give time=.")
+        return start, False
+    if not hasattr(learner, "drift"):
+        return start, False
+    if not learner._drifts:
+        raise DataError(
+            f"{type(learner).__name__} does not forget: leave time out, or use ConditionalRidge."
+        )
+    start = start._replace(info=start.info | {"time": kind_of(tasks.time)})
+    if drift is None:
+        return start, False
+    if kind is not TaskStatistics:
+        raise DataError(
+            f"Tasks of more than {WIDE} columns cannot be forgotten: leave time out, use drift="
+            "None or random='all', or give fewer columns."
+        )
+    if start.reader.reads_points:
+        raise DataError(
+            "A feature map of the task's own points has no time, so that nothing can be forgotten: "
+            "leave time out, use drift=None, or another feature map."
+        )
+    return start, True
+
+
+def settle_drift(learner: Any, fitted: Fitted, Phi: np.ndarray) -> Fitted:
+    """Return the value with the drift that its tasks have: given, chosen, or none."""
+    choice = Selection.given(None)
+    if fitted.keeps_history:
+        choice = _chosen(learner, fitted, Phi)
+    drift, inner = choice.chosen, fitted.inner
+    info = fitted.info | {"drift_choice_": choice.rows()}
+    if drift is None:
+        return fitted._replace(info=info)
+    own_noise = inner.own_noise and choice.method == GIVEN  # candidates have one noise for all
+    inner = DriftingGaussian(inner.factor, drift.noise * inner.s2, own_noise, drift)
+    info |= {"s2_": drift.noise * info["s2_"], "noise_": NOISES[own_noise]}
+    return fitted._replace(predictor=fitted.predictor._replace(inner=inner), info=info)
+
+
+def _chosen(learner, fitted: Fitted, Phi) -> Selection:
+    """Return the drift of the parameter, or the best one for the later rows of the tasks."""
+    unit = fitted.info["time"]
+    if learner.drift != "auto":
+        kind, *numbers = parts_of(learner.drift)
+        return Selection.given(Drift(kind, *map(float, numbers))._replace(unit=unit))
+    state = fitted.state
+    rows = history_rows(fitted).take(state.sample)
+    theta = fitted.tau.theta(Phi[state.sample])
+    choice = choose_drift(fitted.inner, theta, rows, jobs_of(learner))
+    chosen = None if choice.chosen is NONE else Drift(*choice.chosen, unit)
+    return choice._replace(chosen=chosen)
+
+
+def history_rows(fitted: Fitted) -> Timed:
+    """Return the rows of all tasks with their times, in the learner's units."""
+    history = fitted.state.history
+    return Timed(*scaled_rows(history.points, fitted.scales), history.time)
+
+
+def require_history(learner: Any, fitted: Fitted, what: str) -> None:
+    """Raise if drift would have to be learned again, and the rows of the fit are not kept."""
+    timed = fitted.info.get("time") is not None and learner.drift is not None
+    if timed and not fitted.keeps_history:
+        raise DataError(
+            f"{what} learns again, and fit keeps no rows with their times, from which drift is "
+            "learned: fit again with all rows, use partial_fit from the start, or drift=None."
+        )
