@@ -145,10 +145,12 @@ class Gaussian:
     """
 
     resumable = True
+    context: Context | None = None
 
     def __init__(self, factor, s2: float, own_noise: bool, context: Context | None = None):
         self.factor, self.s2, self.own_noise = factor, float(s2), bool(own_noise)
-        self.context = context
+        if context is not None:
+            self.context = context
 
     def solve(self, theta, X, y):
         """Return m, the gradient X^T (X m - y) / n of the mean squared loss there, and gap 0."""

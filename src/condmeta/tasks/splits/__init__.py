@@ -28,6 +28,7 @@ from condmeta.tasks.splits.tasks import (
     FOLDS,
     fold_numbers,
     make_generator,
+    task_keys,
     task_parts,
     task_rows,
 )
@@ -42,4 +43,4 @@ __all__ += [
     "task_parts",
     "task_rows",
 ]
-__all__ += ["tasks_by_content", "within_tasks"]
+__all__ += ["task_keys", "tasks_by_content", "within_tasks"]

@@ -74,3 +74,14 @@ def task_rows(offsets: np.ndarray, at: np.ndarray) -> tuple[Any, np.ndarray]:
 def fold_numbers(n_tasks: int) -> np.ndarray:
     """Return the fold (T,) in which each task is held out: 0, 1, .., 4, 0, 1, ..."""
     return np.arange(n_tasks) % FOLDS
+
+
+def task_keys(ids: np.ndarray) -> np.ndarray:
+    """Return hashes (T,) of the ids, the same in every process."""
+    from hashlib import blake2b  # slow to import
+
+    hashes = (
+        blake2b(f"{type(task).__name__}:{task!r}".encode(), digest_size=8).digest()
+        for task in ids.tolist()
+    )
+    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
