@@ -93,6 +93,7 @@ def test_files_updates_intervals_and_parts(forgetful, tmp_path):
     assert (low < high).all()
     by_store = EARLY.sort_values("store", kind="stable")
     parts = cm.TableModel(**ROLES, time="day").fit_batches([by_store[:300], by_store[300:]])
+    assert not parts.learner_.fitted_.keeps_history  # a model of tables holds no rows
     assert parts.learner_.drift_ == pytest.approx(forgetful.learner_.drift_)
     np.testing.assert_allclose(parts.predict(LATE), forgetful.predict(LATE), rtol=1e-6)
 
