@@ -39,6 +39,7 @@ _NAMES = {  # module: the public names that it defines
     "tables": "TableModel",
     "tables.export": "export",
     "tables.formula": "FormulaModel from_formula",
+    "tables.statistics": "from_statistics statistics_sql",
     "tasks": "TaskSet TaskSplit TaskTable",
     "versions": "show_versions",
 }

@@ -59,6 +59,8 @@ from condmeta.tables import TableModel as TableModel
 from condmeta.tables.export import export as export
 from condmeta.tables.formula import FormulaModel as FormulaModel
 from condmeta.tables.formula import from_formula as from_formula
+from condmeta.tables.statistics import from_statistics as from_statistics
+from condmeta.tables.statistics import statistics_sql as statistics_sql
 from condmeta.tasks import TaskSet as TaskSet
 from condmeta.tasks import TaskSplit as TaskSplit
 from condmeta.tasks import TaskTable as TaskTable

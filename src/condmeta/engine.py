@@ -18,6 +18,7 @@ import numpy as np
 from condmeta.errors import EngineWarning
 
 PLAIN = np.ndarray, float, int, type(None)  # most arguments; never a loss or a kernel
+ALWAYS_PLAIN = frozenset((*PLAIN, bool, np.float64))
 LARGE = 20_000_000  # numbers in X; beyond it the NumPy engine warns that it is slow
 
 
@@ -78,6 +79,8 @@ def twin(function: Callable) -> Callable:
     def dispatch(*args):
         if active_engine() == "numpy":
             return function(*args)
+        if ALWAYS_PLAIN.issuperset(map(type, args)):  # most calls, some in a few microseconds
+            return getattr(compiled_core(), function.__name__)(*args)
         rows = [row_of(arg) for arg in args]
         if any(row is None and arg is not None for row, arg in zip(rows, args, strict=True)):
             return function(*args)

@@ -6,8 +6,10 @@ from scipy.optimize import minimize
 
 from condmeta.environments import Circle, Clusters, Latent
 from condmeta.errors import DataError
+from condmeta.feature_maps import CircleMap
 from condmeta.inner import batch
 from condmeta.losses import EpsilonInsensitive, Huber, Pinball, get_loss
+from condmeta.paper.theory.sources import features_of
 from condmeta.tasks import TaskSet
 from condmeta.theory import (
     bound_fixed,
@@ -15,6 +17,7 @@ from condmeta.theory import (
     effective_n,
     excess_risk,
     gradient_bound,
+    guarantees,
     radii,
     stability,
 )
@@ -258,3 +261,25 @@ def test_excess_risk_says_what_it_needs():
         excess_risk(Own(), tasks, tasks.weights)
     with pytest.raises(DataError, match=r"coef must have the shape \(2, 3\)"):
         excess_risk(ENVS[0], ENVS[0].sample(2, random_state=0), [1.0])
+
+
+@pytest.mark.parametrize("n", [5, 40])
+def test_guarantees_are_the_bounds_of_three_ways_of_learning(n):
+    """Variance and norm of each way, by hand from many drawn tasks."""
+    env = Circle(radius=2.0, center=1.0, d=6)
+    T, feature_map = 200, CircleMap()
+    found = guarantees(env, feature_map, T=T, n=n)
+    tasks = env.sample(40_000, random_state=1)
+    W, Phi = tasks.weights, features_of(tasks, feature_map, len(tasks))
+    R, K = radii(env.sample(2000, random_state=0), feature_map)
+    mean = W.mean(axis=0)
+    rows = np.column_stack([Phi, np.ones(len(W))])
+    best = np.linalg.lstsq(rows, W)[0]
+    expected = [
+        (np.sqrt((W**2).sum(axis=1).mean()), 0.0, {}),
+        (np.sqrt(((W - mean) ** 2).sum(axis=1).mean()), np.linalg.norm(mean), {}),
+        (np.sqrt(((W - rows @ best) ** 2).sum(axis=1).mean()), np.linalg.norm(best), {"K": K}),
+    ]
+    for bound, (V, norm, more) in zip(found, expected, strict=True):
+        by_hand = bound_learned(V, norm, n=n, T=T, L=1.0, R=R, inner="batch", **more)
+        assert bound.value == pytest.approx(by_hand.value, rel=0.02)

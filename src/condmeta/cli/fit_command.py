@@ -8,11 +8,13 @@ from condmeta.cli.terminal import show_notes, spinner
 from condmeta.errors import DataError
 from condmeta.text import pluralize
 
-# For numbers, for two classes. Class names, not classes: `--help` must not load them.
+# For numbers, for classes. Class names, not classes: `--help` must not load them.
 LEARNERS = {
     "ridge": ("ConditionalRidge", None),
     "levels": ("ConditionalLevels", None),
     "logistic": (None, "ConditionalLogistic"),
+    "count": ("ConditionalCount", None),
+    "ordinal": (None, "ConditionalOrdinal"),
     "auto": ("AutoRegressor", "AutoClassifier"),
     "erm": ("ConditionalERMRegressor", None),
     "coin": ("ConditionalCoinRegressor", None),
@@ -20,13 +22,31 @@ LEARNERS = {
     "independent": ("IndependentRegressor", "IndependentClassifier"),
     "pooled": ("PooledRegressor", "PooledClassifier"),
 }
+KINDS = {  # what learners for one kind of target read
+    "ridge": "number", "levels": "number", "erm": "number", "coin": "number",
+    "logistic": "class", "count": "count", "ordinal": "ordered",
+}  # fmt: skip
 
 
 @click.command("fit", short_help="Learn a model from a table.")
 @table_options
 @click.option("--learner", type=click.Choice(list(LEARNERS)),
               help="Learner to fit; levels: tasks in groups, as --task region,store.  [default: "
-              "ridge; logistic for two classes]")  # fmt: skip
+              "ridge; logistic for two classes, count for counts]")  # fmt: skip
+@click.option(
+    "--exposure",
+    metavar="COL",
+    help="Column that counts are proportional to, such as days (count).",
+)
+@click.option("--trials", metavar="COL",
+              help="Column with the trials of which the target counts the successes "
+              "(logistic).")  # fmt: skip
+@click.option(
+    "--classes",
+    type=Names(),
+    metavar="A,B,C",
+    help="Ordered classes, from the lowest to the highest (ordinal).",
+)
 @click.option("--missing-side", type=click.Choice(["error", "mean"]), default="error",
               show_default=True,
               help="Tasks without a row in the side table: stop with an error, or start them "
@@ -48,6 +68,10 @@ LEARNERS = {
 @click.option("--chunks", is_flag=True,
               help="Read a table larger than memory in parts; it must be sorted by "
               "task.")  # fmt: skip
+@click.option("--memory", metavar="SIZE",
+              help="Read files larger than memory, with rows in any order, and order them by task "
+              "on disk in this much memory, such as 2GB.  [default for several files: "
+              "1GB]")  # fmt: skip
 @click.option("--share", is_flag=True,
               help="Do not store what update needs: statistics that could reveal the rows of tiny "
               "tasks.")  # fmt: skip
@@ -55,8 +79,11 @@ LEARNERS = {
 @force_option
 @wait_option
 @common_options
-def fit_command(table, output, force, wait, quiet, share, chunks, **params):
+def fit_command(table, output, force, wait, quiet, share, chunks, memory, **params):
     """Learn a model from TABLE (CSV, Parquet, Feather; - is standard input).
+
+    TABLE may be a pattern in quotes, such as 'sales/*.parquet', or a folder of files. These are
+    ordered by task on disk (see --memory); a command that was stopped goes on where it was.
 
     A row is one observation of a task: of a customer, a store, a patient. Features may be numbers,
     booleans and text. Side information describes each task: the size of a store, the age of a
@@ -66,6 +93,7 @@ def fit_command(table, output, force, wait, quiet, share, chunks, **params):
     condmeta fit sales.csv --task store --target sold -o stores.condmeta
     condmeta fit sales.parquet --task store --target sold --exclude day \\
         --side-table stores.csv --intervals -o stores.condmeta
+    condmeta fit 'sales/*.parquet' --task store --target sold --memory 2GB -o stores.condmeta
     zcat sales.csv.gz | condmeta fit - --task store --target sold -o stores.condmeta
 
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
@@ -73,30 +101,81 @@ def fit_command(table, output, force, wait, quiet, share, chunks, **params):
     from condmeta.cli.inputs import column_options, show_size
     from condmeta.cli.lock import locked
     from condmeta.cli.outputs import MODEL, check_files
+    from condmeta.tables.big.paths import is_pattern
 
-    check_files(table, params["side_table"], output=output, kind=MODEL, force=force)
-    columns = column_options(params)
+    many = memory is not None or (table != "-" and is_pattern(table))
+    one = None if many and table != "-" else table
+    check_files(one, params["side_table"], output=output, kind=MODEL, force=force)
+    columns, folder = column_options(params), f"{output}.work"
     with show_notes(quiet) as note:
         with spinner(f"Learning from {table}", quiet):
-            fit = _fit_parts if chunks else _fit_whole
-            model = fit(table, columns, params)
+            if many:
+                _refuse_with_files(table, columns, params, chunks)
+                note(f"Working in {folder}. If it is stopped, the same command goes on there.")
+                model = _fit_files(table, columns, params, memory or "1GB", folder)
+            else:
+                fit = _fit_parts if chunks else _fit_whole
+                model = fit(table, columns, params)
         with locked(output, wait):
             model.save(output, resume=not share)
+        if many:
+            from condmeta.tables.big.fit import remove_work
+
+            remove_work(folder)
         note(f"{_summary(model.card())} {output}, {show_size(output)}.")
 
 
 def _fit_whole(path, columns, params):
     from condmeta.cli.inputs import read_training
-    from condmeta.tables.schema import classes_of
+    from condmeta.tables.schema import kind_of_target
 
     table, side, columns = read_training(path, columns, params)
     learner = None  # TableModel chooses by the target
+    if params["classes"] is not None and params["learner"] != "ordinal":
+        raise DataError("--classes is the order of --learner ordinal: give both.")
     if any(params[name] is not None for name in ("learner", "boosting", "random")):
-        regressor, classifier = LEARNERS.get(params["learner"], ("ridge", "logistic"))
-        wants_classes = None if regressor and classifier else regressor is None
-        classes = classes_of(table, columns, wants_classes)
-        learner = _learner(params, classes is not None)
+        name = params["learner"]
+        kind = KINDS.get(name) or kind_of_target(table, columns, None)
+        learner = _learner(params, kind)
     return _model(columns, learner, params).fit(table, side)
+
+
+def _refuse_with_files(path, columns, params, chunks) -> None:
+    """Refuse what a fit to files cannot do."""
+    if path == "-":
+        raise DataError("Rows in any order are read from files, not from standard input.")
+    if params["learner"] not in (None, "ridge"):
+        raise DataError(
+            f"--learner {params['learner']} needs all rows at once: name one file and leave "
+            "--memory out, or take --learner ridge."
+        )
+    if columns.exposure is not None or columns.trials is not None:
+        raise DataError(
+            "Counts and shares need all rows at once: name one file and leave --memory out."
+        )
+    if columns.sort_by is not None:
+        raise DataError("Rows in files are ordered by task: leave --sort-by out.")
+    if chunks:
+        raise DataError("--memory reads rows in any order: leave --chunks out.")
+
+
+def _fit_files(path, columns, params, memory, folder):
+    from condmeta.cli.inputs import csv_options, read_side
+    from condmeta.tables.big.fit import remove_work
+    from condmeta.tables.big.paths import find_files
+    from condmeta.tables.files.reader import names_in_file
+
+    side = read_side(columns, params)
+    names = [*names_in_file(find_files(path)[0]), *(side.column_names if side else [])]
+    columns = columns.with_commas(names)
+    chosen = any(params[name] is not None for name in ("learner", "boosting", "random"))
+    learner = _learner(params, "number") if chosen else None
+    how = {"memory": memory, "text": columns.table_text, "csv": csv_options(params)}
+    try:
+        return _model(columns, learner, params).fit_files(path, side, folder=folder, **how)
+    except DataError:
+        remove_work(folder)  # a refused call leaves nothing
+        raise
 
 
 def _fit_parts(path, columns, params):
@@ -117,19 +196,21 @@ def _fit_parts(path, columns, params):
         check_training(part, side, columns)
         return part
 
-    return _model(columns, _learner(params, False), params).fit_batches(map(check, parts), side)
+    return _model(columns, _learner(params, "number"), params).fit_batches(map(check, parts), side)
 
 
-def _learner(params, classes: bool):
-    """Return the learner that the options name."""
-    name = params["learner"] or ("logistic" if classes else "ridge")
-    kind = LEARNERS[name][classes]
+def _learner(params, target: str):
+    """Return the learner that the options name, for what the target holds."""
+    name = params["learner"] or {"class": "logistic", "ordered": "ordinal"}.get(target, "ridge")
+    kind = LEARNERS[name][target in ("class", "ordered")]
     if kind is None:  # only in parts: elsewhere the learner decides how the target is read
         raise DataError(
             f"--learner {name} is for two classes, and --chunks reads a target of numbers: leave "
             "one of them out."
         )
     learner = getattr(condmeta, kind)()
+    if params["classes"] is not None:
+        learner.set_params(classes=params["classes"])
     if params["boosting"] is not None:
         if "base" not in learner.get_params():
             raise DataError(
@@ -151,7 +232,8 @@ def _model(columns, learner, params):
         learner, task=columns.task, target=columns.target, features=columns.features,
         exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
         order=_order(params), text=columns.text, dates=columns.dates, holidays=columns.holidays,
-        decimal=columns.decimal, time=columns.time, **settings,
+        decimal=columns.decimal, time=columns.time, exposure=columns.exposure,
+        trials=columns.trials, **settings,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.feature_maps.column_profile import ColumnProfile, coded, kind_of
 from condmeta.persistence import register
 from condmeta.persistence.fields import (
     FLAG,
@@ -16,9 +17,7 @@ from condmeta.persistence.fields import (
     one_of,
     sequence,
 )
-from condmeta.tasks.codes import object_codes
 from condmeta.tasks.messages import name_task
-from condmeta.tasks.numbers import level_name, standard_deviation
 from condmeta.tasks.task_table import TaskTable
 
 OTHER = "(other)"
@@ -121,39 +120,41 @@ class TableEncoder:
 
     def fit(self, table: TaskTable) -> Self:
         """Learn means, scales and levels from the rows of a table."""
-        self.columns_ = table.columns
-        self.kinds_: dict[str, str] = {}
+        return self.fit_profiles({n: self.profile(c, n, table.ids) for n, c in table.data.items()})
+
+    def profile(
+        self, column: np.ndarray, name: str, ids: Any = (), times: Any = None
+    ) -> ColumnProfile:
+        """Return what is learned from a typed column, whose values count `times` (n,)."""
+        kind = kind_of(column)
+        if kind == "category":
+            return ColumnProfile.of_levels(column, times)
+        return ColumnProfile.of_numbers(self._numbers(column, name, ids), kind, times)
+
+    def fit_profiles(self, profiles: dict[str, ColumnProfile]) -> Self:
+        """Learn means, scales and levels from the profiles of all columns."""
+        self.columns_ = tuple(profiles)
+        self.kinds_ = {name: profile.kind for name, profile in profiles.items()}
+        self.gaps_ = {name: profile.gaps > 0 for name, profile in profiles.items()}
         self.means_: dict[str, float] = {}
         self.scales_: dict[str, float] = {}
-        self.gaps_: dict[str, bool] = {}
         self.levels_: dict[str, tuple[str, ...]] = {}
         self.pooled_: dict[str, tuple[str, ...]] = {}
         names: list[str] = []
-        for name, column in table.data.items():
-            self.kinds_[name] = kind = _kind(column)
-            if kind == "category":
-                names += self._fit_levels(name, column)
-            else:
-                names += self._fit_numbers(name, self._numbers(column, name, table.ids), kind)
+        for name, profile in profiles.items():
+            if profile.kind == "category":
+                names += self._fit_levels(name, profile)
+                continue
+            self.means_[name], self.scales_[name] = profile.mean, profile.scale
+            names += [name, f"{name}={MISSING}"] if self.gaps_[name] else [name]
         self.names_out_ = tuple(names)
         return self
 
-    def _fit_numbers(self, name: str, values: np.ndarray, kind: str) -> list[str]:
-        seen = values[~np.isnan(values)]
-        constant = seen.size == 0 or seen.min() == seen.max()
-        mean = 0.0 if seen.size == 0 else float(seen[0] if constant else seen.mean())
-        scale = 1.0 if constant or kind == "boolean" else standard_deviation(seen)
-        self.means_[name] = mean
-        self.scales_[name] = scale if scale > 0 else 1.0
-        self.gaps_[name] = bool(seen.size < values.size)
-        return [name, f"{name}={MISSING}"] if self.gaps_[name] else [name]
-
-    def _fit_levels(self, name: str, column: np.ndarray) -> list[str]:
-        counts = _counts(column)
-        fewest = max(self.min_tasks, 0.002 * column.size) if len(counts) > self.max_levels else 0
+    def _fit_levels(self, name: str, profile: ColumnProfile) -> list[str]:
+        counts, many = profile.counts, len(profile.counts) > self.max_levels
+        fewest = max(self.min_tasks, 0.002 * profile.size) if many else 0
         self.levels_[name] = tuple(sorted(v for v, n in counts.items() if n >= fewest))
         self.pooled_[name] = tuple(sorted(v for v, n in counts.items() if n < fewest))
-        self.gaps_[name] = sum(counts.values()) < column.size
         extra = [OTHER] * bool(self.pooled_[name]) + [MISSING] * self.gaps_[name]
         return [f"{name}={level}" for level in [*self.levels_[name], *extra]]
 
@@ -216,7 +217,7 @@ class TableEncoder:
     def _one_hot(self, name: str, column: np.ndarray, ids: np.ndarray) -> np.ndarray:
         place = self._places(name)
         width = len(set(place.values()))
-        codes, levels = _coded(column)
+        codes, levels = coded(column)
         # unknown levels go to an extra last column, which is dropped
         at = np.array([place.get(level, width) for level in levels], np.int64)
         out = np.zeros((column.size, width + 1))
@@ -236,7 +237,8 @@ class TableEncoder:
         """Return for each categorical column the levels that fit did not see, with their counts."""
         out = {}
         for name in self.levels_:
-            known, counts = {*self.levels_[name], *self.pooled_[name]}, _counts(table.data[name])
+            known = {*self.levels_[name], *self.pooled_[name]}
+            counts = ColumnProfile.of_levels(table.data[name]).counts
             out[name] = {level: n for level, n in counts.items() if level not in known}
         return {name: new for name, new in out.items() if new}
 
@@ -256,34 +258,6 @@ class TableEncoder:
             owner = f"Row {at + 1}" if self.of_rows else name_task(ids[at])
             raise DataError(f"{owner} has infinity in {what.lower()} {name!r}.")
         return column
-
-
-def _kind(column: np.ndarray) -> str:
-    if column.dtype == bool:
-        return "boolean"
-    if column.dtype != object:
-        return "number"
-    return "boolean" if all(v is None or isinstance(v, bool) for v in column) else "category"
-
-
-def _coded(column: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
-    """Return codes (n,) of a categorical column and its levels as text, None for gaps.
-
-    Numbers become text, so two levels may have the same text.
-    """
-    codes, values = object_codes(column.tolist())
-    # NaN differs from itself: each gap of a numeric column is a value of its own
-    return codes, [None if v is None or v != v else level_name(v) for v in values]
-
-
-def _counts(column: np.ndarray) -> dict[str, int]:
-    """Return the count of each level of a categorical column, without gaps."""
-    codes, levels = _coded(column)
-    counts: dict[str, int] = {}
-    for level, count in zip(levels, np.bincount(codes, minlength=len(levels)), strict=True):
-        if level is not None:
-            counts[level] = counts.get(level, 0) + int(count)
-    return counts
 
 
 def _listed(levels: dict[str, int]) -> str:

@@ -123,14 +123,18 @@ class SideReader(NamedTuple):
         Phi = self._replace(missing_side="mean")._transform(ids, table, points, zeros)
         return Phi[complete].mean(axis=0) if complete.any() else zeros
 
+    def find_rows(self, ids, table: TaskTable | None) -> np.ndarray:
+        """Return which tasks (T,) have a side row; raise where one is needed."""
+        present = np.zeros(len(ids), bool) if table is None else table.has(ids)
+        if not present.all() and self.map.reads_table and self.missing_side == "error":
+            raise _no_side_row(ids, table, present)
+        return present
+
     def _transform(self, ids, table, points, fill):
         """Return the features; what is missing takes `fill`, or is an error."""
         rows = np.arange(len(ids))
         if self.map.reads_table:
-            present = np.zeros(len(ids), bool) if table is None else table.has(ids)
-            if not present.all() and self.missing_side == "error":
-                raise _no_side_row(ids, table, present)
-            rows = np.flatnonzero(present)
+            rows = np.flatnonzero(self.find_rows(ids, table))
             table = table.take(ids[rows]) if len(rows) else None
         return self.map.transform(len(ids), table=table, rows=rows, points=points, fill=fill)
 

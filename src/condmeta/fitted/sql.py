@@ -1,7 +1,8 @@
 """A fitted value as SQL: rows are scored by a join with the table of coefficients.
 
 With slopes a and the level l of a task at the mean features m, a prediction is l + <a, x - m>. For
-a task that is not in the table, a and l are linear in its encoded side columns: tau(s).
+a task that is not in the table, a and l are linear in its encoded side columns: tau(s). Of tasks in
+groups only those in the table are scored, as others depend on their groups.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def task_columns(fitted: Fitted) -> list[str]:
 
 def coefficient_columns(fitted: Fitted) -> dict[str, np.ndarray]:
     """Return the table that the query joins: ids, n, the level, and one slope for each feature."""
-    _require_linear(fitted)
+    require_linear(fitted)
     store, columns = fitted.tasks, fitted.columns
     slopes, levels = _around_mean(fitted, store.coef)
     table = id_columns(store.ids.tolist(), columns.task_name) | {"n": store.sizes, LEVEL: levels}
@@ -91,7 +92,7 @@ def score_query(
     `features` says how the features are computed from the columns of the rows, and `impute` whether
     gaps are filled; by default they are columns of that name.
     """
-    _require_linear(fitted)
+    require_linear(fitted)
     sql, names, scales = find_dialect(dialect), feature_names(fitted), fitted.scales
     columns = [EncodedColumn(name, None) for name in names] if features is None else features
     x = [_encoded(column, "r", sql, impute) for column in columns]
@@ -105,20 +106,21 @@ def score_query(
     known = combined(sql.name("c", LEVEL), lambda j: sql.name("c", names[j]))
     parts = [f"CASE\n    WHEN {sql.name('c', 'n')} > 0 THEN\n      {known}"]
     join = _join(sql, tables.coefficients, "c", ids)
-    if fitted.reader.names:
-        phi = [_encoded(column, "s", sql, True) for column in _side_columns(fitted)]
+    alone = fitted.groups is None
+    if fitted.reader.names and alone:
+        phi = [_encoded(column, "s", sql, True) for column in side_columns(fitted)]
         start = _tau(fitted, combined, ["1e0", *phi])
         parts.append(f"    WHEN {sql.name('s', ids[0])} IS NOT NULL THEN\n      {start}")
         join += _join(sql, tables.side, "s", ids)
     rest = known
-    if not fitted.reader.names or fitted.reader.missing_side == "mean":
+    if alone and (not fitted.reader.names or fitted.reader.missing_side == "mean"):
         mean = [_number(value) for value in fitted.tau.phi_mean]
         rest = f"COALESCE({known},\n      {_tau(fitted, combined, ['1e0', *mean])})"
     parts.append(f"    ELSE\n      {rest}\n  END AS {sql.name('prediction')}")
     return f"SELECT r.*,\n  {chr(10).join(parts)}\nFROM {sql.name(tables.rows)} AS r{join}\n"
 
 
-def _require_linear(fitted: Fitted) -> None:
+def require_linear(fitted: Fitted) -> None:
     """Raise if predictions are not a join and a sum of products."""
     predictor, scales = fitted.predictor, fitted.scales
     lacking = {
@@ -138,10 +140,10 @@ def _require_linear(fitted: Fitted) -> None:
             f"SQL needs a linear model of the rows, and this {predictor.owner} {why}. Score the "
             "rows with predict."
         )
-    _side_columns(fitted)
+    side_columns(fitted)
 
 
-def _side_columns(fitted: Fitted) -> list[EncodedColumn]:
+def side_columns(fitted: Fitted) -> list[EncodedColumn]:
     """Return how the features Phi are computed from side columns."""
     parts = fitted.reader.map.parts_
     if not all(isinstance(part, TableEncoder) for part in parts):

@@ -14,6 +14,7 @@ from condmeta.tasks.numbers import tree_sum
 from condmeta.tasks.weights import masses, repeats, task_sums
 
 BLOCK = 1 << 17  # numbers in a temporary
+LARGEST = 1e101  # of the rows of a file in the learner's units; those of a fit are below 1e100
 
 
 @cache
@@ -46,6 +47,15 @@ def _is_a_triangle(state: dict, sizes: dict[str, int]) -> None:
     p = sizes["d"] + 1
     if sizes["q"] != p * (p + 1) // 2:
         raise InvalidFieldError("triangles", f"must have {p * (p + 1) // 2} columns")
+    if not (np.abs(state["mean"]) < LARGEST).all():
+        raise InvalidFieldError("mean", f"must be below {LARGEST:g} in size")
+    rows, columns = triangle(p)
+    size = state["triangles"][:, rows == columns]
+    if not ((size >= 0) & (size < LARGEST**2)).all():
+        raise InvalidFieldError("triangles", "must have sums of squares on the diagonal")
+    most = np.sqrt(size[:, rows]) * np.sqrt(size[:, columns])
+    if not (np.abs(state["triangles"]) <= most * (1 + 1e-6) + 1e-100).all():
+        raise InvalidFieldError("triangles", "must have products within those of the diagonal")
 
 
 def _upgrade(cls, state: dict) -> dict:
@@ -152,11 +162,16 @@ class Scatter(NamedTuple):
 
     def join(self, other: Self) -> Self:
         """Return the statistics of these tasks, then of further ones."""
-        parts = [*map(np.concatenate, zip(self[:3], other[:3], strict=True))]
-        if self.mass is not None or other.mass is not None:
-            parts.append(np.append(self.masses, other.masses))
-            parts.append(np.append(self.log_precisions, other.log_precisions))
-        return type(self)(*parts)
+        return self.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the statistics of the tasks of all parts, one after the other."""
+        arrays = [np.concatenate(some) for some in zip(*(part[:3] for part in parts), strict=True)]
+        if any(part.mass is not None for part in parts):
+            arrays.append(np.concatenate([part.masses for part in parts]))
+            arrays.append(np.concatenate([part.log_precisions for part in parts]))
+        return cls(*arrays)
 
     def extend(self, other: Self) -> Self:
         """Return the statistics with further points of the same tasks added."""

@@ -226,6 +226,7 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
         reader = reader.refit(table_by_key)
     Phi = state.Phi
     if Phi is None:
+        reader.find_rows(state.ids[trained], state.table)  # an error names tasks as they came
         Phi = np.empty((len(state.ids), len(reader.names)))
         Phi[order] = reader.features(state.ids[order], table_by_key, None)
         if not trained.all():

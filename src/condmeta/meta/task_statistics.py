@@ -1,5 +1,6 @@
 """Statistics of tasks: enough to learn from again, without their rows."""
 
+from functools import reduce
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -121,6 +122,39 @@ class TaskStatistics(NamedTuple):
             self.support.join(other.support).take(order), self.query.join(other.query).take(order),
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
             None if self.history is None else self.history.join(other.history),
+        )  # fmt: skip
+
+    @classmethod
+    def joined(cls, parts: list[Self]) -> Self:
+        """Return the tasks of all parts, which differ in their ids; the list is emptied.
+
+        Each array is made once: to join parts one by one would copy all tasks each time.
+        """
+        small = reduce(cls.join, (part.sampled() for part in parts))
+        begins = np.cumsum([0, *(len(part.ids) for part in parts)])
+        ids = np.concatenate([part.ids for part in parts])
+        keys = np.concatenate([part.keys for part in parts])
+        sizes = np.concatenate([part.sizes for part in parts])
+        at = np.concatenate([b + part.sample for b, part in zip(begins, parts, strict=False)])
+        at = at[np.argsort(keys[at], kind="stable")[:SAMPLE]]
+        tables = [part.table for part in parts if part.table is not None]
+        table = TaskTable.stacked(tables) if tables else None
+        Phi = None if parts[0].Phi is None else np.concatenate([part.Phi for part in parts])
+        scatters = [part.whole for part in parts]
+        history = None
+        if parts[0].history is not None:
+            history = reduce(Timed.join, (part.history for part in parts))
+        parts.clear()
+        halves = small.support, small.query, small.Phi_support, history
+        return cls(ids, Scatter.joined(scatters), table, Phi, sizes, keys, at, *halves)
+
+    def sampled(self) -> Self:
+        """Return the sampled tasks alone."""
+        at = self.sample
+        whole, Phi = self.whole.take(at), None if self.Phi is None else self.Phi[at]
+        return self._replace(
+            ids=self.ids[at], whole=whole, table=None, Phi=Phi, sizes=self.sizes[at],
+            keys=self.keys[at], sample=np.arange(len(at)),
         )  # fmt: skip
 
     def times(self, factor: np.ndarray) -> Self:

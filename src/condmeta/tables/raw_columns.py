@@ -33,11 +33,16 @@ def find_readers(
             readers[name] = reader
             shown = next((str(v) for v in values.tolist() if not is_na(v)), "")
             warnings.warn(f"{reader.note(name, shown)}.", ReadingNote, stacklevel=5)
+    refuse_clash(column_names(frame), readers)
+    return readers
+
+
+def refuse_clash(have: Iterable[str], readers: Readers) -> None:
+    """Refuse a table that has a column of the name of one that dates become."""
     taken = {new for old, reader in readers.items() for new in new_names(reader, old)} - {*readers}
-    clash = next((name for name in column_names(frame) if name in taken), None)
+    clash = next((name for name in have if name in taken), None)
     if clash is not None:
         raise DataError(f"Column {clash!r} would be made from dates, and is there: rename it.")
-    return readers
 
 
 def _find(values: np.ndarray, name: str, options: ColumnOptions, country: str | None) -> Any:

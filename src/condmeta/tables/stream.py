@@ -34,7 +34,7 @@ def fit_parts(
     first = next(parts, None)
     if first is None:
         raise DataError("There are no rows.")
-    schema, _, side = learn_schema(first, side_info, options, missing, classifier=False)
+    schema, _, side = learn_schema(first, side_info, options, missing, "number")
     side_table = None if side_info is None else side
     n_rows = 0
     for part in whole_tasks(chain([first], parts), schema):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import date
+from numbers import Real
 from typing import Any
 
 from condmeta.errors import DataError
@@ -82,7 +83,12 @@ def explain_absent(ids: Iterable[Any], absent: Iterable[Any], where: str) -> str
     >>> explain_absent(["b"], ["a", "c"], "the side table")
     "2 tasks are missing from the side table: 'a', 'c'."
     """
-    gone = list(absent)
+    gone = sorted(absent, key=_order)
     count = "1 task is" if len(gone) == 1 else f"{len(gone)} tasks are"
     sentence = f"{count} missing from {where}: {show_ids(gone)}."
     return f"{sentence} {explain_mismatch(ids, gone)}".rstrip()
+
+
+def _order(task_id: Any) -> tuple[str, Any]:
+    """Sort ids of a kind together: numbers by size, others as they read."""
+    return type(task_id).__name__, task_id if isinstance(task_id, Real) else _text(task_id)

@@ -148,6 +148,13 @@ class TaskTable:
         data = {n: join_columns(self.data[n], other.data[n], n) for n in self.columns}
         return self.trusted(np.concatenate([self.ids, other.ids]), data, self.backend)
 
+    @classmethod
+    def stacked(cls, tables: Sequence[TaskTable]) -> TaskTable:
+        """Return the rows of parts of one table, whose columns are typed alike."""
+        names, backend = tables[0].columns, tables[0].backend
+        data = {name: np.concatenate([table.data[name] for table in tables]) for name in names}
+        return cls.trusted(np.concatenate([table.ids for table in tables]), data, backend)
+
     def gaps(self) -> np.ndarray:
         """Return for each task and column whether the value is missing, (T, p) bool."""
         out = np.zeros((self.n_tasks, len(self.columns)), bool)

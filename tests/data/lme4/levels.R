@@ -13,7 +13,10 @@ for (i in seq_along(formulas)) {
   set <- names(formulas)[i]
   m <- lmer(formulas[[i]], data = read.csv(commandArgs(TRUE)[i]), REML = FALSE, control = control)
   put(set, "logLik", as.numeric(logLik(m)))
-  for (name in names(fixef(m))) put(set, name, fixef(m)[[name]])
+  for (name in names(fixef(m))) {
+    put(set, name, fixef(m)[[name]])
+    put(set, paste("error", name), coef(summary(m))[name, "Std. Error"])
+  }
   for (j in seq_len(nrow(v <- as.data.frame(VarCorr(m))))) {
     # levels of the formula are written from the tasks upwards
     level <- if (v$grp[j] == "Residual") "noise" else if (grepl(":", v$grp[j])) "task" else "group"

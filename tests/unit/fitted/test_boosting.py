@@ -133,3 +133,12 @@ def test_settings_of_large_data_are_chosen_on_some_tasks(monkeypatch):
     assert len(unseen) == len(rows.y)
     assert np.mean((unseen - rows.y) ** 2) < 1.2 * 0.3**2
     assert np.mean((model.predict(rows.Z) - rows.y) ** 2) < 1.2 * 0.3**2
+
+
+def test_more_trees_must_be_better(monkeypatch):
+    monkeypatch.setattr(boosting, "STAGES", ((5,), (100,)))
+    trial = Trial(draw(lambda Z: np.zeros(len(Z)), normal), Setting("squared", False, 16))
+    loss = trial.loss
+    trial.grow_on()
+    assert trial.count == 5
+    assert trial.loss == loss

@@ -69,6 +69,9 @@ def test_fits_are_those_of_lme4(name):
             assert off < (0.03 if flat else 1e-4), entry
     assert model.s2_ == pytest.approx(expected["noise"], rel=1e-3 if flat else 1e-5)
     assert model.theta_mean_[0] == pytest.approx(expected[feature], rel=1e-3)
+    errors = model.summary(robust=False).effects.set_index("coefficient")["std_error"]
+    for name, ours in ((feature, feature), ("(Intercept)", "(intercept)")):
+        assert errors[ours] == pytest.approx(expected[f"error {name}"], rel=2e-3 if flat else 1e-4)
     effects = model.group_frame().query("feature == '(intercept)'").set_index(keys[0])["effect"]
     for entry in expected:
         if entry.startswith("effect "):
@@ -352,6 +355,51 @@ def test_a_store_without_a_side_row_has_the_mean_of_its_region():
     everywhere = model.predict([[0.5]], task=[("r5", "new")])
     expected = [0.5, 1.0] @ model.theta_mean_
     np.testing.assert_allclose(everywhere, expected, atol=1e-9)
+
+
+def test_evaluation_and_tables():
+    frame, y = regions(13, n_regions=30)
+    model = fitted(frame, y, noise="shared")
+    summary = model.summary()
+    assert list(summary.between["level"].unique()) == KEYS
+    assert "store" in str(summary)
+    assert (model.coef_frame(std=True)["std"] > 0).all()
+    report = cm.check(model, frame, y, task=KEYS)
+    assert report.verdict == "keep"
+    explained = cm.explain(model, task=[("r1", "s1")])
+    total = explained.theta_mean + explained.contributions.sum(axis=1)
+    np.testing.assert_allclose(total, explained.theta, atol=1e-9)
+    prior = model.coef_frame().query("region == 'r1' and store == 's1'")["prior"]
+    np.testing.assert_allclose(explained.theta[0], prior)
+    new = cm.explain(model, {("r1", "s9"): {"size": 0.3, "wealth": 0.2}})
+    assert new.columns[-1] == "(groups)"
+    assert np.abs(new.contributions[0, -1]).max() > 0
+    ids = list(zip(frame["region"], frame["store"], strict=True))
+    side = {task: row for task, *row in zip(ids, frame["size"], frame["wealth"], strict=True)}
+    call = {"task": ids, "side_info": side}
+    learner = cm.ConditionalLevels(**FIXED)
+    learners = {"levels": learner, "flat": cm.ConditionalRidge()}
+    found = cm.compare(frame[["x"]], y, **call, learners=learners, shots=(0, 1), base=None)
+    assert "levels" in str(found)
+    calibrated = cm.calibrate(learner, frame[["x"]], y, **call, shots=(0, 1))
+    lower, upper = calibrated.predict_interval(frame[["x"]][:5], task=ids[:5], coverage=0.8)
+    assert (upper > lower).all()
+
+
+def test_sql_scores_known_tasks_and_no_others():
+    duckdb = pytest.importorskip("duckdb")
+    frame, y = regions(14, n_regions=6)
+    model = fitted(frame, y)
+    rows = pd.concat([frame, NEW.drop(columns="country").iloc[:1]], ignore_index=True)
+    from condmeta.fitted.sql import coefficient_columns
+
+    coefficients = pd.DataFrame(coefficient_columns(model.fitted_))  # noqa: F841 - read by duckdb
+    scored = duckdb.sql(model.to_sql()).df()
+    assert len(scored) == len(rows)
+    assert scored["prediction"].isna().sum() == 1
+    known = scored.dropna(subset=["prediction"])
+    expected = model.predict(known.drop(columns="prediction"), task=KEYS)
+    np.testing.assert_allclose(known["prediction"], expected, atol=1e-9)
 
 
 def test_a_task_without_a_name_is_a_task_of_a_new_group():

@@ -1,0 +1,1 @@
+"""Fit to rows in many files, in any order, that need not fit into memory (needs DuckDB)."""
