@@ -117,7 +117,8 @@ def times() -> Iterator[Case]:
         "a time fewer": np.arange(23.0), "NaN": np.append(np.arange(23.0), np.nan),
         "infinity": np.full(24, np.inf), "text": ["2024-01-31"] * 24, "None": [None] * 24,
         "a date that is missing": np.full(24, np.datetime64("NaT")),
-        "two columns": np.ones((24, 2)), "complex numbers": [1j] * 24, "dicts": [{}] * 24, "no column of X": "when",
+        "two columns": np.ones((24, 2)), "complex numbers": [1j] * 24, "dicts": [{}] * 24,
+        "no column of X": "when",
     }.items():  # fmt: skip
         yield on(timed, "fit", "time", what, **(GOOD | {"time": bad}))
         yield on(timed, "update", "time", what, **(rows | {"time": bad}))
