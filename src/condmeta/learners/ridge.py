@@ -621,8 +621,8 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
         taken = set(before.state.ids.tolist())
         task = np.full(n_rows(X), next(i for i in count(len(taken)) if i not in taken))
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
+    require_history(learner, before, "partial_fit")
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
-    require_history(learner, before, "partial_fit")
     more = before.collect(tasks, points, type(before.state), before.keeps_history)
     return before._replace(state=before.state.join(more), tau=None)
