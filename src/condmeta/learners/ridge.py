@@ -543,7 +543,7 @@ class ConditionalRidge(Regressor, Learner):
             return learn_wide_tasks(self, data)
         columns = differing_columns(self.random, data.names, self.fit_intercept)
         if columns is not None and len(columns) < len(data.names):
-            return learn_some_columns(self, data, columns)
+            return self._learn_some(data, columns)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
         overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
@@ -575,6 +575,10 @@ class ConditionalRidge(Regressor, Learner):
         context = None if context is None else change.context(context.widen(overall.kept))
         inner = self._inner(prior, change, selection.chosen.noise == "per_task", context)
         return Learned(LinearTau(W, Phi[order].mean(axis=0), cold), inner, info)
+
+    def _learn_some(self, data: Training, columns: np.ndarray) -> Learned:
+        """Learn if only these columns have coefficients that differ between tasks."""
+        return learn_some_columns(self, data, columns)
 
     def _check_ids(self, ids) -> None:
         """Raise if the learner cannot use task ids such as these."""
@@ -653,9 +657,9 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
         taken = set(before.state.ids.tolist())
         task = np.full(n_rows(X), next(i for i in count(len(taken)) if i not in taken))
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
+    require_history(learner, before, "partial_fit")
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
-    require_history(learner, before, "partial_fit")
     tasks = before.past_shared_model(tasks)
     more = before.collect(tasks, points, type(before.state), before.keeps_history)
     return before._replace(state=before.state.join(more), tau=None)

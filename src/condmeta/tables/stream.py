@@ -41,7 +41,7 @@ def fit_parts(
         tasks = schema.tasks(part, schema.side(part, side_table), labelled=True)
         learner.partial_fit(tasks)
         n_rows += len(tasks.X)
-    learner.fitted_  # noqa: B018 - learns now, so that an error is raised here
+    learner._model = learner.fitted_.without_history()  # learns now: an error is raised here
     return learner, schema, n_rows
 
 
