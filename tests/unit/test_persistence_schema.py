@@ -258,3 +258,25 @@ def test_the_models_hold_every_class():
     cm.load  # noqa: B018
     ours = {e.name for e in registry.entries() if e.cls.__module__.startswith("condmeta.")}
     assert ours - found == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value"),
+    [
+        ("mean", (0, 0), -1e308), ("mean", (3, -1), 1e160), ("triangles", (0, 0), -1.0),
+        ("triangles", (2, 5), 1e308), ("triangles", (2, 1), -1e160),
+    ],
+)  # fmt: skip
+def test_statistics_that_no_rows_have_are_refused(path, name, at, value):
+    """They loaded, and `partial_fit` then failed in the middle of the linear algebra."""
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(60, 2)), np.repeat(np.arange(20), 3)
+    model = cm.ConditionalRidge().fit(X, X[:, 0] + rng.normal(size=60), task=task)
+    state = model.fitted_.state
+    numbers = getattr(state.whole, name).copy()
+    numbers[at] = value
+    whole = state.whole._replace(**{name: numbers})
+    model._model = model.fitted_._replace(state=state._replace(whole=whole))
+    model.save(path)
+    with pytest.raises(ModelFileError, match=rf"state\.whole\.{name} must"):
+        cm.load(path)

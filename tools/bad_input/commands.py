@@ -86,6 +86,7 @@ OPTIONS = {
     "a classifier in parts": FIT.format("sales.csv") + " --learner logistic --chunks",
     "boosting with a learner that has none": FIT.format("sales.csv") + " --learner coin --boosting",
     "sorting a table that is read in parts": FIT.format("sales.csv") + " --chunks --sort-by price",
+    "an unknown column of time": FIT.format("sales.csv") + " --time day",
     "an unknown column to sort by": FIT.format("sales.csv") + " --sort-by day",
     "an unknown way to treat gaps": FIT.format("sales.csv") + " --missing drop",
     "an unknown option": FIT.format("sales.csv") + " --fast",

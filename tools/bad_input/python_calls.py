@@ -38,6 +38,12 @@ def fitted() -> cm.ConditionalRidge:
 
 
 @cache
+def timed() -> cm.ConditionalRidge:
+    """Return a learner that forgets, fitted to good data."""
+    return cm.ConditionalRidge(drift=0.9, **FIXED).fit(**GOOD, time=np.arange(24.0))
+
+
+@cache
 def classifier() -> cm.ConditionalLogistic:
     """Return a classifier fitted to good data."""
     learner = cm.ConditionalLogistic(metric="identity", kappa=1.0)
@@ -104,6 +110,30 @@ def values() -> Iterator[Case]:
             yield on(fitted, "fit", "offset", what, **(GOOD | {"offset": bad}))
 
 
+def times() -> Iterator[Case]:
+    """Yield calls with bad times of rows."""
+    rows = {"X": FRAME, "y": Y, "task": TASK}
+    for what, bad in {
+        "a time fewer": np.arange(23.0), "NaN": np.append(np.arange(23.0), np.nan),
+        "infinity": np.full(24, np.inf), "text": ["2024-01-31"] * 24, "None": [None] * 24,
+        "a date that is missing": np.full(24, np.datetime64("NaT")),
+        "two columns": np.ones((24, 2)), "complex numbers": [1j] * 24, "dicts": [{}] * 24,
+        "no column of X": "when",
+    }.items():  # fmt: skip
+        yield on(timed, "fit", "time", what, **(GOOD | {"time": bad}))
+        yield on(timed, "update", "time", what, **(rows | {"time": bad}))
+        yield on(timed, "predict", "time", what, X=FRAME, task=TASK, time=bad)
+    days = np.arange(24).astype("datetime64[D]")
+    yield on(timed, "update", "time", "dates where numbers were", **(rows | {"time": days}))
+    yield on(timed, "update", "time", "not given", **rows)
+    yield on(timed, "adapt", "time", "not given", X=FRAME, y=Y, task=TASK, side_info=SIDE)
+    new = {"X": FRAME, "y": Y, "task": np.char.add(TASK, " new"), "side_info": SIDE}
+    yield on(timed, "partial_fit", "time", "after a fit", **(new | {"time": np.arange(24.0)}))
+    yield on(fitted, "update", "time", "given, but not to fit", **(rows | {"time": np.arange(24)}))
+    wide = np.random.default_rng(0).normal(size=(24, 70))
+    yield on(timed, "fit", "time", "with 70 columns", X=wide, y=Y, task=TASK, time=np.arange(24))
+
+
 def misuse() -> Iterator[Case]:
     """Yield calls in the wrong state or with arguments that do not go together."""
     tasks = cm.TaskSet.from_arrays(X, Y, TASK)
@@ -134,6 +164,7 @@ def misuse() -> Iterator[Case]:
 
 PARAMETERS = {
     "ConditionalRidge": {
+        "drift": [0.0, 1.5, "often", ("walk", 0.9), ("ar",), True],
         "metric": ["round", 1, None], "noise": ["loud", 1], "kappa": [-1.0, "much", np.nan],
         "tol": [0.0, -1.0, "small"], "max_iter": [0, 1.5, "many"], "scale": ["big", None],
         "fit_intercept": ["yes", 2], "missing_side": ["drop", None], "conditioning": ["half"],
@@ -316,4 +347,4 @@ def _calibrated() -> Any:
 
 def cases() -> list[Case]:
     """Return all cases of Python calls."""
-    return [case for make in (values, misuse, parameters, functions) for case in make()]
+    return [case for make in (values, times, misuse, parameters, functions) for case in make()]

@@ -148,7 +148,7 @@ def _read(path, columns, params, shots, note) -> tuple[Any, list | None]:
         f"{pluralize(len(table.column_names), 'column')}. Each task is left out once, and judged "
         f"with {', '.join(map(str, shots))} of its rows known."
     )
-    schema, X, side = learn_schema(table, side, columns, params["missing"], classifier=None)
+    schema, X, side = learn_schema(table, side, columns, params["missing"], None)
     return schema.tasks(table, side, labelled=True, X=X), schema.classes
 
 

@@ -8,11 +8,13 @@ from condmeta.cli.terminal import show_notes, spinner
 from condmeta.errors import DataError
 from condmeta.text import pluralize
 
-# For numbers, for two classes. Class names, not classes: `--help` must not load them.
+# For numbers, for classes. Class names, not classes: `--help` must not load them.
 LEARNERS = {
     "ridge": ("ConditionalRidge", None),
     "levels": ("ConditionalLevels", None),
     "logistic": (None, "ConditionalLogistic"),
+    "count": ("ConditionalCount", None),
+    "ordinal": (None, "ConditionalOrdinal"),
     "auto": ("AutoRegressor", "AutoClassifier"),
     "erm": ("ConditionalERMRegressor", None),
     "coin": ("ConditionalCoinRegressor", None),
@@ -20,13 +22,31 @@ LEARNERS = {
     "independent": ("IndependentRegressor", "IndependentClassifier"),
     "pooled": ("PooledRegressor", "PooledClassifier"),
 }
+KINDS = {  # what learners for one kind of target read
+    "ridge": "number", "levels": "number", "erm": "number", "coin": "number",
+    "logistic": "class", "count": "count", "ordinal": "ordered",
+}  # fmt: skip
 
 
 @click.command("fit", short_help="Learn a model from a table.")
 @table_options
 @click.option("--learner", type=click.Choice(list(LEARNERS)),
               help="Learner to fit; levels: tasks in groups, as --task region,store.  [default: "
-              "ridge; logistic for two classes]")  # fmt: skip
+              "ridge; logistic for two classes, count for counts]")  # fmt: skip
+@click.option(
+    "--exposure",
+    metavar="COL",
+    help="Column that counts are proportional to, such as days (count).",
+)
+@click.option("--trials", metavar="COL",
+              help="Column with the trials of which the target counts the successes "
+              "(logistic).")  # fmt: skip
+@click.option(
+    "--classes",
+    type=Names(),
+    metavar="A,B,C",
+    help="Ordered classes, from the lowest to the highest (ordinal).",
+)
 @click.option("--missing-side", type=click.Choice(["error", "mean"]), default="error",
               show_default=True,
               help="Tasks without a row in the side table: stop with an error, or start them "
@@ -35,8 +55,8 @@ LEARNERS = {
               help="Fit boosted trees to all tasks first (ridge, levels, logistic, auto).  "
               "[default: only auto]")  # fmt: skip
 @click.option("--random", type=Names(), metavar="COLS",
-              help="Columns with coefficients that may differ between tasks (ridge); 'intercept': "
-              "the intercept alone.  [default: all]")  # fmt: skip
+              help="Columns with coefficients that may differ between tasks (ridge, levels); "
+              "'intercept': the intercept alone.  [default: all]")  # fmt: skip
 @click.option("--sort-by", metavar="COL",
               help="Sort the rows by this column, such as a date; held-out tasks (auto, "
               "--intervals) show their earliest rows. Not a feature, unless named in "
@@ -107,15 +127,16 @@ def fit_command(table, output, force, wait, quiet, share, chunks, memory, **para
 
 def _fit_whole(path, columns, params):
     from condmeta.cli.inputs import read_training
-    from condmeta.tables.schema import classes_of
+    from condmeta.tables.schema import kind_of_target
 
     table, side, columns = read_training(path, columns, params)
     learner = None  # TableModel chooses by the target
+    if params["classes"] is not None and params["learner"] != "ordinal":
+        raise DataError("--classes is the order of --learner ordinal: give both.")
     if any(params[name] is not None for name in ("learner", "boosting", "random")):
-        regressor, classifier = LEARNERS.get(params["learner"], ("ridge", "logistic"))
-        wants_classes = None if regressor and classifier else regressor is None
-        classes = classes_of(table, columns, wants_classes)
-        learner = _learner(params, classes is not None)
+        name = params["learner"]
+        kind = KINDS.get(name) or kind_of_target(table, columns, None)
+        learner = _learner(params, kind)
     return _model(columns, learner, params).fit(table, side)
 
 
@@ -127,6 +148,10 @@ def _refuse_with_files(path, columns, params, chunks) -> None:
         raise DataError(
             f"--learner {params['learner']} needs all rows at once: name one file and leave "
             "--memory out, or take --learner ridge."
+        )
+    if columns.exposure is not None or columns.trials is not None:
+        raise DataError(
+            "Counts and shares need all rows at once: name one file and leave --memory out."
         )
     if columns.sort_by is not None:
         raise DataError("Rows in files are ordered by task: leave --sort-by out.")
@@ -144,7 +169,7 @@ def _fit_files(path, columns, params, memory, folder):
     names = [*names_in_file(find_files(path)[0]), *(side.column_names if side else [])]
     columns = columns.with_commas(names)
     chosen = any(params[name] is not None for name in ("learner", "boosting", "random"))
-    learner = _learner(params, False) if chosen else None
+    learner = _learner(params, "number") if chosen else None
     how = {"memory": memory, "text": columns.table_text, "csv": csv_options(params)}
     try:
         return _model(columns, learner, params).fit_files(path, side, folder=folder, **how)
@@ -171,19 +196,21 @@ def _fit_parts(path, columns, params):
         check_training(part, side, columns)
         return part
 
-    return _model(columns, _learner(params, False), params).fit_batches(map(check, parts), side)
+    return _model(columns, _learner(params, "number"), params).fit_batches(map(check, parts), side)
 
 
-def _learner(params, classes: bool):
-    """Return the learner that the options name."""
-    name = params["learner"] or ("logistic" if classes else "ridge")
-    kind = LEARNERS[name][classes]
+def _learner(params, target: str):
+    """Return the learner that the options name, for what the target holds."""
+    name = params["learner"] or {"class": "logistic", "ordered": "ordinal"}.get(target, "ridge")
+    kind = LEARNERS[name][target in ("class", "ordered")]
     if kind is None:  # only in parts: elsewhere the learner decides how the target is read
         raise DataError(
             f"--learner {name} is for two classes, and --chunks reads a target of numbers: leave "
             "one of them out."
         )
     learner = getattr(condmeta, kind)()
+    if params["classes"] is not None:
+        learner.set_params(classes=params["classes"])
     if params["boosting"] is not None:
         if "base" not in learner.get_params():
             raise DataError(
@@ -191,8 +218,8 @@ def _learner(params, classes: bool):
             )
         learner.set_params(base="boosting" if params["boosting"] else None)
     if params["random"] is not None:
-        if name != "ridge":
-            raise DataError(f"--random works with ridge, not with {name}.")
+        if name not in ("ridge", "levels"):
+            raise DataError(f"--random works with ridge and levels, not with {name}.")
         only = params["random"] == ["intercept"]
         learner.set_params(random="intercept" if only else params["random"])
     return learner.set_params(order=_order(params)) if name == "auto" else learner
@@ -205,7 +232,8 @@ def _model(columns, learner, params):
         learner, task=columns.task, target=columns.target, features=columns.features,
         exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
         order=_order(params), text=columns.text, dates=columns.dates, holidays=columns.holidays,
-        decimal=columns.decimal, time=columns.time, **settings,
+        decimal=columns.decimal, time=columns.time, exposure=columns.exposure,
+        trials=columns.trials, **settings,
     )  # fmt: skip
 
 

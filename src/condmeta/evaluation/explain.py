@@ -26,6 +26,8 @@ from condmeta.learners.side_inputs import read_sides
 from condmeta.tasks.messages import explain_absent, show_id
 from condmeta.tasks.numbers import level_name
 
+GROUPS = "(groups)"  # what the groups of a task add, as a column
+
 
 def explain(
     model: Any, side_info: Any = None, *, task: Any = None, n_nearest: int = 3
@@ -38,7 +40,8 @@ def explain(
         tau(s) = tau at nu + sum_j M_j (Phi_j(s) - nu_j),
 
     in the user's units. Features of a map that mixes columns (Fourier features, a transformer)
-    count as one column, named like the map.
+    count as one column, named like the map. For `ConditionalLevels` the column "(groups)" is what
+    the other tasks of its groups add.
 
     Parameters
     ----------
@@ -80,6 +83,11 @@ def explain(
     columns, contributions = _contributions(fitted, sides.Phi) if linear else ([], None)
     near = None if around is None else around.nearest(sides.Phi, n_nearest, ids)
     theta = fitted.scales.user_vector(fitted.tau.theta(sides.Phi))
+    if fitted.groups is not None:
+        start = fitted.start(ids, sides.Phi)[0] if at is None else fitted.tasks.theta[at]
+        start = fitted.scales.user_vector(start)
+        columns, theta, own = [*columns, GROUPS], start, start - theta
+        contributions = np.concatenate([contributions, own[:, None]], axis=1)
     scale = np.append(fitted.scales.x_scale, np.ones(int(fitted.scales.fit_intercept)))
     return Explanation(
         ids, columns, coefficient_names(fitted), theta, learner.theta_mean_, contributions,

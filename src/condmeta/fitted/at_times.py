@@ -67,7 +67,8 @@ def clock_of(time: np.ndarray, before: str | None) -> np.ndarray:
         )
     if kind_of(time) != before:
         words = {"days": "dates", "numbers": "numbers"}
-        raise DataError(f"The times of fit were {words[before]}, and these are not: give the same.")
+        was, now = words[before], words[kind_of(time)]
+        raise DataError(f"The times of fit were {was}, and these are {now}: give {was} as well.")
     return as_clock(time)
 
 

@@ -291,6 +291,12 @@ class Fitted(NamedTuple):
         """Whether the rows of all tasks are kept with their times, so that drift can be learned."""
         return isinstance(self.state, TaskStatistics) and self.state.history is not None
 
+    def without_history(self) -> Fitted:
+        """Return the value without the rows that drift was learned from."""
+        if not self.keeps_history:
+            return self
+        return self._replace(state=self.state._replace(history=None))
+
     def clock(self, tasks: TaskSet) -> np.ndarray | None:
         """Return the times of rows that tasks take in (N,), if they matter; else None."""
         if drift_of(self.inner) is None and not self.keeps_history:

@@ -1,7 +1,8 @@
 """A fitted value as SQL: rows are scored by a join with the table of coefficients.
 
 With slopes a and the level l of a task at the mean features m, a prediction is l + <a, x - m>. For
-a task that is not in the table, a and l are linear in its encoded side columns: tau(s).
+a task that is not in the table, a and l are linear in its encoded side columns: tau(s). Of tasks in
+groups only those in the table are scored, as others depend on their groups.
 """
 
 from __future__ import annotations
@@ -105,13 +106,14 @@ def score_query(
     known = combined(sql.name("c", LEVEL), lambda j: sql.name("c", names[j]))
     parts = [f"CASE\n    WHEN {sql.name('c', 'n')} > 0 THEN\n      {known}"]
     join = _join(sql, tables.coefficients, "c", ids)
-    if fitted.reader.names:
+    alone = fitted.groups is None
+    if fitted.reader.names and alone:
         phi = [_encoded(column, "s", sql, True) for column in side_columns(fitted)]
         start = _tau(fitted, combined, ["1e0", *phi])
         parts.append(f"    WHEN {sql.name('s', ids[0])} IS NOT NULL THEN\n      {start}")
         join += _join(sql, tables.side, "s", ids)
     rest = known
-    if not fitted.reader.names or fitted.reader.missing_side == "mean":
+    if alone and (not fitted.reader.names or fitted.reader.missing_side == "mean"):
         mean = [_number(value) for value in fitted.tau.phi_mean]
         rest = f"COALESCE({known},\n      {_tau(fitted, combined, ['1e0', *mean])})"
     parts.append(f"    ELSE\n      {rest}\n  END AS {sql.name('prediction')}")

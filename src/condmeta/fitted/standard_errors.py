@@ -8,10 +8,14 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.groups import group_codes
 from condmeta.inner.drifting import DriftingGaussian
 from condmeta.inner.low_rank import LowRankGaussian
+from condmeta.inner.nested import NestedGaussian, NestedState
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
+from condmeta.inner.tree import Tree
+from condmeta.meta.levels_covariance import LevelsCovariance, levels_covariance
 from condmeta.meta.map_covariance import MapCovariance, coefficient_covariances, map_covariance
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.wide_tasks import WIDE
@@ -24,25 +28,43 @@ class MapErrors(NamedTuple):
     """How well the tasks determine the map of a fitted value.
 
     covariance : MapCovariance in the coordinates of `rotation`; robust : whether it is the robust
-    one; freedom : degrees of freedom of intervals, tasks - features - 1.
+    one; freedom : degrees of freedom of intervals, tasks (or groups of the top level) - features
+    - 1; levels : LevelsCovariance of tasks in groups, or None.
     """
 
     covariance: MapCovariance
     rotation: Rotation
     robust: bool
     freedom: int
+    levels: LevelsCovariance | None = None
 
     @classmethod
     def of(cls, fitted: Fitted, robust: bool | None = None) -> MapErrors:
         """Compute it from the statistics of the tasks; robust by default from 50 tasks."""
         stats, Phi, theta, noise, trained = _tasks(fitted)
         rotation, kappa = Rotation.learn(Phi[trained]), float(fitted.info["kappa_"])
+        used = 0 if np.isinf(kappa) else Phi.shape[1]
+        if isinstance(stats, NestedState):
+            tree = Tree.of(group_codes(fitted.tasks.ids.tolist()))
+            order, top = tree.order, tree.sizes[0]
+            robust = top >= MANY if robust is None else bool(robust)
+            Z, inner = rotation.apply(Phi[order]), fitted.inner
+            found = levels_covariance(
+                stats.take(order),
+                Z,
+                tree,
+                inner,
+                noise[order],
+                kappa,
+                robust,
+                fitted.info.get("shared"),
+            )
+            return cls(found.covariance, rotation, robust, max(top - used - 1, 1), found)
         robust = len(trained) >= MANY if robust is None else bool(robust)
         covariance = map_covariance(
             stats.take(trained), rotation.apply(Phi[trained]), theta[trained],
             fitted.inner.factor, noise[trained], kappa, robust, fitted.info.get("shared"),
         )  # fmt: skip
-        used = 0 if np.isinf(kappa) else Phi.shape[1]
         return cls(covariance, rotation, robust, max(len(trained) - used - 1, 1))
 
     def features(self, mean=0.0, scale=1.0) -> np.ndarray:
@@ -64,12 +86,13 @@ def coefficient_std(fitted: Fitted) -> np.ndarray:
     """Return the standard deviations of the coefficients of known tasks (T, width).
 
     They include the uncertainty of the map. Maximum likelihood makes H too small by about the share
-    of tasks that the map uses up, which is undone here.
+    of tasks that the map uses up, which is undone here (not for tasks in groups).
     """
-    _, Phi, _, _, trained = _tasks(fitted)
-    stats = fitted.known_statistics()
-    noise = fitted.inner.posterior(stats, fitted.tasks.theta).s2
-    errors, C = MapErrors.of(fitted), fitted.scales.user_matrix()
+    _, Phi, theta, _, trained = _tasks(fitted)
+    errors, C, stats = MapErrors.of(fitted), fitted.scales.user_matrix(), fitted.known_statistics()
+    if errors.levels is not None:
+        return _std_in_groups(fitted, errors, errors.levels, stats, theta, Phi)
+    noise = fitted.inner.posterior(stats, theta).s2
     factor = fitted.inner.factor * np.sqrt(len(trained) / errors.freedom)
     std = np.empty(fitted.tasks.coef.shape)
     for lo in range(0, len(std), BLOCK):
@@ -78,6 +101,19 @@ def coefficient_std(fitted: Fitted) -> np.ndarray:
         of_theta = errors.covariance.of_theta(np.column_stack([Z, np.ones(len(Z))]))
         covariance = coefficient_covariances(stats.take(part), factor, noise[part], of_theta)
         std[part] = np.sqrt(np.einsum("ij,tjl,il->ti", C, covariance, C, optimize=True))
+    return std
+
+
+def _std_in_groups(fitted, errors, levels: LevelsCovariance, stats, theta, Phi) -> np.ndarray:
+    """Return the standard deviations of the coefficients of tasks in groups (T, width)."""
+    inner, C, order = fitted.inner, fitted.scales.user_matrix(), levels.tree.order
+    H = inner.covariance_below(len(inner.factors) - 2)
+    Z, std = errors.rotation.apply(Phi[order]), np.empty_like(theta)
+    for lo in range(0, len(std), BLOCK):
+        part = slice(lo, lo + BLOCK)
+        at = order[part]
+        covariance = inner.covariances(stats.take(at), theta[at]) + levels.of_means(Z, H, part)
+        std[at] = np.sqrt(np.einsum("ij,tjl,il->ti", C, covariance, C, optimize=True))
     return std
 
 
@@ -93,13 +129,16 @@ def _tasks(fitted: Fitted):
             "columns, and a task has fewer rows than coefficients. Give fewer columns, or "
             "random='all'."
         )
-    if not isinstance(fitted.inner, Gaussian):
-        raise DataError("Standard errors are for ConditionalRidge: other learners have none.")
+    if not isinstance(fitted.inner, Gaussian | NestedGaussian):
+        raise DataError(
+            "Standard errors are for ConditionalRidge and ConditionalLevels: other learners have "
+            "none."
+        )
     inner, stats = fitted.inner, fitted.known_statistics()
     if isinstance(inner, DriftingGaussian):
         inner = Gaussian(inner.factor, inner.s2 / inner.drift.noise, inner.own_noise)
         stats = fitted.own_statistics()
-    if store is None or not isinstance(stats, SquaredState):
+    if store is None or not isinstance(stats, SquaredState | NestedState):
         raise DataError(
             "Standard errors need the statistics of the tasks: fit with keep_tasks=True, and save "
             "with tasks=True and resume=True."

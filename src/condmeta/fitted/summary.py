@@ -14,6 +14,7 @@ from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.standard_errors import MapErrors, map_std
 from condmeta.fitted.tables import BASE, coefficient_names, map_effects
+from condmeta.inner.nested import NestedGaussian
 from condmeta.meta.rotation import Rotation
 from condmeta.tasks.frames import make_frame
 from condmeta.text import pluralize
@@ -37,7 +38,8 @@ class Summary:
         columns are zero (for one-hot columns: no level).
     between : table
         `coefficient`, `std` of its differences between tasks that side information leaves, and
-        its correlation with each coefficient.
+        its correlation with each coefficient. For `ConditionalLevels` `level` says whether tasks,
+        or which groups of them, differ.
     noise : float or None
         Standard deviation of labels around a task's model; None for `Shrinkage`.
     n_tasks, n_rows : int
@@ -139,12 +141,22 @@ def _effects(fitted: Fitted, errors: MapErrors, level: float) -> Table:
 
 def _between(fitted: Fitted) -> Table:
     names, C = coefficient_names(fitted), fitted.scales.user_matrix()
-    H = C @ fitted.info["H_"] @ C.T
+    if not isinstance(fitted.inner, NestedGaussian):
+        return {"coefficient": np.array(names)} | _spread(names, C @ fitted.info["H_"] @ C.T)
+    factors, columns = C @ fitted.inner.factors, fitted.columns.task_name
+    columns = columns if isinstance(columns, tuple) else [f"level {j}" for j in range(len(factors))]
+    levels = [_spread(names, L @ L.T) for L in factors]
+    table = {"level": np.repeat(np.array(columns, str), len(names))}
+    table["coefficient"] = np.array(names * len(factors))
+    return table | {key: np.concatenate([level[key] for level in levels]) for key in levels[0]}
+
+
+def _spread(names: list[str], H) -> Table:
+    """Return standard deviations and correlations of a covariance (d, d)."""
     std = np.sqrt(np.maximum(np.diag(H), 0.0))
     varies = np.where(std > 0, std, np.nan)
     correlation = H / np.outer(varies, varies)
-    by_name = {f"corr {name}": correlation[:, j] for j, name in enumerate(names)}
-    return {"coefficient": np.array(names), "std": std} | by_name
+    return {"std": std} | {f"corr {name}": correlation[:, j] for j, name in enumerate(names)}
 
 
 def _cells(table: Table) -> list[list[str]]:

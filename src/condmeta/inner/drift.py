@@ -23,7 +23,7 @@ from condmeta.inner.squared import SquaredState
 from condmeta.persistence.fields import number, one_of
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.timed import Timed
-from condmeta.tasks.weights import masses, repeats
+from condmeta.tasks.weights import masses, repeats, task_sums
 
 KINDS = "decay", "ar"
 
@@ -65,9 +65,9 @@ class Process(NamedTuple):
         if self.drift.kind == "decay":
             parts = zip(state, (3, 2, 1, 1), strict=True)
             return SquaredState(*(a * fade.reshape(-1, *[1] * (n - 1)) for a, n in parts))
-        e = state.moment - np.einsum("tij,tj->ti", state.gram, theta)
+        e, residual = _from_theta(state, theta)
         S, e = ar_step(state.gram, e, self.factor, self.s2, fade)
-        return _around(S, e, theta, state.squared_errors(theta), state.count)
+        return _around(S, e, theta, residual, state.count)
 
     def absorb(
         self, state: SquaredState, clock: np.ndarray, theta: np.ndarray, rows: Timed, n_jobs=1
@@ -90,14 +90,15 @@ class Process(NamedTuple):
         rows = rows.sorted()
         X, y, offsets, weight, _ = rows
         mass = np.ones(len(y)) if weight is None else masses(weight)
-        e = state.moment - np.einsum("tij,tj->ti", state.gram, theta)
+        e, residual = _from_theta(state, theta)
         given = X, y, mass, offsets, rows.steps(clock), self.drift.rate
         prior = theta, self.factor, self.s2
         S, e, _ = drift_pass(*given, state.gram, e, *prior, 1, 0, n_jobs)
-        total = state.extend(X, y, offsets, weight)  # for its residuals and count
+        square = mass * (y - np.einsum("ni,ni->n", X, theta[rows.task_of_row])) ** 2
+        residual, count = residual + task_sums(square, offsets), state.count + rows.points.count
         latest = rows.last()
         clock = np.where(np.isnan(latest), clock, latest)
-        return _around(S, e, theta, total.squared_errors(theta), total.count), clock
+        return _around(S, e, theta, residual, count), clock
 
     def _decayed(self, state, clock, theta, rows: Timed) -> tuple[SquaredState, np.ndarray]:
         now = np.fmax(clock, rows.last())
@@ -115,7 +116,7 @@ class Process(NamedTuple):
         """Return the prediction of each row (N,) from the rows before its time; rows are sorted."""
         X, y, offsets, weight, _ = rows
         mass = np.ones(len(y)) if weight is None else masses(weight)
-        e = state.moment - np.einsum("tij,tj->ti", state.gram, theta)
+        e, _ = _from_theta(state, theta)
         given = X, y, mass, offsets, rows.steps(clock), self.drift.rate
         prior, moves = (theta, self.factor, self.s2), int(self.drift.kind == "ar")
         return drift_pass(*given, state.gram, e, *prior, moves, 1, n_jobs)[2]
@@ -169,6 +170,13 @@ def drift_pass(
         S[tasks] += mass[rows][:, None, None] * x[:, :, None] * x[:, None, :]
         e[tasks] += (mass[rows] * error)[:, None] * x
     return S, e, predicted
+
+
+def _from_theta(state: SquaredState, theta) -> tuple[np.ndarray, np.ndarray]:
+    """Return e = X^T (y - X theta) (T, d) and ||y - X theta||^2 (T,) of each task."""
+    fitted = np.einsum("tij,tj->ti", state.gram, theta)
+    residual = state.square + np.einsum("ti,ti->t", theta, fitted - 2 * state.moment)
+    return state.moment - fitted, np.maximum(residual, 0.0)
 
 
 def _around(S, e, theta, residual, count) -> SquaredState:

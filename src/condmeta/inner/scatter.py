@@ -14,6 +14,7 @@ from condmeta.tasks.numbers import tree_sum
 from condmeta.tasks.weights import masses, repeats, task_sums
 
 BLOCK = 1 << 17  # numbers in a temporary
+LARGEST = 1e101  # of the rows of a file in the learner's units; those of a fit are below 1e100
 
 
 @cache
@@ -46,6 +47,15 @@ def _is_a_triangle(state: dict, sizes: dict[str, int]) -> None:
     p = sizes["d"] + 1
     if sizes["q"] != p * (p + 1) // 2:
         raise InvalidFieldError("triangles", f"must have {p * (p + 1) // 2} columns")
+    if not (np.abs(state["mean"]) < LARGEST).all():
+        raise InvalidFieldError("mean", f"must be below {LARGEST:g} in size")
+    rows, columns = triangle(p)
+    size = state["triangles"][:, rows == columns]
+    if not ((size >= 0) & (size < LARGEST**2)).all():
+        raise InvalidFieldError("triangles", "must have sums of squares on the diagonal")
+    most = np.sqrt(size[:, rows]) * np.sqrt(size[:, columns])
+    if not (np.abs(state["triangles"]) <= most * (1 + 1e-6) + 1e-100).all():
+        raise InvalidFieldError("triangles", "must have products within those of the diagonal")
 
 
 def _upgrade(cls, state: dict) -> dict:

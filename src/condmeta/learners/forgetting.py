@@ -93,7 +93,7 @@ def with_times(learner: Any, start: Fitted, tasks: TaskSet, kind: type) -> tuple
         return start, False
     if kind is not TaskStatistics:
         raise DataError(
-            f"Tasks of more than {WIDE} columns cannot be forgotten: leave time out, use drift="
+            f"With more than {WIDE} columns nothing can be forgotten: leave time out, use drift="
             "None or random='all', or give fewer columns."
         )
     if start.reader.reads_points:

@@ -19,7 +19,7 @@ from condmeta.fitted.fitted import Columns, Fitted, Rows
 from condmeta.fitted.prepared import no_points
 from condmeta.fitted.user_rows import no_weights, numbers, read_points, read_target
 from condmeta.learners.checks import check_features, check_weights, drop_weightless
-from condmeta.learners.labels import read_labels
+from condmeta.learners.labels import read_labels, sizes_of
 from condmeta.learners.side_by_row import by_row
 from condmeta.learners.side_inputs import NAMELESS, read_one_side, read_side, side_reader
 from condmeta.tasks import TaskSet, TaskTable
@@ -87,7 +87,7 @@ def read_training(learner, X, y, task, side_info, weight=None, classes=None) -> 
         _refuse_company(X, (y, task, weight))
         columns = _columns_of(X)
         table, points = read_side(learner, side_info, reader.map, columns)
-        labels, classes = read_labels(learner, X.y, None, classes)
+        labels, classes = read_labels(learner, X.y, None, classes, sizes_of(learner, X))
         tasks = X.with_target(labels)
         tasks = tasks if table is None else tasks.with_side(table)
         require_rows(X.X)
@@ -129,7 +129,7 @@ def read_tasks(
         check_features(learner, X, columns, "X")
         named = columns._replace(task_name=X.task_name or columns.task_name)
         table, points = read_side(learner, side_info, fmap, named)
-        tasks = X.with_target(read_labels(learner, X.y, None, classes)[0])
+        tasks = X.with_target(read_labels(learner, X.y, None, classes, sizes_of(learner, X))[0])
         tasks = tasks if table is None else tasks.with_side(table)
     else:
         rows = _read_columns(learner, X, task, columns)

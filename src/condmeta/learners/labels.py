@@ -8,6 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from condmeta.errors import DataError
 from condmeta.fitted.label_codes import SHARES, encode
+from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import check_finite
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.numbers import is_na
@@ -25,7 +26,7 @@ def read_labels(learner, y, task, classes=None, weight=None):
     Without `classes` they are those of y. `weight` is what the call gave for the rows.
     """
     kind = kind_of(learner)
-    task_of_row = None if task is None else _RowTasks(task)
+    task_of_row = None if task is None else RowTasks(task)
     if kind != "class":
         return encode(y, kind, None, weight, task_of_row), None
     _check_missing(y, task)
@@ -43,7 +44,15 @@ def read_labels(learner, y, task, classes=None, weight=None):
     return encode(y, kind, classes), classes
 
 
-class _RowTasks:
+def sizes_of(learner, tasks: TaskSet) -> Weighted | None:
+    """Return the exposures or trials that a TaskSet holds for this learner."""
+    name = {"count": "exposure", "class": "trials"}.get(kind_of(learner))
+    if name is None or tasks.weight is None or tasks.weight.ndim == 1:
+        return None
+    return Weighted(None, tasks.weight[:, 1], name)
+
+
+class RowTasks:
     """The task of a row, looked up when a message needs it."""
 
     def __init__(self, task):
@@ -69,17 +78,6 @@ def two_classes(labels) -> np.ndarray:
             "one class. In partial_fit give both by classes=."
         )
     return classes
-
-
-def ordered_categories(y) -> np.ndarray | None:
-    """Return the categories of a column of ordered ones that occur, in their order; else None."""
-    if hasattr(y, "cat") and getattr(y.cat, "ordered", False):  # pandas
-        used = set(y.dropna().unique())
-        return np.array([label for label in y.cat.categories if label in used])
-    if type(y).__module__.startswith("polars") and str(y.dtype).startswith("Enum"):
-        used = set(y.drop_nulls().unique().to_list())
-        return np.array([label for label in y.dtype.categories.to_list() if label in used])
-    return None
 
 
 def _check_one_kind(y) -> None:

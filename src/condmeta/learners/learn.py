@@ -117,10 +117,7 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
             warn_memory(len(ordered), len(start.scales.x_mean) + 1)
         start, timed = with_times(learner, start, ordered, kind)
         statistics = start.collect(ordered, given.points, kind, timed)
-        fitted = conclude(learner, start._replace(state=statistics), tasks.side)
-        if timed:  # the rows of a fit are not kept
-            fitted = fitted._replace(state=fitted.state._replace(history=None))
-        return fitted
+        return conclude(learner, start._replace(state=statistics), tasks.side).without_history()
     trained = tasks.subset(filled) if len(empty) else tasks
     data = training(start, trained, given.points)
     fitted = settled(start, learner._learn(data))._replace(n_tasks=len(trained))

@@ -403,7 +403,8 @@ class Learner(BaseEstimator):
         The query joins the rows with the table of coefficients that `condmeta.export` writes. A
         task that is not in that table is predicted from its row of the side table; without one the
         prediction is NULL (with missing_side="mean", that of an average task). A missing feature
-        makes it NULL. For linear learners without `base`, `x_transform` or `y_transform`.
+        makes it NULL. For linear learners without `base`, `x_transform` or `y_transform`; with
+        `ConditionalLevels` a task that is not in the table has the prediction NULL.
 
         Parameters
         ----------

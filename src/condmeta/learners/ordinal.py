@@ -10,7 +10,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.inner.likelihoods import Ordered
 from condmeta.inner.row_posterior import Ordinal
-from condmeta.learners.labels import ordered_categories, two_classes
+from condmeta.learners.labels import two_classes
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
@@ -19,6 +19,7 @@ from condmeta.learners.row_prior import learn_row_prior
 from condmeta.learners.targets import Classifier
 from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import InvalidFieldError, floats
+from condmeta.tasks.categories import ordered_categories
 
 TINY = 1e-300  # a probability of which the logarithm is finite
 

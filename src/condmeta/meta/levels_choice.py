@@ -8,8 +8,8 @@ of the labels of other groups is estimated by Akaike's criterion,
 with p free entries of the covariance; the simplest form close to the best is taken. J is a sum of
 terms, each given the labels before it, so that it judges new tasks in groups that are known better
 and better. (The penalty (p / 2) log n for n groups, that of an evidence, chooses forms that are too
-simple to predict well.) Levels are chosen one after the other, from the tasks upwards, on at most a
-few thousand tasks in whole groups.
+simple to predict well.) Levels are chosen one after the other, from the tasks upwards, and those
+that differ once more, on at most a few thousand tasks in whole groups.
 """
 
 from __future__ import annotations
@@ -65,27 +65,31 @@ def choose_levels(
     start : Prior, the fit without levels
     """
     some = whole_groups(groups[:, 0])
-    tree = Tree.of(groups[some])
+    tree, m, d = Tree.of(groups[some]), groups.shape[1], stats.moment.shape[1]
     stats, Phi = stats.take(some), Phi[some]
-    chosen = [NONE] * groups.shape[1] + [setting.metric]
-    prior = LevelsPrior(start.W, np.array([*[start.L * 0.0] * groups.shape[1], start.L]), start.s2)
-    scores = []
-    for level in range(groups.shape[1] - 1, -1, -1):
+    prior = LevelsPrior(start.W, np.array([*[start.L * 0.0] * m, start.L]), start.s2)
+    chosen, scores = [NONE] * m + [setting.metric], []
+
+    def choose_one(level: int, prior: LevelsPrior) -> LevelsPrior:
         fits = {}
         for metric in candidates:
             metrics = (*chosen[:level], metric, *chosen[level + 1 :])
-            first = prior if metric == NONE else with_level(prior, level, metric)
+            known = metric == NONE or chosen[level] != NONE
+            first = prior if known else with_level(prior, level, metric)
             fits[metric] = learn_levels(
                 stats, Phi, tree, metrics, setting.kappa, first, stopping=ROUGH, n_jobs=n_jobs
             )
-        score = {
-            metric: fit.objective - free_entries(metric, stats.moment.shape[1])
-            for metric, fit in fits.items()
-        }
+        score = {metric: fit.objective - free_entries(metric, d) for metric, fit in fits.items()}
         best = max(score.values())
         chosen[level] = next(name for name, value in score.items() if value >= best - TIE)
-        prior = fits[chosen[level]].prior
-        scores += [{"level": level, "metric": m, "score": v} for m, v in score.items()]
+        scores.extend({"level": level, "metric": m, "score": v} for m, v in score.items())
+        return fits[chosen[level]].prior
+
+    for level in range(m - 1, -1, -1):
+        prior = choose_one(level, prior)
+    differ = [level for level in range(m - 1, -1, -1) if chosen[level] != NONE]
+    for level in differ if len(differ) > 1 else []:  # regions may have stood in for countries
+        prior = choose_one(level, prior)
     return LevelsChoice(tuple(chosen[:-1]), scores, prior)
 
 

@@ -70,22 +70,34 @@ def map_covariance(
     shared : (d,) bool array, optional
         Weights that side information does not change: only b has entries for them.
     """
-    T, d = theta.shape
-    phi, penalty = _design(Phi, kappa), _penalty(Phi, factor, kappa)
-    free = np.ones((phi.shape[1], d), bool)
+    phi, penalty = design(Phi, kappa), penalty_of(Phi, factor, kappa)
+    scores = _scores(stats, phi, theta, factor, s2) if robust else None
+    information = _information(stats, phi, factor, s2) + penalty
+    return finish_covariance(information, scores, Phi.shape[1] + 1, phi.shape[1], shared)
+
+
+def finish_covariance(information, scores, rows: int, K: int, shared=None) -> MapCovariance:
+    """Return the covariance of a map of so many rows, of which the last K are used.
+
+    Parameters
+    ----------
+    information : (K d, K d) array
+    scores : (T, K d) array of independent scores, for the robust covariance; None: model-based
+    shared : see `map_covariance`
+    """
+    d = len(information) // K
+    free = np.ones((K, d), bool)
     if shared is not None:
         free[:-1, shared] = False
     at = np.flatnonzero(free)
-    information = _information(stats, phi, factor, s2) + penalty
     inverse, null = np.zeros_like(information), np.zeros((len(information), len(at)))
     inverse[np.ix_(at, at)], loose = _inverse(information[np.ix_(at, at)])
     null = null[:, : loose.shape[1]]
     null[at] = loose
-    if robust:
-        scores = _scores(stats, phi, theta, factor, s2)
-        half = inverse @ scores.T
-        inverse = half @ half.T * (T / max(T - phi.shape[1], 1))
-    return _padded(inverse, null, Phi.shape[1] + 1 - phi.shape[1], phi.shape[1], d)
+    if scores is not None:
+        half, T = inverse @ scores.T, len(scores)
+        inverse = half @ half.T * (T / max(T - K, 1))
+    return _padded(inverse, null, rows - K, K, d)
 
 
 def best_map(stats: SquaredState, Phi, W, factor, s2, kappa: float) -> np.ndarray:
@@ -93,7 +105,7 @@ def best_map(stats: SquaredState, Phi, W, factor, s2, kappa: float) -> np.ndarra
 
     J is quadratic in W, so that one step is exact. Directions that the tasks do not determine stay.
     """
-    phi, penalty = _design(Phi, kappa), _penalty(Phi, factor, kappa)
+    phi, penalty = design(Phi, kappa), penalty_of(Phi, factor, kappa)
     used = W[-phi.shape[1] :]
     information = _information(stats, phi, factor, s2) + penalty
     slope = _scores(stats, phi, phi @ used, factor, s2).sum(axis=0) - penalty @ used.ravel()
@@ -102,13 +114,13 @@ def best_map(stats: SquaredState, Phi, W, factor, s2, kappa: float) -> np.ndarra
     return best
 
 
-def _design(Phi, kappa: float) -> np.ndarray:
+def design(Phi, kappa: float) -> np.ndarray:
     """Return phi (T, K): the features that the map uses, and a one."""
     used = Phi[:, :0] if np.isinf(kappa) else Phi
     return np.column_stack([used, np.ones(len(Phi))])
 
 
-def _penalty(Phi, factor, kappa: float) -> np.ndarray:
+def penalty_of(Phi, factor, kappa: float) -> np.ndarray:
     """Return kappa diag(1, .., 1, 0) (x) H^-1, (K d, K d)."""
     d = len(factor)
     if np.isinf(kappa):
@@ -122,11 +134,19 @@ def _penalty(Phi, factor, kappa: float) -> np.ndarray:
 def _information(stats: SquaredState, phi, factor, s2) -> np.ndarray:
     """Return sum_t phi_t phi_t^T (x) Lambda_t, (K d, K d)."""
     (T, K), d = phi.shape, len(factor)
-    information = np.zeros((K * K, d * d))
+    information = np.zeros((K * d, K * d))
     for part in _blocks(T, max(d * d, K * K)):
-        pairs = (phi[part, :, None] * phi[part, None, :]).reshape(-1, K * K)
-        information += pairs.T @ _known(stats.gram[part], factor, s2[part]).reshape(-1, d * d)
-    return information.reshape(K, K, d, d).transpose(0, 2, 1, 3).reshape(K * d, K * d)
+        known = _known(stats.gram[part], factor, s2[part])
+        information += paired_information(phi[part], known)
+    return information
+
+
+def paired_information(phi, known) -> np.ndarray:
+    """Return sum_t phi_t phi_t^T (x) Lambda_t, (K d, K d), from phi (T, K) and Lambda (T, d, d)."""
+    (T, K), d = phi.shape, known.shape[1]
+    pairs = (phi[:, :, None] * phi[:, None, :]).reshape(T, K * K)
+    summed = (pairs.T @ known.reshape(T, d * d)).reshape(K, K, d, d)
+    return summed.transpose(0, 2, 1, 3).reshape(K * d, K * d)
 
 
 def _scores(stats: SquaredState, phi, theta, factor, s2) -> np.ndarray:

@@ -7,6 +7,8 @@
 
 namespace CONDMETA_ISA {
 
+constexpr double LITTLE = 1e-2;  // S loses no more than four digits if all of 1 / C_ii are above it
+
 struct DriftSpace {
     double *S, *SL, *A, *G, *K, *KS;        // (d, d)
     double *e, *theta, *mean, *u, *by;      // (d,)
@@ -41,15 +43,40 @@ static void factorise(const DriftSpace& at, const double* L, double a, int64_t d
     }
 }
 
-// x = A^-1 x, from the factor of A.
-static void solve_factored(const DriftSpace& at, double* x, int64_t d) {
+// x = C^-1 x, from the factor C of A = C C^T.
+static void solve_lower(const DriftSpace& at, double* x, int64_t d) {
     for (int64_t i = 0; i < d; ++i) {
         for (int64_t k = 0; k < i; ++k) x[i] -= at.A[i * d + k] * x[k];
         x[i] *= at.by[i];
     }
+}
+
+// x = A^-1 x.
+static void solve_factored(const DriftSpace& at, double* x, int64_t d) {
+    solve_lower(at, x, d);
     for (int64_t i = d; i-- > 0;) {
         x[i] *= at.by[i];
         for (int64_t k = 0; k < i; ++k) x[k] -= at.A[i * d + k] * x[i];
+    }
+}
+
+// A step of AR(1) where little cancels: with U = S L C^-T, S = f^2 (S - a U U^T), e = f (e - a U C^-1 L^T e).
+static void small_step(const DriftSpace& at, const double* L, double a, double f, int64_t d) {
+    for (int64_t j = 0; j < d; ++j) {
+        at.u[j] = 0.0;
+        for (int64_t k = j; k < d; ++k) at.u[j] += L[k * d + j] * at.e[k];
+    }
+    solve_lower(at, at.u, d);
+    for (int64_t i = 0; i < d; ++i) {
+        double *U = at.SL + i * d, explained = 0.0;
+        solve_lower(at, U, d);
+        for (int64_t k = 0; k < d; ++k) explained += U[k] * at.u[k];
+        at.e[i] = f * (at.e[i] - a * explained);
+        for (int64_t j = 0; j <= i; ++j) {
+            double product = 0.0;
+            for (int64_t k = 0; k < d; ++k) product += U[k] * at.SL[j * d + k];
+            at.S[i * d + j] = at.S[j * d + i] = f * f * (at.S[i * d + j] - a * product);
+        }
     }
 }
 
@@ -57,6 +84,9 @@ static void solve_factored(const DriftSpace& at, double* x, int64_t d) {
 static void ar_step(const DriftSpace& at, const double* L, double s2, double f, int64_t d) {
     const double a = (1.0 - f * f) / s2;
     factorise(at, L, a, d);
+    double least = 1.0;  // the smallest inverse of a pivot of C
+    for (int64_t i = 0; i < d; ++i) least = at.by[i] < least ? at.by[i] : least;
+    if (least > LITTLE) return small_step(at, L, a, f, d);
     for (int64_t i = 0; i < d; ++i) {
         double *G = at.G + i * d, *K = at.K + i * d, *KS = at.KS + i * d;
         for (int64_t j = 0; j < d; ++j) G[j] = at.SL[i * d + j];

@@ -7,18 +7,36 @@ from sklearn.base import clone
 
 from condmeta.errors import DataError, FewTasksWarning
 from condmeta.evaluation import Calibrated, calibrate
+from condmeta.learners.count import ConditionalCount
 from condmeta.learners.held_out import FEWEST_TASKS
+from condmeta.learners.labels import kind_of
 from condmeta.learners.logistic import ConditionalLogistic
+from condmeta.learners.ordinal import ConditionalOrdinal
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.tasks import TaskSet
 from condmeta.text import pluralize
 
+DEFAULTS = {
+    "number": ConditionalRidge, "count": ConditionalCount, "class": ConditionalLogistic,
+    "ordered": ConditionalOrdinal,
+}  # fmt: skip
 
-def make_learner(learner: Any, has_classes: bool, missing_side: str) -> Any:
-    """Return an unfitted copy of a learner, or the default for numbers or for two classes."""
+
+def kind_of_learner(learner: Any) -> str | None:
+    """Return what a learner predicts (see `tables.values.Target`); None if there is none."""
     if learner is None:
-        learner = ConditionalLogistic() if has_classes else ConditionalRidge()
-    learner = clone(learner)
+        return None
+    return "ordered" if isinstance(learner, ConditionalOrdinal) else kind_of(learner)
+
+
+def make_learner(learner: Any, kind: str, missing_side: str) -> Any:
+    """Return an unfitted copy of a learner, or the default for what the target holds.
+
+    The labels of ordered classes are their numbers, so that their order is known.
+    """
+    learner = DEFAULTS[kind]() if learner is None else clone(learner)
+    if kind == "ordered":
+        learner.set_params(classes=None)
     if missing_side != "error" and "missing_side" in learner.get_params():
         learner.set_params(missing_side=missing_side)
     return learner

@@ -46,6 +46,10 @@ class ColumnOptions(NamedTuple):
         Country whose holidays are a further feature of dates.
     decimal : "." or ",", optional
         Decimal sign of numbers that are written as text, where the values leave it open.
+    exposure : str, optional
+        The column that counts are proportional to.
+    trials : str, optional
+        The column with the number of trials of which the target counts the successes.
     """
 
     task: Any
@@ -60,6 +64,8 @@ class ColumnOptions(NamedTuple):
     dates: Sequence[str] | None = None
     holidays: str | None = None
     decimal: str | None = None
+    exposure: str | None = None
+    trials: str | None = None
 
     @property
     def excluded(self) -> list[str]:
@@ -123,6 +129,8 @@ class Roles(NamedTuple):
         Columns to read of the side table, without its key.
     side_key : list of str
         Key of the side table; empty if it is the index or named like the task columns.
+    exposure, trials : str or None
+        What counts are proportional to, or how many trials a number of successes has.
     time : str or None
         The column of the table with the time of each row.
     """
@@ -134,6 +142,13 @@ class Roles(NamedTuple):
     side_table: list[str]
     side_key: list[str]
     time: str | None = None
+    exposure: str | None = None
+    trials: str | None = None
+
+    @property
+    def sizes(self) -> list[str]:
+        """The column of exposures or of trials, if there is one."""
+        return [name for name in (self.exposure, self.trials) if name is not None]
 
     @property
     def task_name(self) -> Any:
@@ -183,8 +198,14 @@ def assign_roles(frame: Any, side_table: Any, options: ColumnOptions) -> Roles:
     require_columns(frame, as_names(options.sort_by), "sort by")
     require_columns(frame, as_names(options.time), "time")
     require_columns(frame, [name for name in excluded if name not in elsewhere], "exclude")
+    sizes = {"exposure": options.exposure, "trials": options.trials}
+    given = [name for name in sizes.values() if name is not None]
+    if len(given) > 1:
+        raise DataError("Give exposure (of counts) or trials (of shares), not both.")
+    for role, name in sizes.items():
+        require_columns(frame, as_names(name), role)
     if options.features is None:
-        others = {*task, target, *side, *excluded}
+        others = {*task, target, *side, *excluded, *given}
         features = [name for name in column_names(frame) if name not in others]
         if not features:
             raise DataError(
@@ -194,7 +215,7 @@ def assign_roles(frame: Any, side_table: Any, options: ColumnOptions) -> Roles:
     else:
         features = as_names(options.features)
         require_columns(frame, features, "features")
-    names = [*task, target, *side, *features]
+    names = [*task, target, *side, *features, *given]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(
@@ -207,10 +228,10 @@ def assign_roles(frame: Any, side_table: Any, options: ColumnOptions) -> Roles:
             "the task, the target or a side column."
         )
     if side_table is None:
-        return Roles(task, target, features, side, [], key, options.time)
+        return Roles(task, target, features, side, [], key, options.time, **sizes)
     wanted = wanted or [name for name in in_side_table if name not in excluded]
     _require_side_columns(in_side_table, wanted)
-    return Roles(task, target, features, [], wanted, key, options.time)
+    return Roles(task, target, features, [], wanted, key, options.time, **sizes)
 
 
 def open_side_table(side_info: Any) -> Any:
@@ -258,6 +279,7 @@ persistence.register(
     upgrade=lambda cls, parts: {"side_table": [], "side_key": []} | parts,
     fields={
         "task": NAMES, "target": TEXT, "features": NAMES, "side": NAMES, "side_table": NAMES,
-        "side_key": NAMES, "time": optional(maybe(TEXT)),
+        "side_key": NAMES, "time": optional(maybe(TEXT)), "exposure": optional(maybe(TEXT)),
+        "trials": optional(maybe(TEXT)),
     },
 )  # fmt: skip

@@ -11,6 +11,8 @@ from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.feature_maps.column_profile import ColumnProfile
 from condmeta.feature_maps.table_encoder import TableEncoder
+from condmeta.fitted.label_codes import encode
+from condmeta.learners.labels import RowTasks
 from condmeta.persistence.fields import (
     ANY,
     TEXT,
@@ -26,7 +28,14 @@ from condmeta.persistence.registry import construct
 from condmeta.tables.dates import read_time_column
 from condmeta.tables.raw_columns import Readers, apply_readers, expand_names, find_readers
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, open_side_table, read_side
-from condmeta.tables.values import find_classes, has_text, is_unique, read_labels
+from condmeta.tables.values import (
+    Target,
+    find_target,
+    has_text,
+    is_unique,
+    read_labels,
+    require_values,
+)
 from condmeta.tables.written_numbers import NumberReader
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.frames import (
@@ -40,9 +49,10 @@ from condmeta.tasks.frames import (
     select_columns,
 )
 from condmeta.tasks.ids import factorize
-from condmeta.tasks.numbers import DATE
+from condmeta.tasks.numbers import DATE, to_floats
 from condmeta.tasks.side_column import type_column
 from condmeta.tasks.side_table import as_names, side_from_rows
+from condmeta.tasks.weights import Weighted
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +72,8 @@ class Schema:
         Side columns that hold text.
     readers, side_readers : dict of name -> reader
         How dates and numbers written as text are read, in the table and in the side table.
+    kind : "number", "count", "class" or "ordered"
+        What the target holds; successes in a number of trials are of the kind "class".
     """
 
     roles: Roles
@@ -71,6 +83,7 @@ class Schema:
     side_text: list[str]
     readers: Readers = field(default_factory=dict)
     side_readers: Readers = field(default_factory=dict)
+    kind: str = "number"
 
     @property
     def feature_names(self) -> list[str]:
@@ -136,12 +149,28 @@ class Schema:
             target = self.roles.target
             require_columns(frame, [target], "target")
             y = read_labels(apply_readers(frame, self.readers, [target]), target, self.classes)
+        ids = self.roles.ids(frame)
         tasks = TaskSet.from_arrays(
-            X, y, self.roles.ids(frame), side_info=side, feature_names=self.feature_names,
-            missing_side="mean", time=self._times(frame, labelled),
+            X, y, ids, side_info=side, feature_names=self.feature_names, missing_side="mean",
+            weight=self._sizes(frame, y, ids, labelled), time=self._times(frame, labelled),
         )  # fmt: skip
         tasks.task_name, tasks.backend = self.roles.task_name, backend_of(frame)
         return tasks
+
+    def _sizes(self, frame: Any, y, ids: Any, labelled: bool) -> Weighted | None:
+        """Return the exposure of counts, or the trials of labelled shares."""
+        roles = self.roles
+        names = roles.sizes if labelled or roles.exposure is not None else []
+        if not names:
+            return None
+        role = "exposure" if roles.exposure is not None else "trials"
+        require_columns(frame, names, role)
+        require_values(frame, names, role)
+        size = to_floats(get_column(frame, names[0]), f"Column {names[0]!r}", role=role)
+        given = Weighted(None, size, role)
+        labels = np.zeros(len(size)) if y is None else y
+        encode(labels, "count" if role == "exposure" else "class", None, given, RowTasks(ids))
+        return given
 
     def _times(self, frame: Any, required: bool) -> np.ndarray | None:
         """Return the times of rows (N,); rows to predict may lack them."""
@@ -165,6 +194,7 @@ class Schema:
         roles = self.roles
         return {
             "task": roles.task, "target": roles.target, "time": roles.time, "classes": self.classes,
+            "kind": self.kind,
             "features": features, "side_columns": roles.side_columns,
             "side_from": "columns" if roles.side else "table" if roles.side_table else None,
             "missing": self.missing,
@@ -173,8 +203,9 @@ class Schema:
 
 
 def learn_schema(
-    frame: Any, side_info: Any, options: ColumnOptions, missing: str, classifier: bool | None
-) -> tuple[Schema, np.ndarray, TaskTable | None]:
+    frame: Any, side_info: Any, options: ColumnOptions, missing: str, kind: str | None,
+    order: Any = None,
+) -> tuple[Schema, np.ndarray, TaskTable | None]:  # fmt: skip
     """Learn how to read tables like this one: roles, kinds of columns, levels, classes.
 
     Parameters
@@ -185,8 +216,10 @@ def learn_schema(
     options : ColumnOptions
         The columns that the user named.
     missing : "error" or "impute"
-    classifier : bool or None
-        Whether the learner predicts classes; None leaves that to the target.
+    kind : "number", "count", "class", "ordered" or None
+        What the learner predicts; None leaves that to the target.
+    order : sequence, optional
+        Ordered classes, from the lowest to the highest.
 
     Returns
     -------
@@ -205,11 +238,11 @@ def learn_schema(
     profiles = {name: encoder.profile(column, name) for name, column in rows.data.items()}
     fit_encoder(encoder, profiles, missing)
     labels = apply_readers(frame, readers, [roles.target])
-    classes = find_classes(labels, roles.target, classifier)
+    found = target_of(labels, roles, kind, order)
     X = np.ascontiguousarray(encoder.transform(rows))
     side, roles, side_text, side_readers = learn_side(frame, side_table, roles, options)
-    schema = Schema(roles, missing, encoder, classes, side_text, readers, side_readers)
-    return schema, X, side
+    parts = found.classes, side_text, readers, side_readers, found.kind
+    return Schema(roles, missing, encoder, *parts), X, side
 
 
 def fit_encoder(encoder: TableEncoder, profiles: dict[str, ColumnProfile], missing: str) -> None:
@@ -241,11 +274,23 @@ def learn_side(
     return side, roles, side_text, side_readers
 
 
-def classes_of(frame: Any, options: ColumnOptions, classifier: bool | None) -> list | None:
-    """Return the two classes of the target, as `learn_schema` finds them, or None for numbers."""
+def target_of(frame: Any, roles: Any, kind: str | None, order: Any = None) -> Target:
+    """Return what the target holds; `roles` (or options) name it, and exposure or trials."""
+    if roles.exposure is not None and kind not in (None, "count"):
+        raise DataError("An exposure is for counts: take ConditionalCount (--learner count).")
+    if roles.trials is not None and kind not in (None, "class"):
+        raise DataError("Trials are for shares: take ConditionalLogistic (--learner logistic).")
+    if roles.trials is not None:
+        find_target(frame, roles.target, "number")
+        return Target("class")
+    return find_target(frame, roles.target, "count" if roles.exposure is not None else kind, order)
+
+
+def kind_of_target(frame: Any, options: ColumnOptions, kind: str | None, order: Any = None) -> str:
+    """Return what the target of a table holds, as `learn_schema` finds it."""
     require_columns(frame, [options.target], "target")
     readers = find_readers(frame, [options.target], options)
-    return find_classes(apply_readers(frame, readers), options.target, classifier)
+    return target_of(apply_readers(frame, readers), options, kind, order).kind
 
 
 def _read_features(frame: Any, names: list[str], readers: Readers) -> TaskTable:
@@ -333,6 +378,8 @@ def _upgrade(cls: type, state: dict[str, Any]) -> dict[str, Any]:
             side_key=as_names(state.pop("side_key")),
             side_table=[] if roles.side else side_columns,
         )
+    if "kind" not in state:
+        state["kind"] = "number" if state["classes"] is None else "class"
     return state
 
 
@@ -353,8 +400,9 @@ persistence.register(
     fields={
         "roles": instance("Columns"), "missing": one_of("error", "impute"),
         "encoder": instance("TableEncoder", k="n"),
-        "classes": maybe(sequence(ANY, "2", distinct=True)),
+        "classes": maybe(sequence(ANY, "c", distinct=True)),
         "side_text": sequence(TEXT, distinct=True), "readers": optional(READERS),
         "side_readers": optional(READERS),
+        "kind": optional(one_of("number", "count", "class", "ordered")),
     },
 )  # fmt: skip

@@ -34,14 +34,14 @@ def fit_parts(
     first = next(parts, None)
     if first is None:
         raise DataError("There are no rows.")
-    schema, _, side = learn_schema(first, side_info, options, missing, classifier=False)
+    schema, _, side = learn_schema(first, side_info, options, missing, "number")
     side_table = None if side_info is None else side
     n_rows = 0
     for part in whole_tasks(chain([first], parts), schema):
         tasks = schema.tasks(part, schema.side(part, side_table), labelled=True)
         learner.partial_fit(tasks)
         n_rows += len(tasks.X)
-    learner.fitted_  # noqa: B018 - learns now, so that an error is raised here
+    learner._model = learner.fitted_.without_history()  # learns now: an error is raised here
     return learner, schema, n_rows
 
 

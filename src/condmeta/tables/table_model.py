@@ -2,26 +2,29 @@
 
 import copy
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 
 from condmeta import persistence
-from condmeta.errors import DataError
+from condmeta.errors import DataError, ReadingNote
 from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
 from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
+from condmeta.learners.count import ConditionalCount
 from condmeta.learners.writing import writing
 from condmeta.persistence.fields import ANY, instance, mapping, number
 from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.dates import PARTS
 from condmeta.tables.learner import (
     fit_learner,
+    kind_of_learner,
     known_ids,
     make_learner,
     require_drift,
@@ -39,10 +42,10 @@ from condmeta.tasks.side_table import as_names
 
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
-    "intervals", "order", "text", "dates", "holidays", "decimal", "time",
+    "intervals", "order", "text", "dates", "holidays", "decimal", "time", "exposure", "trials",
 )  # fmt: skip
 FITTED = "learner_", "schema_", "n_rows_", "added_"
-CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_"  # attributes of learners
+CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_", "alpha_"  # of learners
 
 
 class TableModel(BaseEstimator):
@@ -54,13 +57,15 @@ class TableModel(BaseEstimator):
     Numbers are features as they are, booleans 0 and 1, categories and text one-hot with rare
     levels pooled. Levels that `fit` did not see are all zero, with a warning. Dates become weekday,
     month and days; text such as 12%, EUR 5 or 1,904.66 becomes a number; a `ReadingNote` says so. A
-    target with two values is read as two classes.
+    target with two values is read as two classes, a column of ordered categories as ordered
+    classes, and whole numbers with zeros and a long tail as counts (a `ReadingNote` says so).
 
     Parameters
     ----------
     learner : learner, optional
         Any learner of condmeta; by default `ConditionalRidge`, or `ConditionalLogistic` if the
-        target has two values. It is cloned.
+        target has two values, `ConditionalOrdinal` if it has ordered categories,
+        `ConditionalCount` if it holds counts. It is cloned.
     task : str or list of str
         The task column; several columns make tuple ids.
     target : str
@@ -101,6 +106,12 @@ class TableModel(BaseEstimator):
         `ConditionalRidge`): numbers, or dates, which count in days. It is a feature only if
         `features` names it. Tables for `predict` may lack it: known tasks are then predicted as of
         their latest row.
+    exposure : str, optional
+        The column that counts are proportional to, such as days or visitors; the target is then
+        read as counts. Tables to predict need it as well.
+    trials : str, optional
+        The column with the number of trials of which the target counts the successes. Predictions
+        are then shares.
 
     Attributes
     ----------
@@ -135,13 +146,14 @@ class TableModel(BaseEstimator):
         exclude: Any = (), side: Any = None, side_key: Any = None, missing: str = "error",
         missing_side: str = "error", intervals: bool = False, order: str = "random",
         text: Any = (), dates: Any = PARTS, holidays: str | None = None, decimal: str | None = None,
-        time: str | None = None,
+        time: str | None = None, exposure: str | None = None, trials: str | None = None,
     ):  # fmt: skip
         self.learner, self.task, self.target, self.features = learner, task, target, features
         self.exclude, self.side, self.side_key = exclude, side, side_key
         self.missing, self.missing_side = missing, missing_side
         self.intervals, self.order, self.text = intervals, order, text
         self.dates, self.holidays, self.decimal, self.time = dates, holidays, decimal, time
+        self.exposure, self.trials = exposure, trials
 
     # -- learn: attributes are set last, so a call that fails leaves the model as it was --------
 
@@ -151,7 +163,16 @@ class TableModel(BaseEstimator):
         Tasks of the side table without rows are kept: they are predicted by their side row alone.
         """
         schema, tasks = self._learn_tasks(frame, side_info)
-        learner = make_learner(self.learner, schema.classes is not None, self.missing_side)
+        if schema.kind == "count" and self.learner is None and self.exposure is None:
+            if self.time is None:
+                warnings.warn(
+                    f"The target {self.target!r} holds counts: ConditionalCount learns them. For "
+                    "least squares take ConditionalRidge (--learner ridge).",
+                    ReadingNote, stacklevel=2,
+                )  # fmt: skip
+            else:  # only numbers drift
+                schema = replace(schema, kind="number")
+        learner = make_learner(self.learner, schema.kind, self.missing_side)
         require_drift(learner, self.time)
         fitted = fit_learner(learner, tasks, self.intervals, self.order)
         self.learner_, self.schema_, self.n_rows_ = fitted, schema, len(tasks.X)
@@ -277,15 +298,15 @@ class TableModel(BaseEstimator):
 
     def _learn_tasks(self, frame: Any, side_info: Any) -> tuple[Schema, TaskSet]:
         frame, columns = _as_table(frame), self._columns()
-        classifier = None if self.learner is None else is_classifier(self.learner)
-        schema, X, side = learn_schema(frame, side_info, columns, self.missing, classifier)
+        kind, order = kind_of_learner(self.learner), getattr(self.learner, "classes", None)
+        schema, X, side = learn_schema(frame, side_info, columns, self.missing, kind, order)
         return schema, schema.tasks(frame, side, labelled=True, X=X)
 
     def _columns(self) -> ColumnOptions:
         return ColumnOptions(
             self.task, self.target, self.features, self.exclude, self.side, self.side_key,
             text=as_names(self.text), dates=as_names(self.dates), holidays=self.holidays,
-            decimal=self.decimal, time=self.time,
+            decimal=self.decimal, time=self.time, exposure=self.exposure, trials=self.trials,
         )  # fmt: skip
 
     # -- predict and adapt ----------------------------------------------------------------------
@@ -301,18 +322,22 @@ class TableModel(BaseEstimator):
         side_info : table, optional
         coverage : float in (0, 1), optional
             Return also the ends of intervals that contain a new label with this probability; the
-            model must be fitted with `intervals=True`.
+            model must be fitted with `intervals=True`, unless the target holds counts.
 
         Returns
         -------
-        (N,) array of numbers or classes, or a tuple of predictions, lower and upper ends
+        (N,) array of numbers, classes, mean counts or shares, or a tuple of predictions, lower and
+        upper ends
         """
         tasks, _ = self._read_new(frame, side_info)
-        predicted = self._decode(self.learner_.predict(tasks))
+        predicted = self._predict(tasks)
         return predicted if coverage is None else (predicted, *self._ends(tasks, coverage))
 
     def score(self, frame: Any, side_info: Any = None) -> float:
         """Return R^2 of the predictions of labelled rows, or for classes the share that is right.
+
+        For counts it is the share of the Poisson deviance that predictions explain; shares of
+        trials have no score.
 
         scikit-learn's searches call it: `GridSearchCV(model, {"learner__kappa": [0.1, 1.0]},
         cv=cm.TaskSplit(5)).fit(table, groups=table["store"], side_info=stores)`. The key of a
@@ -330,7 +355,11 @@ class TableModel(BaseEstimator):
         """
         tasks, _ = self._read_new(frame, side_info)
         labelled = self._read(frame, side_info, labelled=True)
+        if self.schema_.roles.trials is not None:
+            raise DataError("Shares of trials have no score: compare predict with the shares.")
         y, predicted = labelled.restore_order(labelled.y), self.learner_.predict(tasks)
+        if self.schema_.kind == "count":
+            return float(d2_tweedie_score(y, np.maximum(predicted, 1e-300), power=1))
         judge = r2_score if self.schema_.classes is None else accuracy_score
         return float(judge(y, predicted))
 
@@ -340,14 +369,15 @@ class TableModel(BaseEstimator):
         """Return predictions as a table of the kind of `frame`, a row for each of its rows.
 
         The columns are `prediction`; `probability` of the second class, if there are classes and
-        the learner has probabilities; `lower` and `upper`, with `coverage`; `task_points`, the
+        the learner has probabilities, or of more classes `probability of` each; `median` of counts;
+        `lower` and `upper`, with `coverage`; `task_points`, the
         number of points of the task that the model knows; and `task_kind`: "known", "new", or
         "outside" for a new task with side information far outside the training range.
         """
         tasks, outside = self._read_new(frame, side_info)
-        columns = {"prediction": self._decode(self.learner_.predict(tasks))}
-        if self.schema_.classes is not None and hasattr(self.learner_, "predict_proba"):
-            columns["probability"] = self.learner_.predict_proba(tasks)[:, 1]
+        columns = {"prediction": self._predict(tasks)} | self._probabilities(tasks)
+        if isinstance(self.learner_, ConditionalCount):
+            columns["median"] = self.learner_.predict_distribution(tasks).median
         if coverage is not None:
             columns["lower"], columns["upper"] = self._ends(tasks, coverage)
         columns["task_points"] = points = self.learner_.n_points(tasks)
@@ -410,12 +440,28 @@ class TableModel(BaseEstimator):
         if not hasattr(self, "schema_"):
             raise DataError("This TableModel is not fitted yet: call fit, or load a saved one.")
 
-    def _decode(self, predicted: np.ndarray) -> np.ndarray:
-        """Return predictions as the classes of the target, if it has classes."""
-        classes = self.schema_.classes
+    def _predict(self, tasks: TaskSet) -> np.ndarray:
+        """Return numbers, mean counts, shares, or the classes of the target."""
+        if self.schema_.roles.trials is not None:
+            return self.learner_.predict_proba(tasks)[:, 1]
+        predicted, classes = self.learner_.predict(tasks), self.schema_.classes
         return predicted if classes is None else np.array(classes)[predicted.astype(int)]
 
+    def _probabilities(self, tasks: TaskSet) -> dict[str, np.ndarray]:
+        """Return the probability of the second class, or of each class if there are more."""
+        classes = self.schema_.classes
+        if classes is None or not hasattr(self.learner_, "predict_proba"):
+            return {}
+        found = self.learner_.predict_proba(tasks)
+        if len(classes) == 2:
+            return {"probability": found[:, -1]}
+        codes = self.learner_.classes_.astype(int).tolist()
+        return {f"probability of {classes[code]}": found[:, at] for at, code in enumerate(codes)}
+
     def _ends(self, tasks: TaskSet, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.learner_, ConditionalCount):
+            ends = self.learner_.predict_distribution(tasks).interval(coverage)
+            return ends[:, 0], ends[:, 1]
         if not isinstance(self.learner_, Calibrated):
             raise DataError("The model has no intervals: fit it with intervals=True.")
         return self.learner_.predict_interval(tasks, coverage=coverage)

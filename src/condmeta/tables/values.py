@@ -2,14 +2,18 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.tasks.categories import ordered_categories
 from condmeta.tasks.frames import gaps_of, get_column, get_series
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.numbers import DATE, to_floats
+
+ZEROS = 0.01  # share of zeros from which on whole numbers are counts,
+TAIL = 3.0  # if the largest is this many times the mean
 
 
 def has_text(column: np.ndarray) -> bool:
@@ -34,13 +38,76 @@ def require_values(frame: Any, names: Sequence[str], role: str) -> None:
             )
 
 
-def find_classes(frame: Any, target: str, classifier: bool | None) -> list | None:
+class Target(NamedTuple):
+    """What a target holds.
+
+    `kind` is "number", "count", "class" (two) or "ordered" (two or more, in their order).
+    """
+
+    kind: str
+    classes: list | None = None
+
+
+def find_target(frame: Any, target: str, kind: str | None, order: Any = None) -> Target:
+    """Return what a target holds; `kind` is what the learner reads, None leaves it to the target.
+
+    Two values are classes, and so are ordered categories; whole numbers from 0 on may be counts.
+    `order` are ordered classes, from the lowest.
+    """
+    require_values(frame, [target], "target")
+    column, series = get_column(frame, target), get_series(frame, target)
+    categories = ordered_categories(series)
+    if kind == "ordered" or (kind is None and categories is not None and len(categories) > 2):
+        return Target("ordered", _ordered(column, target, order, categories))
+    classes = _find_classes(column, target, None if kind is None else kind == "class")
+    if classes is not None:
+        return Target("class", classes)
+    numbers = to_floats(column, f"Column {target!r}", role="y")
+    found = "count" if looks_like_counts(numbers) else "number"
+    return Target(found if kind is None else kind)
+
+
+def looks_like_counts(y: np.ndarray) -> bool:
+    """Return whether numbers are counts of something rare enough that least squares misfit.
+
+    Whole numbers of at least 0, a hundredth of them 0, and the largest three times the mean: the
+    scores of a test from 0 to 10 are none, and large counts are numbers like others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> looks_like_counts(np.array([0, 1, 0, 2, 5])), looks_like_counts(np.array([0, 3, 4, 5, 5]))
+    (True, False)
+    """
+    whole = len(y) > 0 and bool((y >= 0).all()) and bool((y == np.floor(y)).all())
+    return (
+        whole and float(np.mean(y == 0)) >= ZEROS and float(y.max()) >= TAIL * float(y.mean()) > 0
+    )
+
+
+def _ordered(column: np.ndarray, target: str, order: Any, categories: Any) -> list:
+    """Return the classes of a target in their order."""
+    if order is not None:
+        return list(order)
+    if categories is not None:
+        return categories.tolist()
+    values = sorted(set(column.tolist()), key=str if column.dtype == object else None)
+    if has_text(column) and len(values) > 2:
+        raise DataError(
+            f"Column {target!r} (target) holds texts, which have no order ({show_ids(values)}): "
+            "give the classes from the lowest to the highest (classes= of ConditionalOrdinal, "
+            "--classes of condmeta fit)."
+        )
+    if len(values) < 2:
+        raise DataError(f"Column {target!r} (target) has only the one value {values[0]!r}.")
+    return values
+
+
+def _find_classes(column: np.ndarray, target: str, classifier: bool | None) -> list | None:
     """Return the two classes of a target, sorted, or None if it is a number.
 
     Two values are classes, unless `classifier` is False: then the learner predicts numbers.
     """
-    require_values(frame, [target], "target")
-    column = get_column(frame, target)
     text = has_text(column)
     if classifier is False and not text:
         to_floats(column, f"Column {target!r}", role="y")
@@ -68,14 +135,15 @@ def find_classes(frame: Any, target: str, classifier: bool | None) -> list | Non
         raise DataError(
             f"Column {target!r} (target) has {len(values)} values ({show_ids(values)}), but a "
             "classifier needs two: make a yes/no column for each value, such as "
-            f"{target}_{values[0]}, and fit a model to each column."
+            f"{target}_{values[0]}, and fit a model to each column. If the values have an order, "
+            "take ConditionalOrdinal (--learner ordinal)."
         )
     to_floats(column, f"Column {target!r}", role="y")
     return None
 
 
 def read_labels(frame: Any, target: str, classes: list | None) -> np.ndarray:
-    """Return the target (N,) as floats: numbers, or 0 and 1 for the classes."""
+    """Return the target (N,) as floats: numbers, or 0, 1, ... for the classes."""
     require_values(frame, [target], "target")
     column = get_column(frame, target)
     if classes is None:
@@ -85,6 +153,7 @@ def read_labels(frame: Any, target: str, classes: list | None) -> np.ndarray:
     if odd:
         raise DataError(
             f"Column {target!r} (target) holds {show_ids(odd)}; the classes seen in fit are "
-            f"{classes[0]!r} and {classes[1]!r}."
+            f"{', '.join(map(repr, classes[:-1]))} and {classes[-1]!r}."
         )
-    return np.fromiter((value == classes[1] for value in values), np.float64, len(values))
+    number = {value: float(code) for code, value in enumerate(classes)}
+    return np.fromiter((number[value] for value in values), np.float64, len(values))

@@ -31,7 +31,9 @@ as pandas.to_datetime makes of text.
     if values.ndim == 0:
         values = np.repeat(values[None], n_rows)
     if values.shape != (n_rows,):
-        raise DataError(f"X has {n_rows} rows and {label} has shape {values.shape}.")
+        raise DataError(
+            f"{label} has shape {values.shape}, expected one time for each of {n_rows} rows."
+        )
     if values.dtype == object:
         values = _from_objects(values, label)
     if values.dtype.kind not in "iufM":
@@ -40,12 +42,17 @@ as pandas.to_datetime makes of text.
     missing = np.isnat(values) if values.dtype.kind == "M" else ~np.isfinite(values)
     if missing.any():
         row = int(np.argmax(missing))
-        where = "" if task_of_row is None else f" {name_task(task_of_row(row))}."
+        where = "" if task_of_row is None else f" ({_name(task_of_row(row))})"
         raise DataError(
             f"{label} is missing or infinite in {int(missing.sum())} of {n_rows} rows, first in "
-            f"row {row}.{where} Every row needs a time: fill it in, or drop the row."
+            f"row {row}{where}. Every row needs a time: fill it in, or drop the row."
         )
     return values
+
+
+def _name(task_id: Any) -> str:
+    name = name_task(task_id)
+    return name[:1].lower() + name[1:]
 
 
 def as_clock(time: np.ndarray) -> np.ndarray:

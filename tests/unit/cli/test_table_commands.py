@@ -317,6 +317,31 @@ def test_spreadsheets_run_no_cell(folder):
     assert pd.read_parquet(folder / "risky.parquet")["=note"].tolist() == risky
 
 
+def test_tasks_in_groups(folder):
+    """Stores in regions, a column name that holds a comma included."""
+    rng = np.random.default_rng(0)
+    region, store = np.repeat(np.arange(12), 20), np.tile(np.repeat(np.arange(5), 4), 12)
+    level = 5.0 * rng.normal(size=12)[region] + rng.normal(size=60)[5 * region + store]
+    rows = pd.DataFrame({"region": region, "store, no": store, "x": rng.normal(size=240)})
+    rows.assign(sold=level + rows["x"] + rng.normal(size=240)).to_csv(folder / "g.csv", index=False)
+    task = ["--task", 'region,"store, no"', "--target", "sold", "--learner", "levels"]
+    done = run(folder, "fit", "g.csv", *task, "-o", "g.condmeta")
+    assert done.exit_code == 0, done.output
+    new = pd.DataFrame({"region": [0, 1, 99], "store, no": 77, "x": 0.0})
+    new.to_csv(folder / "gn.csv", index=False)
+    found = read(run(folder, "predict", "g.condmeta", "gn.csv").stdout)["prediction"]
+    means = [level[region == r].mean() for r in (0, 1)]
+    np.testing.assert_allclose(found[:2].astype(float), means, atol=1.0)
+    assert abs(float(found[2]) - level.mean()) < 1.0
+    more = rows[:4].assign(sold=100.0)
+    more.to_csv(folder / "gm.csv", index=False)
+    assert run(folder, "update", "g.condmeta", "gm.csv", "-o", "g2.condmeta").exit_code == 0
+    moved = read(run(folder, "predict", "g2.condmeta", "gn.csv").stdout)["prediction"]
+    assert float(moved[0]) > float(found[0]) + 0.1
+    assert float(moved[1]) == float(found[1])
+    assert "region" in run(folder, "summary", "g.condmeta").output
+
+
 def test_learners_exist():
     for numbers, classes in LEARNERS.values():
         assert all(hasattr(cm, name) for name in (numbers, classes) if name)
@@ -441,7 +466,7 @@ def test_fit_with_sorted_rows_and_with_boosting(folder):
     assert fit(folder, "dated.csv", "--boosting", out="b.condmeta").exit_code == 0
     assert cm.load(folder / "b.condmeta").learner_.base == "boosting"
     done = fit(folder, "dated.csv", "--boosting", "--learner", "pooled")
-    assert (done.exit_code, "with ridge, logistic and auto, not with pooled" in done.stderr) == (
+    assert (done.exit_code, "levels, logistic and auto, not with pooled" in done.stderr) == (
         1,
         True,
     )

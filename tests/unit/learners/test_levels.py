@@ -69,11 +69,40 @@ def test_fits_are_those_of_lme4(name):
             assert off < (0.03 if flat else 1e-4), entry
     assert model.s2_ == pytest.approx(expected["noise"], rel=1e-3 if flat else 1e-5)
     assert model.theta_mean_[0] == pytest.approx(expected[feature], rel=1e-3)
+    errors = model.summary(robust=False).effects.set_index("coefficient")["std_error"]
+    for name, ours in ((feature, feature), ("(Intercept)", "(intercept)")):
+        assert errors[ours] == pytest.approx(expected[f"error {name}"], rel=2e-3 if flat else 1e-4)
     effects = model.group_frame().query("feature == '(intercept)'").set_index(keys[0])["effect"]
     for entry in expected:
         if entry.startswith("effect "):
             found = effects[type(effects.index[0])(entry.split(" ")[1])]
             assert found == pytest.approx(expected[entry], abs=0.2 if flat else 1e-4)
+
+
+def test_intercepts_alone_are_those_of_lme4():
+    table, expected = nested_sets()["growth"], lme4_values()["growth_intercepts"]
+    model = cm.ConditionalLevels(None, random="intercept", **ML)
+    model.fit(table[["school", "child", "year"]], table["math"], task=["school", "child"])
+    assert model.objective_ == pytest.approx(expected["logLik"], abs=1e-4)
+    group, task = user_H(model)
+    assert group[1, 1] == pytest.approx(expected["group (Intercept) (Intercept)"], rel=1e-3)
+    assert task[1, 1] == pytest.approx(expected["task (Intercept) (Intercept)"], rel=1e-3)
+    assert not group[0].any()
+    assert model.theta_mean_[0] == pytest.approx(expected["year"], rel=1e-5)
+    errors = model.summary(robust=False).effects.set_index("coefficient")["std_error"]
+    assert errors["year"] == pytest.approx(expected["error year"], rel=1e-4)
+    assert errors["(intercept)"] == pytest.approx(expected["error (Intercept)"], rel=1e-4)
+    slopes = model.coef_frame().query("feature == 'year'")["adapted"]
+    assert slopes.nunique() == 1
+
+
+def test_some_columns_without_levels_are_conditional_ridge():
+    frame, y = regions(15, n_regions=40, spread=0.0)
+    options = {"side_columns": ["size", "wealth"], "random": "intercept", "kappa": 1.0}
+    model = cm.ConditionalLevels(**options).fit(frame, y, task=KEYS)
+    flat = cm.ConditionalRidge(**options).fit(frame, y, task=KEYS)
+    assert model.levels_ == ("none",)
+    np.testing.assert_array_equal(model.predict(frame, task=KEYS), flat.predict(frame, task=KEYS))
 
 
 def regions(seed=0, n_regions=20, n_stores=6, spread=1.0, depth=2):
@@ -331,8 +360,8 @@ def test_sentences():
     with pytest.raises(DataError, match="has 3 parts, and other ids have 2"):
         model.partial_fit([[1.0]], [1.0], task=[("r0", "s0", 1)])
     assert len(model.fitted_.tasks) == len(set(ids))
-    with pytest.raises(DataError, match="'random' parameter of ConditionalLevels must be one of"):
-        cm.ConditionalLevels(random="intercept").fit(X, y, task=ids)
+    with pytest.raises(DataError, match="'drift' parameter of ConditionalLevels must be None"):
+        cm.ConditionalLevels(drift=0.9).fit(X, y, task=ids)
     with pytest.raises(DataError, match="1 task is missing from side_info"):
         cm.ConditionalLevels(**FIXED).fit(
             X, y, task=ids, side_info={task: [1.0] for task in ids}
@@ -352,6 +381,51 @@ def test_a_store_without_a_side_row_has_the_mean_of_its_region():
     everywhere = model.predict([[0.5]], task=[("r5", "new")])
     expected = [0.5, 1.0] @ model.theta_mean_
     np.testing.assert_allclose(everywhere, expected, atol=1e-9)
+
+
+def test_evaluation_and_tables():
+    frame, y = regions(13, n_regions=30)
+    model = fitted(frame, y, noise="shared")
+    summary = model.summary()
+    assert list(summary.between["level"].unique()) == KEYS
+    assert "store" in str(summary)
+    assert (model.coef_frame(std=True)["std"] > 0).all()
+    report = cm.check(model, frame, y, task=KEYS)
+    assert report.verdict == "keep"
+    explained = cm.explain(model, task=[("r1", "s1")])
+    total = explained.theta_mean + explained.contributions.sum(axis=1)
+    np.testing.assert_allclose(total, explained.theta, atol=1e-9)
+    prior = model.coef_frame().query("region == 'r1' and store == 's1'")["prior"]
+    np.testing.assert_allclose(explained.theta[0], prior)
+    new = cm.explain(model, {("r1", "s9"): {"size": 0.3, "wealth": 0.2}})
+    assert new.columns[-1] == "(groups)"
+    assert np.abs(new.contributions[0, -1]).max() > 0
+    ids = list(zip(frame["region"], frame["store"], strict=True))
+    side = {task: row for task, *row in zip(ids, frame["size"], frame["wealth"], strict=True)}
+    call = {"task": ids, "side_info": side}
+    learner = cm.ConditionalLevels(**FIXED)
+    learners = {"levels": learner, "flat": cm.ConditionalRidge()}
+    found = cm.compare(frame[["x"]], y, **call, learners=learners, shots=(0, 1), base=None)
+    assert "levels" in str(found)
+    calibrated = cm.calibrate(learner, frame[["x"]], y, **call, shots=(0, 1))
+    lower, upper = calibrated.predict_interval(frame[["x"]][:5], task=ids[:5], coverage=0.8)
+    assert (upper > lower).all()
+
+
+def test_sql_scores_known_tasks_and_no_others():
+    duckdb = pytest.importorskip("duckdb")
+    frame, y = regions(14, n_regions=6)
+    model = fitted(frame, y)
+    rows = pd.concat([frame, NEW.drop(columns="country").iloc[:1]], ignore_index=True)
+    from condmeta.fitted.sql import coefficient_columns
+
+    coefficients = pd.DataFrame(coefficient_columns(model.fitted_))  # noqa: F841 - read by duckdb
+    scored = duckdb.sql(model.to_sql()).df()
+    assert len(scored) == len(rows)
+    assert scored["prediction"].isna().sum() == 1
+    known = scored.dropna(subset=["prediction"])
+    expected = model.predict(known.drop(columns="prediction"), task=KEYS)
+    np.testing.assert_allclose(known["prediction"], expected, atol=1e-9)
 
 
 def test_a_task_without_a_name_is_a_task_of_a_new_group():

@@ -47,7 +47,7 @@ def fit_files(
     -------
     the fitted learner, the schema, the number of rows
     """
-    guess, learner = learner is None, make_learner(learner, False, missing_side)
+    guess, learner = learner is None, make_learner(learner, "number", missing_side)
     if type(learner) is not ConditionalRidge:
         raise DataError(
             f"{type(learner).__name__} needs all rows at once; ConditionalRidge learns from files."

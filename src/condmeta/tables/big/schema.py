@@ -16,7 +16,7 @@ from condmeta.tables.files import arrow
 from condmeta.tables.raw_columns import apply_readers, expand_names, find_readers, refuse_clash
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, open_side_table
 from condmeta.tables.schema import Schema, fit_encoder, learn_side
-from condmeta.tables.values import find_classes
+from condmeta.tables.values import find_target
 from condmeta.tasks import TaskTable
 from condmeta.tasks.frames import get_series
 from condmeta.tasks.side_column import type_column
@@ -121,7 +121,7 @@ def _check_target(rows: Rows, empty: Any, roles: Roles, options: ColumnOptions, 
     if not _is_number(empty, name):
         values, _ = _values(rows, name)
         readers = find_readers(values, [name], options)
-        find_classes(apply_readers(values, readers), name, classifier=False)
+        find_target(apply_readers(values, readers), name, "number")
         return readers
     different = rows.one(
         f"SELECT count(*) FROM (SELECT DISTINCT {quoted(name)} FROM rows LIMIT 3)"

