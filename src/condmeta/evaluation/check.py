@@ -18,6 +18,7 @@ from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.fitted.fitted import Fitted
 from condmeta.learners.forgetting import take_time
 from condmeta.learners.inputs import is_nameless, read_tasks
+from condmeta.learners.labels import kind_of
 from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import column_names, get_column, make_frame
@@ -37,10 +38,10 @@ class CheckReport:
     Attributes
     ----------
     frame : table with a row for each task
-        `n`, new rows; `known`, points that the model had; for numbers `mae` and `rmse`, for classes
-        `log_loss` (or `error_rate`); `expected`, the expected value of the last of them; `z`, how
-        far the error is above its expected value, in standard deviations of a normal distribution;
-        `side`, unusual or changed side information; `verdict`.
+        `n`, new rows; `known`, points that the model had; for numbers `mae` and `rmse`, for counts
+        also `deviance`, for classes `log_loss` (or `error_rate`); `expected`, the expected value of
+        the last of them; `z`, how far the error is above its expected value, in standard deviations
+        of a normal distribution; `side`, unusual or changed side information; `verdict`.
     verdict : "keep", "update" or "refit"
         For all tasks together.
     ground : str
@@ -242,7 +243,8 @@ def _read(reader: Any, X, y, task, side_info, time) -> tuple[TaskSet, TaskSet | 
         raise DataError("There are no rows to check the model with.")
     names = {"feature_names": tasks.feature_names, "task_name": tasks.task_name}
     parts = tasks.X, tasks.y, tasks.offsets, tasks.ids, tasks.side
-    return TaskSet(*parts, **names, time=tasks.time), points
+    weight = tasks.weight if kind_of(reader) == "count" else None  # with exposures
+    return TaskSet(*parts, **names, weight=weight, time=tasks.time), points
 
 
 def _side(fitted: Fitted, tasks: TaskSet) -> tuple[dict[int, str], dict[int, str]]:

@@ -5,7 +5,8 @@ The expected errors come from one of four sources (`ground`), the first that is 
 - "held-out tasks" (`Calibrated`, `AutoRegressor`): the log of a task's root mean squared score is
   compared with that of tasks held out of the fit, with the same number of points.
 - "the model": for `ConditionalRidge` the joint distribution of a task's residuals (see
-  `inner.posterior_check`), for `ConditionalLogistic` the log loss of labels drawn from its model.
+  `inner.posterior_check`), for `ConditionalLogistic`, `ConditionalOrdinal` and
+  `ConditionalCount` the loss of labels drawn from the model.
 - "the probabilities" (other classifiers with logistic loss): labels are drawn from the predicted
   probabilities, without uncertainty of the weights.
 - "the other tasks": the log of a task's error is compared with the median of all tasks, in robust
@@ -19,20 +20,27 @@ from scipy import stats as distributions
 from sklearn.base import is_classifier
 
 from condmeta.evaluation.calibrate import Calibrated
+from condmeta.evaluation.drawn_labels import (
+    DRAWS,
+    DrawnLosses,
+    count_losses,
+    ordinal_losses,
+    score_drawer,
+)
 from condmeta.fitted.at_times import clock_of, drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.inner.log_rms import log_rms_moments
 from condmeta.inner.low_rank import LowRankGaussian
-from condmeta.inner.posterior import lower_root
 from condmeta.inner.posterior_check import check_posterior
 from condmeta.inner.squared import SquaredState
+from condmeta.learners.count import ConditionalCount
 from condmeta.learners.logistic import ConditionalLogistic
+from condmeta.learners.ordinal import ConditionalOrdinal
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.meta.conformal import predict_scaled
 from condmeta.tasks import TaskSet
 
 OTHERS = "the other tasks"  # the source without an error from outside the check
-DRAWS = 400  # draws of the labels of a task
 TAIL = distributions.t(10)  # distribution of logs of errors: slightly heavier tails than normal
 ENOUGH = 8  # draws above the observed loss; with fewer, p comes from a fitted gamma distribution
 
@@ -64,6 +72,8 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
     """
     given = {} if points is None else {"side_info": points}
     learner = model.model if isinstance(model, Calibrated) else model
+    if isinstance(learner, ConditionalOrdinal):
+        return _judge_drawn("log_loss", {}, ordinal_losses(learner, tasks, given), tasks)
     if is_classifier(learner):
         return _judge_classes(learner, tasks, given)
     residual = tasks.y - learner.predict(tasks, **given)
@@ -78,6 +88,8 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
         mean, variance = learner.task_errors_[at].T
         p = _tail_of_logs(errors["rmse"], mean, variance, tasks)
         return Judged(errors, "rmse", np.exp(mean), p, "held-out tasks", 1 / learner.n_tasks_)
+    if isinstance(learner, ConditionalCount):
+        return _judge_drawn("deviance", errors, count_losses(learner, tasks, given), tasks)
     if isinstance(learner, ConditionalRidge):
         fitted = learner.fitted_
         theta, before = fitted.statistics(tasks.ids)
@@ -157,24 +169,19 @@ def _judge_classes(learner: Any, tasks: TaskSet, given: dict) -> Judged:
     loss = _mean(losses, tasks)
     drawn, ground = None, "the probabilities"
     if isinstance(learner, ConditionalLogistic):
-        drawn, ground = _score_drawer(learner, tasks, given), "the model"
+        drawn, ground = score_drawer(learner, tasks, given), "the model"
     p, expected = _by_drawing(tasks, positive, loss, drawn)
     return Judged({"log_loss": loss}, "log_loss", expected, p, ground)
 
 
-def _score_drawer(learner: Any, tasks: TaskSet, given: dict):
-    """Return a function that draws scores (n, DRAWS) of the rows of task t, weights uncertain."""
-    fitted = learner.fitted_
-    covariance = fitted.covariances(tasks.ids).covariance
-    codes = np.repeat(np.arange(len(tasks)), tasks.sizes)
-    rows = fitted.predictor.rows(tasks.X, codes, fitted.shared_sides(tasks.ids, tasks.side))
-    scores = learner.decision_function(tasks, **given)
-
-    def draw(t: int, at: slice, rng) -> np.ndarray:
-        noise = rng.standard_normal((rows.shape[1], DRAWS))
-        return scores[at, None] + rows[at] @ (lower_root(covariance[t]) @ noise)
-
-    return draw
+def _judge_drawn(name: str, errors: dict, losses: DrawnLosses, tasks: TaskSet) -> Judged:
+    """Judge the mean losses of tasks by those of labels drawn from the model."""
+    rng, found = np.random.default_rng(0), _mean(losses.found, tasks)
+    p, expected = np.empty(len(tasks)), np.empty(len(tasks))
+    for t in range(len(tasks)):
+        drawn = losses.draw(t, slice(tasks.offsets[t], tasks.offsets[t + 1]), rng)
+        expected[t], p[t] = drawn.mean(), _tail(drawn, found[t])
+    return Judged(errors | {name: found}, name, expected, p, "the model")
 
 
 def _by_drawing(tasks: TaskSet, positive, loss, draw_scores):

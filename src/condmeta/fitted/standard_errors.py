@@ -50,7 +50,14 @@ class MapErrors(NamedTuple):
             robust = top >= MANY if robust is None else bool(robust)
             Z, inner = rotation.apply(Phi[order]), fitted.inner
             found = levels_covariance(
-                stats.take(order), Z, tree, inner, noise[order], kappa, robust
+                stats.take(order),
+                Z,
+                tree,
+                inner,
+                noise[order],
+                kappa,
+                robust,
+                fitted.info.get("shared"),
             )
             return cls(found.covariance, rotation, robust, max(top - used - 1, 1), found)
         robust = len(trained) >= MANY if robust is None else bool(robust)

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from condmeta.errors import DataError, NoGroupsWarning
+from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.groups import group_codes, require_parts
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tables import group_table
 from condmeta.inner.nested import NestedGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.inner.tree import Tree
+from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import jobs_of, one_of
+from condmeta.learners.parameters import jobs_of
 from condmeta.learners.ridge import ConditionalRidge
+from condmeta.learners.shared_columns import SomeColumns
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.levels import NONE, LevelsPrior, learn_levels
 from condmeta.meta.levels_choice import LevelsSetting, choose_levels
@@ -66,8 +70,11 @@ class ConditionalLevels(ConditionalRidge):
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
         the side information is not used.
-    random : "auto" or "all"
-        Which coefficients may differ between tasks: all of them.
+    random : "auto", "all", "intercept" or list of columns
+        Which coefficients may differ between tasks and between groups. "intercept": the intercept
+        alone, lme4's (1 | region/store); a list of names or positions: these columns, and the
+        intercept if there is one. All other coefficients are the same for all tasks, whatever their
+        side information, and are not penalised.
     drift : None
         Tasks in groups do not forget: `fit` refuses times.
     base : None, "boosting" or a scikit-learn regressor
@@ -144,7 +151,6 @@ class ConditionalLevels(ConditionalRidge):
     drift: Any = None
 
     _rules = ConditionalRidge._rules | {
-        "random": one_of(("auto", "all")),
         "drift": (lambda value: value is None, "None"),
     }
     _drifts = False
@@ -191,6 +197,36 @@ class ConditionalLevels(ConditionalRidge):
             return super()._inner(prior, change, own_noise)
         factors = [lower_root(change.covariance(L @ L.T)) for L in prior.factors]
         return NestedGaussian(np.array(factors), prior.s2, own_noise)
+
+    def _learn_some(self, data: Training, columns: np.ndarray) -> Learned:
+        """Learn if only these columns have coefficients that differ, from the fit without levels.
+
+        The settings and the first covariances are those of the labels less the shared part.
+        """
+        found = SomeColumns.learn(self, data, columns)
+        setting = LevelsSetting(*(found.choice.info[f"{name}_"] for name in LevelsSetting._fields))
+        if not isinstance(found.choice.inner, NestedGaussian):
+            return found.without_levels(data)
+        parts, first, width = found.parts, found.learned.prior, found.overall.width
+        used = np.sort(np.append(parts.shared, parts.own))  # without constant columns
+        own, kept = np.isin(used, parts.own), np.isin(np.arange(width), used)
+        near = found.choice.inner
+        factors = np.zeros((len(near.factors), len(used), len(used)))
+        factors[np.ix_(range(len(factors)), own, own)] = near.factors
+        W = np.zeros((len(first.W), len(used)))
+        W[:, own], W[-1, ~own] = first.W, found.beta
+        groups = group_codes(data.statistics.ids[found.order].tolist())
+        with threadpool_limits(1):
+            prior, *rest = learn_levels(
+                parts.stats.columns(kept), found.Z, Tree.of(groups),
+                (*setting.levels, setting.metric), setting.kappa,
+                LevelsPrior(W, factors, near.s2), own=own,
+                stopping=Stopping(self.tol, self.max_iter), n_jobs=jobs_of(self),
+            )  # fmt: skip
+        prior = prior.widen(kept)
+        tau, info = found.settled(data, prior.W, prior.H, prior.s2, *rest)
+        change = ChangeOfScale.between(found.overall, data.scales)
+        return Learned(tau, self._inner(prior, change, setting.noise == "per_task"), info)
 
     def _learn_prior(self, state, order, rotation, overall, Phi):
         """Choose as without levels, then the form of each level; fit to all tasks."""

@@ -530,7 +530,7 @@ class ConditionalRidge(Regressor, Learner):
             return learn_wide_tasks(self, data)
         columns = differing_columns(self.random, data.names, self.fit_intercept)
         if columns is not None and len(columns) < len(data.names):
-            return learn_some_columns(self, data, columns)
+            return self._learn_some(data, columns)
         order = state.order()
         rotation = Rotation.learn(Phi[order])
         overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
@@ -551,6 +551,10 @@ class ConditionalRidge(Regressor, Learner):
         }
         tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))
         return Learned(tau, self._inner(prior, change, setting.noise == "per_task"), info)
+
+    def _learn_some(self, data: Training, columns: np.ndarray) -> Learned:
+        """Learn if only these columns have coefficients that differ between tasks."""
+        return learn_some_columns(self, data, columns)
 
     def _check_ids(self, ids) -> None:
         """Raise if the learner cannot use task ids such as these."""

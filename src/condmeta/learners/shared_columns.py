@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -17,6 +17,7 @@ from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.learn import Learned, Training, in_units_of_y
 from condmeta.learners.parameters import jobs_of
 from condmeta.meta.ascent import Stopping
+from condmeta.meta.prior import LearnedPrior
 from condmeta.meta.ridge_choice import ROUGH
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.shared_columns import SharedColumns, learn_shared
@@ -61,39 +62,69 @@ def _positions(column, names: list[str]) -> list[int]:
     return found
 
 
-def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Learned:
-    """Learn the prior of a `ConditionalRidge` if only some coefficients differ between tasks.
+class SomeColumns(NamedTuple):
+    """What is learned if only some coefficients differ between tasks, in the scales of all rows.
 
-    The settings are those that the learner chooses for the labels less the shared part.
+    parts : SharedColumns, its `own` with the intercept; Z : (T, k) features of the tasks at `order`
+    choice : what the learner finds for the labels less a first shared part
+    beta, learned : the shared weights, and the prior of the others
     """
-    state, order, Phi = data.statistics, data.statistics.order(), data.Phi
-    overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
-    d, rotation = len(overall.x_mean), Rotation.learn(Phi[order])
-    kept = np.flatnonzero(overall.kept[:d])
-    columns, shared = np.intersect1d(columns, kept), np.setdiff1d(kept, columns)
-    own = np.append(columns, d) if learner.fit_intercept else columns
-    parts = SharedColumns(scaled_statistics(state.whole, overall, order), shared, own)
-    Z, jobs = rotation.apply(Phi[order]), jobs_of(learner)
-    with threadpool_limits(1):
-        kappa = 1.0 if Z.shape[1] else np.inf
-        first = learn_shared(parts, Z, "diagonal", kappa, stopping=ROUGH, n_jobs=jobs)
-        info = _choose(learner, data, overall, columns, shared, first.beta).info
-        settings = info["metric_"], info["kappa_"]
-        stopping = Stopping(learner.tol, learner.max_iter)
-        beta, learned = learn_shared(parts, Z, *settings, first, stopping=stopping, n_jobs=jobs)
-    prior, width = learned.prior, overall.width
-    W, H = np.zeros((len(prior.W), width)), np.zeros((width, width))
-    W[-1, shared], W[:, own] = beta, prior.W
-    H[np.ix_(own, own)] = prior.H
-    change = ChangeOfScale.between(overall, data.scales)
-    H = change.covariance(H)
-    n, y_scale = state.whole.count.sum(), data.scales.y_scale
-    objective = learned.objective + state.whole.log_precisions.sum() / 2
-    info = info | in_units_of_y(prior.s2, objective, n, y_scale)
-    info |= {"H_": H, "n_iter_": learned.passes, "constant": overall.constant}
-    info["shared"] = ~np.isin(np.arange(width), own)
-    tau = LinearTau(change.map(rotation.undo(W)), Phi[order].mean(axis=0))
-    return Learned(tau, Gaussian(lower_root(H), prior.s2, info["noise_"] == "per_task"), info)
+
+    order: np.ndarray
+    rotation: Rotation
+    overall: Scales
+    parts: SharedColumns
+    Z: np.ndarray
+    choice: Learned
+    beta: np.ndarray
+    learned: LearnedPrior
+
+    @classmethod
+    def learn(cls, learner: Any, data: Training, columns: np.ndarray) -> SomeColumns:
+        """Learn it; the settings are those that the learner chooses for y less the shared part."""
+        state, order, Phi = data.statistics, data.statistics.order(), data.Phi
+        overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
+        d, rotation = len(overall.x_mean), Rotation.learn(Phi[order])
+        kept = np.flatnonzero(overall.kept[:d])
+        columns, shared = np.intersect1d(columns, kept), np.setdiff1d(kept, columns)
+        own = np.append(columns, d) if learner.fit_intercept else columns
+        parts = SharedColumns(scaled_statistics(state.whole, overall, order), shared, own)
+        Z, jobs = rotation.apply(Phi[order]), jobs_of(learner)
+        with threadpool_limits(1):
+            kappa = 1.0 if Z.shape[1] else np.inf
+            first = learn_shared(parts, Z, "diagonal", kappa, stopping=ROUGH, n_jobs=jobs)
+            choice = _choose(learner, data, overall, columns, shared, first.beta)
+            settings = choice.info["metric_"], choice.info["kappa_"]
+            stopping = Stopping(learner.tol, learner.max_iter)
+            found = learn_shared(parts, Z, *settings, first, stopping=stopping, n_jobs=jobs)
+        return cls(order, rotation, overall, parts, Z, choice, *found)
+
+    def settled(self, data: Training, W, H, s2: float, objective: float, passes: int):
+        """Return tau and the learner's attributes, from W (k+1, width) and H (width, width)."""
+        whole, overall = data.statistics.whole, self.overall
+        change = ChangeOfScale.between(overall, data.scales)
+        objective = objective + whole.log_precisions.sum() / 2
+        info = self.choice.info | in_units_of_y(
+            s2, objective, whole.count.sum(), data.scales.y_scale
+        )
+        info |= {"H_": change.covariance(H), "n_iter_": passes, "constant": overall.constant}
+        info["shared"] = ~np.isin(np.arange(overall.width), self.parts.own)
+        return LinearTau(change.map(self.rotation.undo(W)), data.Phi[self.order].mean(axis=0)), info
+
+    def without_levels(self, data: Training) -> Learned:
+        """Return what `ConditionalRidge` learns."""
+        (prior, *found), own, width = self.learned, self.parts.own, self.overall.width
+        W, H = np.zeros((len(prior.W), width)), np.zeros((width, width))
+        W[-1, self.parts.shared], W[:, own] = self.beta, prior.W
+        H[np.ix_(own, own)] = prior.H
+        tau, info = self.settled(data, W, H, prior.s2, *found)
+        inner = Gaussian(lower_root(info["H_"]), prior.s2, info["noise_"] == "per_task")
+        return Learned(tau, inner, info)
+
+
+def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Learned:
+    """Learn the prior of a `ConditionalRidge` if only some coefficients differ between tasks."""
+    return SomeColumns.learn(learner, data, columns).without_levels(data)
 
 
 def _choose(learner, data: Training, overall: Scales, columns, shared, beta) -> Learned:

@@ -74,7 +74,7 @@ def root_of(H) -> np.ndarray:
 
 def learn_levels(
     stats: SquaredState, Phi, tree: Tree, metrics: tuple[str, ...], kappa: float,
-    start: LevelsPrior, *, stopping=DEFAULT_STOPPING, n_jobs=1,
+    start: LevelsPrior, *, own=None, stopping=DEFAULT_STOPPING, n_jobs=1,
 ) -> LearnedPrior:  # fmt: skip
     """Fit the prior to tasks in groups.
 
@@ -84,10 +84,13 @@ def learn_levels(
     tree : Tree of these tasks
     metrics : the form of H of each level, the top first: "identity", "diagonal", "full" or "none"
     start : LevelsPrior, with a factor for each level
+    own : (d,) bool array, optional
+        The columns whose weights differ; those of the others are the same for all tasks, whatever
+        their features, and are not penalised. All by default.
     """
     kept = np.array([metric != NONE for metric in metrics])
     tree = without_levels(tree, kept)
-    model = LevelsModel(stats, Phi, kappa, tree, n_jobs)
+    model = LevelsModel(stats, Phi, kappa, tree, n_jobs, own)
     used = tuple(metric for metric in metrics if metric != NONE)
     learned = maximise(model, used, start._replace(factors=start.factors[kept]), stopping)
     factors = np.zeros_like(start.factors)
@@ -112,11 +115,12 @@ def without_levels(tree: Tree, kept: np.ndarray) -> Tree:
 class LevelsModel(RidgeModel):
     """J of tasks in groups, from their statistics. The tasks are put into the order of the tree."""
 
-    def __init__(self, stats: SquaredState, Phi, kappa: float, tree: Tree, n_jobs: int):
+    def __init__(self, stats: SquaredState, Phi, kappa: float, tree: Tree, n_jobs: int, own=None):
         block = OneBlock.of(stats.take(tree.order), Phi[tree.order], n_jobs)
         super().__init__(block, kappa)
         self.stats, Phi1, self.n_jobs = block.only
         self.Phi1, self.tree = Phi1[:, -self.rows :], tree
+        self.own = np.ones(self.shape[1], bool) if own is None else own
 
     def climb(self, frame, stopping: Stopping) -> Ascent:
         """Maximise J in one frame."""
@@ -134,23 +138,26 @@ class LevelsModel(RidgeModel):
         )
         by_W, by_factors = self.Phi1.T @ slopes.theta, slopes.factors
         if self.kappa and len(W) > 1:
-            inverse = np.linalg.inv(root_of(prior.H))
-            V = W[:-1] @ inverse.T
+            at = np.flatnonzero(self.own)
+            inverse = np.linalg.inv(root_of(prior.H[np.ix_(at, at)]))
+            V = W[:-1, at] @ inverse.T
             value -= self.kappa / 2 * float(np.vdot(V, V))
-            by_W[:-1] -= self.kappa * V @ inverse
-            pull = inverse.T @ (V.T @ V) @ inverse
+            by_W[:-1, at] -= self.kappa * V @ inverse
+            pull = np.zeros_like(prior.H)
+            pull[np.ix_(at, at)] = inverse.T @ (V.T @ V) @ inverse
             by_factors = by_factors + self.kappa * np.tril(pull @ factors)
         return value, LevelsPrior(by_W, by_factors, slopes.log_s2)
 
     def adopt(self, prior, metric):
         """Return a start in which no factor is zero: at zero its gradient vanishes."""
         floor = 1e-4 * max(self.natural_variance(prior.s2), SMALLEST)
-        factors = [
-            np.linalg.cholesky(METRICS[name](L @ L.T) + floor * np.eye(len(L)))
-            for name, L in zip(metric, prior.factors, strict=True)
-        ]
+        block = np.ix_(self.own, self.own)
+        factors = np.zeros_like(prior.factors)
+        for factor, name, L in zip(factors, metric, prior.factors, strict=True):
+            H = METRICS[name]((L @ L.T)[block])
+            factor[block] = np.linalg.cholesky(H + floor * np.eye(len(H)))
         W = prior.W if len(prior.W) == self.rows else prior.W[-1:]
-        return LevelsPrior(W, np.array(factors), prior.s2)
+        return LevelsPrior(W, factors, prior.s2)
 
     def information_root(self, shares: np.ndarray) -> np.ndarray:
         """Return C (k+1, k+1) if the variance of a level is its share (m,) of the whole."""
@@ -169,45 +176,58 @@ class LevelsModel(RidgeModel):
 
 
 class LevelsFrame:
-    """Coordinates around a start, where they are zero; one unit is about a standard error."""
+    """Coordinates around a start, where they are zero; one unit is about a standard error.
+
+    They are those of W of the columns that differ, of b of the shared columns, of each factor, and
+    of log s2.
+    """
 
     def __init__(self, model: LevelsModel, start: LevelsPrior, metrics):
         self.start, self.metric = start, metrics
+        own, shared = np.flatnonzero(model.own), np.flatnonzero(~model.own)
+        self.own, self.shared, self.block = own, shared, np.ix_(own, own)
         self.factors = [
-            FactorFrame(L, metric, 1 / np.sqrt([2 * n, n]))
+            FactorFrame(L[self.block], metric, 1 / np.sqrt([2 * n, n]))
             for L, metric, n in zip(start.factors, metrics, model.tree.sizes, strict=True)
         ]
         shares = np.einsum("mij,mij->m", start.factors, start.factors)
         shares = shares / max(shares.sum(), SMALLEST)
         shares[-1] = max(shares[-1], LEAST_SHARE)
-        self.C, self.L = model.information_root(shares), root_of(start.H)
+        self.C, self.L = model.information_root(shares), root_of(start.H[self.block])
+        gram = model.gram[np.ix_(shared, shared)] / start.s2
+        self.root = np.linalg.inv(root_of(gram)).T if len(shared) else np.empty((0, 0))
         self.noise_unit = np.sqrt(2 / model.n_points)
-        self.cuts = np.cumsum([start.W.size, *(factor.size for factor in self.factors)])
+        sizes = len(start.W) * len(own), len(shared), *(factor.size for factor in self.factors)
+        self.cuts = np.cumsum(sizes)
         self.size = int(self.cuts[-1]) + 1
 
     def bounds(self, least: float, largest: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper bounds of the coordinates; s2 stays in [least, largest]."""
-        free = np.full(self.start.W.size, np.inf)
+        free = np.full(self.cuts[1], np.inf)
         low, high = zip(*(factor.bounds() for factor in self.factors), strict=True)
         lowest, highest = noise_bounds(self.start.s2, least, largest, self.noise_unit)
         return np.concatenate([-free, *low, lowest]), np.concatenate([free, *high, highest])
 
     def prior(self, x) -> LevelsPrior:
         """Return the prior at coordinates x."""
-        W, _, s2 = self.start
-        V, *parts = np.split(x, self.cuts)
-        factors = [frame.factor(part) for frame, part in zip(self.factors, parts, strict=False)]
-        W = W + self.C @ V.reshape(W.shape) @ self.L.T
-        return LevelsPrior(W, np.array(factors), moved_noise(s2, self.noise_unit * x[-1:]))
+        W, s2 = self.start.W.copy(), self.start.s2
+        V, beta, *parts = np.split(x, self.cuts)
+        W[:, self.own] += self.C @ V.reshape(len(W), -1) @ self.L.T
+        W[-1, self.shared] += self.root @ beta
+        factors = np.zeros_like(self.start.factors)
+        for factor, frame, part in zip(factors, self.factors, parts, strict=False):
+            factor[self.block] = frame.factor(part)
+        return LevelsPrior(W, factors, moved_noise(s2, self.noise_unit * x[-1:]))
 
     def holds(self, prior: LevelsPrior) -> bool:
         """Return whether the units are about those of a frame around this prior."""
         pairs = zip(self.factors, prior.factors, strict=True)
-        return all(frame.holds(L) for frame, L in pairs)
+        return all(frame.holds(L[self.block]) for frame, L in pairs)
 
     def pull(self, gradient: LevelsPrior) -> np.ndarray:
         """Return the gradient with respect to the coordinates, from that by W, L and log s2."""
-        by_W = (self.C.T @ gradient.W @ self.L).ravel()
+        by_W = (self.C.T @ gradient.W[:, self.own] @ self.L).ravel()
+        by_beta = self.root.T @ gradient.W[-1, self.shared]
         pairs = zip(self.factors, gradient.factors, strict=True)
-        pulled = [frame.pull(by_L) for frame, by_L in pairs]
-        return np.concatenate([by_W, *pulled, [self.noise_unit * gradient.s2]])
+        pulled = [frame.pull(by_L[self.block]) for frame, by_L in pairs]
+        return np.concatenate([by_W, by_beta, *pulled, [self.noise_unit * gradient.s2]])

@@ -57,8 +57,9 @@ class LevelsCovariance(NamedTuple):
 
 
 def levels_covariance(
-    state: NestedState, Phi, tree: Tree, inner: NestedGaussian, s2, kappa: float, robust: bool
-) -> LevelsCovariance:
+    state: NestedState, Phi, tree: Tree, inner: NestedGaussian, s2, kappa: float, robust: bool,
+    shared=None,
+) -> LevelsCovariance:  # fmt: skip
     """Return the covariance of the map of tasks in groups; all arrays in the order of the tree.
 
     Parameters
@@ -66,6 +67,7 @@ def levels_covariance(
     state : NestedState of T tasks
     Phi : (T, k) array, in the coordinates of the ridge; kappa = inf leaves them out
     s2 : (T,) array, the noise of each task
+    shared : (d,) bool array, weights that side information does not change, or None
     """
     factors, phi = inner.factors, design(Phi, kappa)
     up = go_up(state.squared, state.base, tree.parents, factors, s2)
@@ -78,7 +80,8 @@ def levels_covariance(
         for parent in tree.parents[::-1]:
             scores = sum_children(scores, parent)
     penalty = penalty_of(Phi, root_of(inner.covariance_below(-1)), kappa)
-    covariance = finish_covariance(information + penalty, scores, Phi.shape[1] + 1, phi.shape[1])
+    rows = Phi.shape[1] + 1, phi.shape[1]
+    covariance = finish_covariance(information + penalty, scores, *rows, shared)
     unused = Phi.shape[1] + 1 - phi.shape[1]
     slopes = np.pad(slopes, ((0, 0), (0, 0), (unused, 0), (0, 0)))
     return LevelsCovariance(covariance, tree, up.messages[-1], slopes)

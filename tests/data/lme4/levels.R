@@ -1,11 +1,12 @@
-# Writes levels.csv: Rscript levels.R growth.csv chem.csv star.csv > levels.csv
+# Writes levels.csv: Rscript levels.R growth.csv chem.csv star.csv growth.csv > levels.csv
 # The tables are those of mlmRev, as tests/unit/learners/test_levels.py reads them (`nested_sets`).
 suppressMessages(library(lme4))
 control <- lmerControl(optimizer = "bobyqa", optCtrl = list(rhoend = 1e-10, maxfun = 1e5), calc.derivs = FALSE)
 formulas <- list(
   growth = math ~ year + (1 + year | school / child),
   chem = score ~ gcse + (1 + gcse | lea / school),
-  star = math ~ minority + (1 + minority | school / teacher)
+  star = math ~ minority + (1 + minority | school / teacher),
+  growth_intercepts = math ~ year + (1 | school / child)
 )
 cat("set,name,value\n")
 put <- function(set, name, value) cat(sprintf('%s,%s,%.9g\n', set, name, value))

@@ -79,6 +79,32 @@ def test_fits_are_those_of_lme4(name):
             assert found == pytest.approx(expected[entry], abs=0.2 if flat else 1e-4)
 
 
+def test_intercepts_alone_are_those_of_lme4():
+    table, expected = nested_sets()["growth"], lme4_values()["growth_intercepts"]
+    model = cm.ConditionalLevels(None, random="intercept", **ML)
+    model.fit(table[["school", "child", "year"]], table["math"], task=["school", "child"])
+    assert model.objective_ == pytest.approx(expected["logLik"], abs=1e-4)
+    group, task = user_H(model)
+    assert group[1, 1] == pytest.approx(expected["group (Intercept) (Intercept)"], rel=1e-3)
+    assert task[1, 1] == pytest.approx(expected["task (Intercept) (Intercept)"], rel=1e-3)
+    assert not group[0].any()
+    assert model.theta_mean_[0] == pytest.approx(expected["year"], rel=1e-5)
+    errors = model.summary(robust=False).effects.set_index("coefficient")["std_error"]
+    assert errors["year"] == pytest.approx(expected["error year"], rel=1e-4)
+    assert errors["(intercept)"] == pytest.approx(expected["error (Intercept)"], rel=1e-4)
+    slopes = model.coef_frame().query("feature == 'year'")["adapted"]
+    assert slopes.nunique() == 1
+
+
+def test_some_columns_without_levels_are_conditional_ridge():
+    frame, y = regions(15, n_regions=40, spread=0.0)
+    options = {"side_columns": ["size", "wealth"], "random": "intercept", "kappa": 1.0}
+    model = cm.ConditionalLevels(**options).fit(frame, y, task=KEYS)
+    flat = cm.ConditionalRidge(**options).fit(frame, y, task=KEYS)
+    assert model.levels_ == ("none",)
+    np.testing.assert_array_equal(model.predict(frame, task=KEYS), flat.predict(frame, task=KEYS))
+
+
 def regions(seed=0, n_regions=20, n_stores=6, spread=1.0, depth=2):
     """Return rows of stores in regions, names of stores repeated between regions, and targets."""
     rng = np.random.default_rng(seed)
@@ -334,8 +360,8 @@ def test_sentences():
     with pytest.raises(DataError, match="has 3 parts, and other ids have 2"):
         model.partial_fit([[1.0]], [1.0], task=[("r0", "s0", 1)])
     assert len(model.fitted_.tasks) == len(set(ids))
-    with pytest.raises(DataError, match="'random' parameter of ConditionalLevels must be one of"):
-        cm.ConditionalLevels(random="intercept").fit(X, y, task=ids)
+    with pytest.raises(DataError, match="'drift' parameter of ConditionalLevels must be None"):
+        cm.ConditionalLevels(drift=0.9).fit(X, y, task=ids)
     with pytest.raises(DataError, match="1 task is missing from side_info"):
         cm.ConditionalLevels(**FIXED).fit(
             X, y, task=ids, side_info={task: [1.0] for task in ids}

@@ -62,6 +62,25 @@ def test_the_gradient_in_the_frame_is_a_finite_difference(kappa, metrics):
         assert gradient[j] == pytest.approx(numeric, rel=1e-6, abs=1e-6)
 
 
+def test_the_gradient_with_shared_columns_is_a_finite_difference():
+    stats, Phi, groups, _ = draw()
+    own, metrics = np.array([False, True]), ("full",) * 3
+    model = LevelsModel(stats, Phi, 2.0, Tree.of(groups), 1, own)
+    start = prior()
+    start.W[:-1, 0] = 0.0
+    frame = model.frame(model.adopt(start, metrics), metrics)
+    x = 0.5 * np.random.default_rng(2).normal(size=frame.size)
+    moved, (_, gradient) = frame.prior(x), model.slope(frame, x)
+    assert not moved.W[:-1, 0].any()
+    assert not moved.factors[:, 0].any()
+    assert moved.W[-1, 0] != start.W[-1, 0]
+    for j in range(frame.size):
+        step = np.zeros(frame.size)
+        step[j] = 1e-5
+        numeric = (model.slope(frame, x + step)[0] - model.slope(frame, x - step)[0]) / 2e-5
+        assert gradient[j] == pytest.approx(numeric, rel=1e-6, abs=1e-6)
+
+
 def test_levels_left_out_leave_the_model_of_tasks():
     stats, Phi, groups, _ = draw(spread=(0.0, 0.0, 0.6))
     flat = learn_prior(stats, Phi, "full", 1.0, stopping=Stopping(1e-4, 500))
