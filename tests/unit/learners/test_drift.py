@@ -309,12 +309,16 @@ def test_task_sets_carry_times():
 
 
 def test_both_engines_agree(monkeypatch):
-    native = PANEL.fit(drift=("ar", 0.9)), PANEL.fit()
+    moving = Panel(0.97, n_times=24)
+    native = PANEL.fit(drift=("ar", 0.9)), moving.fit()
     monkeypatch.setenv("CONDMETA_ENGINE", "numpy")
-    other = PANEL.fit(drift=("ar", 0.9)), PANEL.fit()
+    other = PANEL.fit(drift=("ar", 0.9)), moving.fit()
     for one, two in zip(native, other, strict=True):
         assert one.drift_ == pytest.approx(two.drift_)
-        np.testing.assert_allclose(one.fitted_.tasks.coef, two.fitted_.tasks.coef, rtol=1e-5)
+        assert one.drift_ is not None
+        np.testing.assert_allclose(
+            one.fitted_.tasks.coef, two.fitted_.tasks.coef, rtol=1e-4, atol=1e-5
+        )
 
 
 def test_weights_and_precision_work_with_drift():
