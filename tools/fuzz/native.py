@@ -27,6 +27,8 @@ CALLS = {
     "posterior_pass": f"{STATISTICS} theta[T,d] L[d,d] s2[T] n_jobs flag rounds lam",
     "variational_pass": "X[N,d] a[N] b[N] e[N] offsets theta[T,d] L[d,d] weight[N] push[N] tol "
     "n_jobs times[N]",
+    "drift_pass": "X[N,d] y[N] weight[N] offsets steps[N] lam gram[T,d,d] e[T,d] theta[T,d] L[d,d] "
+    "s2_all rounds rounds n_jobs",
     "row_scores": "X[N,d] weights[T,d] #codes[N] n_jobs",
     "sgd_pass": f"{STATE} {TASKS} Phi[T,k] lam loss step flag flag flag tol",
     "kernel_pass": f"sides[T,p] >gradients[T,d] start {TASKS} kernel lam loss step flag tol",

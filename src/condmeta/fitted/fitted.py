@@ -230,14 +230,20 @@ class Fitted(NamedTuple):
     def start(self, ids, Phi, n_jobs: int = 1) -> tuple[np.ndarray, NestedState | None]:
         """Return where tasks start (T, width) from features, and their priors if these differ.
 
-        A known task of a group starts where the other tasks of the group say.
+        A known task starts from the other tasks of its groups: its own points count once.
         """
-        theta = self.tau.theta(Phi, n_jobs)
+        theta, store = self.tau.theta(Phi, n_jobs), self.tasks
         if not isinstance(self.inner, NestedGaussian):
             return theta, None
         if self.groups is None:
             return theta, self.inner.start(theta)
-        return self.groups.prior(ids, theta, self.inner)
+        theta, state = self.groups.prior(ids, theta, self.inner)
+        if store is not None and isinstance(store.state, TaskPriors):
+            at = store.positions(ids.tolist())
+            known, at = at >= 0, at[at >= 0]
+            theta[known] = state.base[known] + store.theta[at] - store.state.base[at]
+            state.covariance[known] = store.state.covariance[at]
+        return theta, state
 
     # New points: adapt and update.
 

@@ -161,6 +161,18 @@ def test_one_step_ahead_predicts_from_earlier_rows_alone(kind, rate):
         np.testing.assert_allclose(predicted[row], rows.points.X[row] @ w, atol=1e-12)
 
 
+@pytest.mark.parametrize("clock", [np.nan, 0.0])
+def test_the_first_row_is_predicted_from_the_state_before(clock):
+    rng = np.random.default_rng(7)
+    rows, theta = random_rows(rng, [4, 3]), rng.normal(size=(2, 2))
+    before = SquaredState.of(*random_rows(rng, [5, 5]).points)
+    rows = rows._replace(time=np.zeros(7))
+    process = Process(Drift("ar", 0.7), L, S2)
+    predicted = process.one_step_ahead(before, np.full(2, clock), theta, rows)
+    w = Gaussian(L, S2, False).posterior(before, theta).mean[rows.task_of_row]
+    np.testing.assert_allclose(predicted, np.einsum("ni,ni->n", rows.X, w), atol=1e-12)
+
+
 @pytest.mark.parametrize("size", [1.0, 1e12])  # of rows that say little, or nearly all
 @pytest.mark.parametrize("moves", [0, 1])
 @pytest.mark.parametrize("d", [1, 3, 7])

@@ -1,8 +1,12 @@
 """`ConditionalRidge(drift=...)`: tasks that change with time."""
 
+from threading import Thread
+
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
+from sklearn.model_selection import cross_validate
 
 import condmeta as cm
 from condmeta.errors import DataError
@@ -157,11 +161,22 @@ def test_auto_finds_drift_and_pays(phi):
     assert panel.errors(auto, 18) < 0.9 * panel.errors(never, 18)
 
 
+def test_the_unit_of_time_does_not_matter():
+    panel = Panel(0.97, n_times=24)
+    years = panel.fit()
+    months = cm.ConditionalRidge().fit(
+        panel.X, panel.y, task=panel.task, side_info=panel.side, time=12 * panel.time
+    )
+    kind, rate, noise = years.drift_
+    assert months.drift_ == (kind, pytest.approx(rate ** (1 / 12)), noise)
+    np.testing.assert_allclose(months.fitted_.tasks.coef, years.fitted_.tasks.coef, rtol=1e-9)
+
+
 def test_auto_needs_some_tasks_with_later_rows():
     few = PANEL.task < 4
     assert PANEL.fit(few).drift_ is None
     one_time = PANEL.time == 3
-    assert PANEL.fit(one_time).drift_ is None
+    assert PANEL.fit(one_time, **(PLAIN | {"metric": "identity"})).drift_ is None
 
 
 def test_a_time_without_drift_changes_nothing():
@@ -294,12 +309,16 @@ def test_task_sets_carry_times():
 
 
 def test_both_engines_agree(monkeypatch):
-    native = PANEL.fit(drift=("ar", 0.9)), PANEL.fit()
+    moving = Panel(0.97, n_times=24)
+    native = PANEL.fit(drift=("ar", 0.9)), moving.fit()
     monkeypatch.setenv("CONDMETA_ENGINE", "numpy")
-    other = PANEL.fit(drift=("ar", 0.9)), PANEL.fit()
+    other = PANEL.fit(drift=("ar", 0.9)), moving.fit()
     for one, two in zip(native, other, strict=True):
         assert one.drift_ == pytest.approx(two.drift_)
-        np.testing.assert_allclose(one.fitted_.tasks.coef, two.fitted_.tasks.coef, rtol=1e-5)
+        assert one.drift_ is not None
+        np.testing.assert_allclose(
+            one.fitted_.tasks.coef, two.fitted_.tasks.coef, rtol=1e-4, atol=1e-5
+        )
 
 
 def test_weights_and_precision_work_with_drift():
@@ -475,3 +494,57 @@ def test_late_rows_are_taken_as_what_they_say_now():
     after = moving.fitted_.tasks.state
     np.testing.assert_array_equal(after.clock, before.clock)
     assert (np.einsum("tii->t", after.gram) > np.einsum("tii->t", before.gram)).all()
+
+
+@pytest.mark.parametrize(
+    "params", [{"base": "boosting"}, {"random": "intercept"}, {"random": [0]}, {"scale": "rows"}]
+)
+def test_it_goes_with_other_parameters(params, tmp_path):
+    model = PANEL.fit(PANEL.time < 9, drift=("ar", 0.8), **params)
+    args, named = PANEL.rows(PANEL.time >= 9)
+    model.update(*args, **named)
+    given = {"task": PANEL.task, "side_info": PANEL.side, "time": PANEL.time}
+    whole = model.adapt(PANEL.X, PANEL.y, **given)
+    at, coef = model.fitted_.tasks.positions(list(whole)), model.fitted_.tasks.coef
+    if "base" not in params:  # which gives training rows other residuals than new ones
+        np.testing.assert_allclose(coef[at], whole._coef, rtol=1e-8, atol=1e-10)
+    model.save(tmp_path / "m.condmeta")
+    again, call = cm.load(tmp_path / "m.condmeta"), {"task": named["task"], "time": 15.0}
+    for one, two in zip(*(m.predict(args[0], **call, return_std=True) for m in (model, again)),
+                        strict=True):  # fmt: skip
+        np.testing.assert_array_equal(one, two)
+
+
+def test_threads_update_one_after_the_other():
+    model = PANEL.fit(drift=("ar", 0.9), **PLAIN)
+    before, (args, named) = model.fitted_.tasks.sizes.sum(), PANEL.rows(PANEL.time == 11)
+    threads = [
+        Thread(target=lambda k=k: model.update(*args, task=named["task"], time=12.0 + k))
+        for k in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert model.fitted_.tasks.sizes.sum() == before + 4 * T
+    assert (model.fitted_.tasks.state.clock == 15).all()
+
+
+def test_other_learners_do_not_read_times():
+    tasks = cm.TaskSet.from_arrays(PANEL.X, PANEL.y, PANEL.task, time=PANEL.time)
+    plain = cm.TaskSet.from_arrays(PANEL.X, PANEL.y, PANEL.task)
+    for learner in (cm.IndependentRegressor(lam=1.0), cm.PooledRegressor(lam=1.0)):
+        timed = learner.fit(tasks).update(tasks).predict(tasks)
+        np.testing.assert_array_equal(timed, learner.fit(plain).update(plain).predict(plain))
+    ids = [(t % 3, t) for t in PANEL.task.tolist()]
+    with pytest.raises(DataError, match="ConditionalLevels does not forget: leave time out"):
+        cm.ConditionalLevels().fit(PANEL.X, PANEL.y, task=ids, time=PANEL.time)
+
+
+def test_routing_passes_times():
+    call = {"task": PANEL.task, "time": PANEL.time}
+    with sklearn.config_context(enable_metadata_routing=True):
+        found = cross_validate(
+            cm.ConditionalRidge(drift=0.9, **PLAIN), PANEL.X, PANEL.y, params=call, cv=3
+        )
+    assert (found["test_score"] > 0.5).all()

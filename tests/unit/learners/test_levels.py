@@ -245,6 +245,18 @@ def test_adapt_is_update_without_a_change():
     assert model.predict(frame, task=KEYS).shape == y.shape
 
 
+def test_adapting_a_known_task_to_its_rows_is_its_model():
+    frame, y = regions(16)
+    ids = list(zip(frame["region"], frame["store"], strict=True))
+    side = {task: row for task, *row in zip(ids, frame["size"], frame["wealth"], strict=True)}
+    X = frame[["x"]].to_numpy()
+    model = cm.ConditionalLevels(**FIXED).fit(X, y, task=ids, side_info=side)
+    models = model.adapt(X, y, task=ids)  # each from its own rows, and the others of its region
+    np.testing.assert_allclose(models.predict(X, task=ids), model.predict(X, task=ids), atol=1e-9)
+    std = models.predict(X, task=ids, return_std=True)[1]
+    np.testing.assert_allclose(std, model.predict(X, task=ids, return_std=True)[1], atol=1e-9)
+
+
 def test_parts_and_merged_learners_are_one_fit():
     frame, y = regions(3)
     whole = fitted(frame, y)
