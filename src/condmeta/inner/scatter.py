@@ -165,13 +165,25 @@ class Scatter(NamedTuple):
         return self.joined([self, other])
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the statistics of the tasks of all parts, one after the other."""
-        arrays = [np.concatenate(some) for some in zip(*(part[:3] for part in parts), strict=True)]
+    def joined(cls, parts: list[Self]) -> Self:
+        """Return the statistics of the tasks of all parts; the list is emptied.
+
+        A part is dropped when it is copied, so that memory holds the matrices about once.
+        """
+        count, mean = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        extra = ()
         if any(part.mass is not None for part in parts):
-            arrays.append(np.concatenate([part.masses for part in parts]))
-            arrays.append(np.concatenate([part.log_precisions for part in parts]))
-        return cls(*arrays)
+            extra = (
+                np.concatenate([part.masses for part in parts]),
+                np.concatenate([part.log_precisions for part in parts]),
+            )
+        triangles = np.empty((len(count), parts[0].triangles.shape[1]))
+        end = len(count)
+        while parts:
+            part = parts.pop().triangles
+            triangles[end - len(part) : end] = part
+            end -= len(part)
+        return cls(count, mean, triangles, *extra)
 
     def extend(self, other: Self) -> Self:
         """Return the statistics with further points of the same tasks added."""

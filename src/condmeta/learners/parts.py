@@ -23,6 +23,8 @@ def fit_parts(learner: Any, parts: Iterator[TaskSet]) -> Any:
     check_learner(learner)
     if learner.base is not None:
         raise DataError("A base needs the rows of all tasks at once: use fit, or base=None.")
+    if learner.drift not in (None, "auto"):
+        raise DataError("To learn drift, all rows are needed at once: use fit, or drift=None.")
     first = next(parts, None)
     if first is None:
         raise DataError("There are no rows.")

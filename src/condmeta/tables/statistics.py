@@ -136,11 +136,11 @@ def from_statistics(
     array([8.])
     """
     learner = ConditionalRidge() if learner is None else clone(learner)
-    if not isinstance(learner, ConditionalRidge):
+    if type(learner) is not ConditionalRidge:
         raise DataError("Statistics are enough for a ConditionalRidge alone.")
     check_learner(learner)
-    for name, plain in (("base", None), ("x_transform", None)):
-        if getattr(learner, name) is not plain:
+    for name in ("base", "x_transform", "y_transform", "drift"):
+        if getattr(learner, name, None) not in (None, "auto"):
             raise DataError(f"Statistics hold no rows, which {name}= needs: set {name}=None.")
     if learner.scale == "rows":
         raise DataError("Statistics hold no rows, which scale='rows' needs: take another scale.")

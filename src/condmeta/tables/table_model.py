@@ -252,6 +252,8 @@ class TableModel(BaseEstimator):
             raise DataError(
                 "Intervals need all rows at once: fit the table whole, or without intervals."
             )
+        if self.time is not None:
+            raise DataError("Times need all rows at once: fit the table whole, or without time=.")
         how = {"memory": memory, "folder": folder, "text": as_names(text), "csv": csv}
         columns = self._columns()
         self.learner_, self.schema_, self.n_rows_ = fit_files(

@@ -1,7 +1,7 @@
 """Tasks in leaves: the same answers as in one block, and the same bits for any order of rows."""
 
 import math
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 import pytest
@@ -12,7 +12,10 @@ from condmeta.meta import blocks
 from condmeta.meta.blocks import Leaves, OneBlock, by_leaf, with_one
 from condmeta.meta.prior import Prior
 from condmeta.meta.ridge import RidgeModel, learn_from_blocks, learn_prior
+from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.tasks import TaskTable
 from condmeta.tasks.numbers import tree_sum
+from condmeta.tasks.points import Points
 
 T, D, K = 120, 3, 2
 
@@ -121,3 +124,24 @@ def test_a_fit_has_the_same_bits_for_any_order_of_tasks(monkeypatch):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
     coef = [m.fitted_.tasks.coef[m.fitted_.tasks.positions(ids.tolist())] for m in (one, two)]
     np.testing.assert_array_equal(*coef)
+
+
+def test_parts_joined_at_once_are_those_joined_one_by_one(monkeypatch):
+    monkeypatch.setattr("condmeta.meta.task_statistics.SAMPLE", 15)
+    X, y, offsets, Phi, _ = draw()
+    parts = []
+    for lo in range(0, T, 30):
+        rows = slice(offsets[lo], offsets[lo + 30])
+        ids = np.array([f"t{t}" for t in range(lo, lo + 30)], object)
+        table = TaskTable({"a": Phi[lo : lo + 30, 0]}, ids)
+        points = Points(X[rows], y[rows], offsets[lo : lo + 31] - offsets[lo])
+        parts.append(TaskStatistics.of(ids, points, table))
+    one_by_one = reduce(TaskStatistics.join, parts)
+    at_once = TaskStatistics.joined(parts)
+    assert parts == []
+    assert at_once.ids.tolist() == one_by_one.ids.tolist()
+    np.testing.assert_array_equal(at_once.sample, one_by_one.sample)
+    for name in ("whole", "support", "query"):
+        for a, b in zip(getattr(at_once, name), getattr(one_by_one, name), strict=True):
+            np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(at_once.table.data["a"], one_by_one.table.data["a"])

@@ -201,6 +201,11 @@ def test_calls_that_cannot_work(tmp_path):
     learner = cm.ConditionalRidge(base="boosting")
     with pytest.raises(DataError, match="A base needs the rows of all tasks"):
         cm.TableModel(learner, task="store", target="sold", missing="impute").fit_files(folder)
+    with pytest.raises(DataError, match="Times need all rows at once"):
+        model(time="day").fit_files(folder)
+    learner = cm.ConditionalRidge(drift=0.9)
+    with pytest.raises(DataError, match="To learn drift, all rows are needed at once"):
+        cm.TableModel(learner, task="store", target="sold", missing="impute").fit_files(folder)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="has no table: files end in"):
         model().fit_files(tmp_path / "empty")

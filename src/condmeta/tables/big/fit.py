@@ -23,7 +23,7 @@ from condmeta.learners.ridge import ConditionalRidge
 from condmeta.tables.big.engine import Rows, check_memory
 from condmeta.tables.big.paths import find_files, stage
 from condmeta.tables.big.schema import learn_schema_of
-from condmeta.tables.files import CsvOptions, read_batches, read_table
+from condmeta.tables.files import CsvOptions, arrow, read_table
 from condmeta.tables.learner import make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
@@ -32,6 +32,7 @@ from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.ids import factorize
 
 PLAN, STAGED, ORDERED, SPILL = "plan.json", "staged", "ordered.parquet", "spill"
+PART = 1 << 16  # rows that are summed up at once
 log = logging.getLogger("condmeta")
 
 
@@ -47,7 +48,7 @@ def fit_files(
     the fitted learner, the schema, the number of rows
     """
     guess, learner = learner is None, make_learner(learner, "number", missing_side)
-    if not isinstance(learner, ConditionalRidge):
+    if type(learner) is not ConditionalRidge:
         raise DataError(
             f"{type(learner).__name__} needs all rows at once; ConditionalRidge learns from files."
         )
@@ -83,7 +84,8 @@ def _fit(
 def _tasks(path: Path, schema: Schema, side: TaskTable | None, count: list) -> Iterator[TaskSet]:
     """Yield whole tasks; the last part has those of the side table without rows. `count` rows."""
     left = np.zeros(0, bool) if side is None else np.ones(side.n_tasks, bool)
-    parts = whole_tasks(read_batches(path), schema)
+    batches = arrow.parquet.ParquetFile(path).iter_batches(PART)
+    parts = whole_tasks(map(arrow.pa.Table.from_batches, ([batch] for batch in batches)), schema)
     part = next(parts, None)
     while part is not None:
         later, rows = next(parts, None), None
@@ -97,6 +99,7 @@ def _tasks(path: Path, schema: Schema, side: TaskTable | None, count: list) -> I
         log.info("summing up the rows: %s", f"{count[0]:,}")
         yield tasks
         part = later
+    arrow.pa.default_memory_pool().release_unused()
 
 
 def _open_folder(folder: Path, paths: list[str], options: ColumnOptions, text) -> Path:
