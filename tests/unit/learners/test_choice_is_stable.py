@@ -68,3 +68,11 @@ def test_side_columns_that_add_nothing_do_not_matter(n_tasks, what):
     one = predictions(LEARNERS["ridge"], X, y, task, S)
     other = predictions(LEARNERS["ridge"], X, y, task, np.column_stack([S, more[what]]))
     np.testing.assert_allclose(other, one, atol=0.01 * np.std(one))
+
+
+def test_flights_of_forty_airports_never_choose_the_identity_metric():
+    """Their levels differ by far more than their slopes."""
+    flights, rng = cm.datasets.load_flights(), np.random.default_rng(0)
+    for _ in range(5):
+        some = np.sort(rng.permutation(len(flights))[:40])
+        assert cm.ConditionalRidge().fit(flights.subset(some)).metric_ != "identity"
