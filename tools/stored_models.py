@@ -155,6 +155,8 @@ def _learners() -> dict[str, tuple[Any, Any, Any]]:
         "ridge": (ridge(), MIXED, Y),
         "ridge per task": (ridge(noise="per_task"), NUMBERS, Y),
         "ridge on trees": (ridge(base="boosting"), MIXED, Y),
+        "ridge in context": (ridge(context=True, cold_start="pooled"), NUMBERS, Y),
+        "ridge of powers": (ridge(y_transform="yeo-johnson"), NUMBERS, Y),
         "ridge of points": (ridge(MeanInput(), conditioning="split"), None, Y),
         "logistic": (cm.ConditionalLogistic(), NUMBERS, CLASS),
         "logistic on trees": (cm.ConditionalLogistic(base="boosting"), NUMBERS, CLASS),

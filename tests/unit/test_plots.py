@@ -405,7 +405,7 @@ def test_the_map_is_drawn_in_the_units_of_the_learner(small):
     rows = [tick.get_text() for tick in display.ax_.get_yticklabels()]
     assert rows == ["region=north", "region=south", "size", "size=(missing)", "open"]
     assert len(display.ax_.texts) == small.M_.size
-    assert "on 3 coefficients: x0 most by region=" in display.describe()
+    assert "on 3 coefficients: x0 most by size=(missing)" in display.describe()
     assert len(MapDisplay.from_estimator(small).plot(most=2).ax_.get_yticks()) == 2
 
 

@@ -177,6 +177,8 @@ PARAMETERS = {
         "gradient_at": ["end"], "tol": [-1.0],
     },
     "ConditionalLogistic": {"metric": ["round"], "kappa": [-1.0], "max_iter": [0]},
+    "ConditionalCount": {"metric": ["round"], "alpha": [-1.0]},
+    "ConditionalOrdinal": {"classes": [["a", "a"]]},
     "ConditionalERMRegressor": {
         "lam": [0.0, "big"], "kappa": [0.0, -1.0], "loss": ["squares"], "max_iter": [-5],
     },

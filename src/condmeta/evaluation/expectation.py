@@ -94,7 +94,7 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
         fitted = learner.fitted_
         theta, before = fitted.statistics(tasks.ids)
         if before is not None:
-            inner, rows = fitted.inner, fitted.scales.rows(tasks.X)
+            inner, rows, unit = fitted.inner, fitted.scales.rows(tasks.X), fitted.scales.y_scale
             if drift_of(inner) is not None and tasks.time is not None:
                 clock = _mean(clock_of(tasks.time, fitted.info.get("time")), tasks)
                 before = inner.aged(before, theta, clock)
@@ -104,10 +104,14 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
                     rows @ inner.factor,
                     np.zeros_like(before.moment),
                 )
-            unit = fitted.scales.y_scale
+            slope = np.ones(len(rows))
+            if fitted.target is not None:
+                scores = fitted.target.apply(tasks.y - residual)
+                residual, slope = fitted.target.apply(tasks.y) - scores, fitted.target.slope(scores)
             new = SquaredState.of(rows, residual / unit, tasks.offsets)
             p, expected = check_posterior(inner, before, theta, new, _room(fitted, before))
-            return Judged(errors, "rmse", unit * np.sqrt(expected), p, "the model")
+            expected = unit * np.sqrt(expected * _mean(slope**2, tasks))
+            return Judged(errors, "rmse", expected, p, "the model")
     shift, noise = log_rms_moments(tasks.sizes)  # of the log of an error, due to few rows
     logs = np.log(errors["rmse"] + 1e-300) - shift
     middle = np.median(logs)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.fitted.scales import Scales
+from condmeta.inner.context import Context
 
 
 class ChangeOfScale(NamedTuple):
@@ -35,3 +36,9 @@ class ChangeOfScale(NamedTuple):
     def covariance(self, H) -> np.ndarray:
         """Return a covariance of weights."""
         return self.B @ H @ self.B.T
+
+    def context(self, context: Context) -> Context:
+        """Return a context; its coordinates a stay the same."""
+        stretch = np.diag(self.B)[:-1]  # new scale over old one
+        center = (context.center - self.B[-1, :-1]) / stretch
+        return context._replace(center=center, axes=context.axes * stretch)

@@ -28,6 +28,7 @@ from condmeta.fitted.prepared import (
 )
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
+from condmeta.fitted.target import TargetScale
 from condmeta.fitted.task_model import TaskModels, require_resumable
 from condmeta.fitted.task_store import TaskStore, narrow, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
@@ -176,6 +177,11 @@ class Fitted(NamedTuple):
         return self.predictor.scales
 
     @property
+    def target(self) -> TargetScale | None:
+        """The scale of the labels."""
+        return self.predictor.target
+
+    @property
     def inner(self):
         """The inner algorithm A(theta, Z)."""
         return self.predictor.inner
@@ -254,7 +260,9 @@ class Fitted(NamedTuple):
         return prepare(tasks, points, *how)
 
     def past_shared_model(self, tasks: TaskSet) -> TaskSet:
-        """Return tasks as the per-task models see them."""
+        """Return tasks as the per-task models see them: labels on their scale, then residuals."""
+        if self.target is not None:
+            tasks = tasks.with_target(self.target.apply(tasks.y))
         if self.predictor.shared is None:
             return tasks
         by_row = np.repeat(np.arange(len(tasks)), tasks.sizes)
@@ -279,6 +287,7 @@ class Fitted(NamedTuple):
         clock = self.clock(tasks)
         keeps = keep_state or clock is not None
         solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keeps, start, clock)
+        solved = solved._replace(coef=self.with_cold_start(solved.coef, data.Phi, rows.sizes))
         sides = self.shared_sides(tasks.ids, tasks.side)
         n = rows.count
         if keep_state:  # of one task, all its points, though some may only condition
@@ -290,7 +299,8 @@ class Fitted(NamedTuple):
         theta, start = self.start(ids, Phi, n_jobs)
         keep_own = self.predictor.label_kind == "number" and clock is None
         options = keep_own, start, clock
-        return TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, *options)
+        store = TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, *options)
+        return replace(store, coef=self.with_cold_start(store.coef, Phi, points.sizes))
 
     @property
     def keeps_history(self) -> bool:
@@ -321,7 +331,17 @@ class Fitted(NamedTuple):
             theta[at] = self.tau.theta(Phi[at])
             stats = scaled_statistics(state.whole, self.scales, at)
             coef[at] = self.inner.posterior(stats, theta[at], n_jobs).mean
+        coef = self.with_cold_start(coef, Phi, state.whole.count)
         return TaskStore(state.ids, state.whole.count, theta, coef, Phi=narrow(Phi))
+
+    def with_cold_start(self, coef: np.ndarray, Phi, sizes) -> np.ndarray:
+        """Return the models of tasks (T, width), those without points by `tau.cold_start`."""
+        empty = np.flatnonzero(sizes == 0)
+        if not len(empty) or getattr(self.tau, "cold", None) is None:
+            return coef
+        coef = coef.copy()
+        coef[empty] = self.tau.cold_start(Phi[empty])
+        return coef
 
     def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Fitted:
         """Return a value in which known tasks have further points, and new tasks are added."""
@@ -428,7 +448,9 @@ class Fitted(NamedTuple):
             empty[~new] = store.sizes[found[~new]] == 0
             new |= empty & given
         if new.any():
-            weights[new] = self.theta(ids[new], rows.side, rows.points, n_jobs)
+            Phi = self.features(ids[new], rows.side, rows.points)
+            theta, _ = self.start(ids[new], Phi, n_jobs)
+            weights[new] = self.with_cold_start(theta, Phi, np.zeros(len(theta)))
         return weights
 
     def _row_clock(self, rows: Rows) -> np.ndarray | None:
@@ -475,7 +497,10 @@ class Fitted(NamedTuple):
         theta, stats = self.statistics(rows.ids)
         models = Models(theta, theta, stats, None, rows.codes)
         _, theta, stats, _, codes = models.at(self.inner, self._row_clock(rows))
-        return rows.restore(self.predictor.std(rows.X, theta, stats, codes, precision))
+        std = rows.restore(self.predictor.std(rows.X, theta, stats, codes, precision))
+        if self.target is None:
+            return std
+        return self.predictor.label_std(self.predictor.decide(self.scores(rows)), std)
 
     def n_points(self, rows: Rows) -> np.ndarray:
         """Return how many points of its task the model knows, for each row (N,)."""

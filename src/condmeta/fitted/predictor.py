@@ -10,6 +10,7 @@ from condmeta.errors import DataError
 from condmeta.fitted.count_distribution import CountDistribution
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.shared_model import SharedModel
+from condmeta.fitted.target import TargetScale
 from condmeta.inner.averaged import averaged_logistic
 from condmeta.inner.row_posterior import Counts, Ordinal
 from condmeta.inner.scores import row_scores, sparse_scores
@@ -24,7 +25,7 @@ from condmeta.tasks.frames import is_sparse
         "inner": instance(d="w"), "classes": maybe(labels("c")),
         "shared": maybe(instance("Base", s="s")),
         "feature_names": maybe(sequence(TEXT, "n")), "resumable": FLAG, "weighs": FLAG,
-        "target": optional(maybe(instance())),
+        "target": optional(maybe(instance("Target"))),
     }
 )  # fmt: skip
 class LinearPredictor(NamedTuple):
@@ -45,6 +46,8 @@ class LinearPredictor(NamedTuple):
         Whether a task can take further points exactly.
     weighs : bool
         Whether rows may have weights.
+    target : TargetScale or None
+        The scale of the labels; scores are on it.
     """
 
     owner: str
@@ -55,6 +58,7 @@ class LinearPredictor(NamedTuple):
     feature_names: tuple[str, ...] | None = None
     resumable: bool = False
     weighs: bool = False
+    target: TargetScale | None = None
 
     @property
     def probabilistic(self) -> bool:
@@ -116,8 +120,18 @@ class LinearPredictor(NamedTuple):
         return self.decide(self.scores(X, W, codes, n_jobs, sides))
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
-        """Return predictions: the scores themselves, or the class by their sign (0 is negative)."""
-        return scores if self.classes is None else self.classes[(scores > 0).astype(int)]
+        """Return predictions: the scores as labels, or the class by their sign (0 is negative)."""
+        if self.classes is not None:
+            return self.classes[(scores > 0).astype(int)]
+        return scores if self.target is None else self.target.undo(scores)
+
+    def on_scale(self, y: np.ndarray) -> np.ndarray:
+        """Return labels on the scale of the scores, before any centring."""
+        return y if self.target is None else self.target.apply(y)
+
+    def label_std(self, predicted: np.ndarray, std: np.ndarray) -> np.ndarray:
+        """Return the standard deviations of labels from those of scores, to first order."""
+        return std if self.target is None else std * self.target.slope(predicted)
 
     def count_distribution(self, X, W, codes=None, n_jobs=1, state=None) -> CountDistribution:
         """Return the distribution of counts at rows X, for an exposure of 1."""
@@ -132,7 +146,7 @@ class LinearPredictor(NamedTuple):
         return _finite(self._linear(rows, W, codes, n_jobs)), variance
 
     def std(self, X, theta, state, codes=None, precision=None) -> np.ndarray:
-        """Return the standard deviation of a new label at rows X, from each task's posterior.
+        """Return the standard deviation of a new label's score at rows X, from the posteriors.
 
         The noise of the label has variance s2 / precision (N,), or s2.
         """

@@ -21,6 +21,7 @@ from condmeta.errors import DataError, ModelFileError
 from condmeta.feature_maps import ComposedMap
 from condmeta.fitted.boosted_trees import BoostedTrees
 from condmeta.fitted.boosting import LARGEST_LOG_ODDS, Rows, fit_boosting
+from condmeta.fitted.target import TargetScale
 from condmeta.persistence.fields import (
     FLAG,
     InvalidFieldError,
@@ -33,7 +34,7 @@ from condmeta.persistence.fields import (
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
 from condmeta.tasks.numbers import power_of_two
-from condmeta.tasks.splits import FOLDS
+from condmeta.tasks.splits import FOLDS, folds_by_content
 from condmeta.tasks.weights import masses
 
 
@@ -82,10 +83,14 @@ class SharedModel(NamedTuple):
 
 
 class OutOfTask(NamedTuple):
-    """A fitted shared model, and out-of-task predictions (N,) for the training rows."""
+    """A fitted shared model, and out-of-task predictions (N,) for the training rows.
+
+    `target` is the scale of the labels that it was fitted to; None for labels as they are.
+    """
 
     model: SharedModel
     unseen: np.ndarray
+    target: TargetScale | None = None
 
     def head_inputs(self, tasks: TaskSet) -> TaskSet:
         """Return the training tasks as the per-task models see them."""
@@ -116,8 +121,8 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool, criterion: str) -> Out
     """Fit a shared model to all tasks, and for each fold of tasks to the others.
 
     `base` is "boosting" or a scikit-learn model; `classes`: the labels are -1 and +1, not numbers.
-    `criterion` is the loss that settings of boosting are chosen by. There are 5 folds, every fifth
-    task in turn; with fewer tasks each is a fold.
+    `criterion` is the loss that settings of boosting are chosen by. There are 5 folds of tasks;
+    with fewer tasks each is a fold.
     """
     model = None if isinstance(base, str) and base == "boosting" else _make(base, classes)
     encoder, fill, Phi = None, np.zeros(0), np.empty((len(tasks), 0))
@@ -129,14 +134,15 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool, criterion: str) -> Out
             fill = unfilled.sides(tasks.ids[present], tasks.side).mean(axis=0)
             Phi = SharedModel(None, encoder, fill).sides(tasks.ids, tasks.side)
     task = np.repeat(np.arange(len(tasks)), tasks.sizes)
-    rank = np.cumsum(tasks.sizes > 0) - 1
-    if rank[-1] < 1:
+    filled = int((tasks.sizes > 0).sum())
+    if filled < 2:
         raise DataError(
             "A base needs at least two tasks with points: it is fitted with tasks left out in turn."
         )
+    fold = folds_by_content(tasks, min(FOLDS, filled))[task]
     unit = 1.0 if classes else float(power_of_two(np.abs(tasks.y).max()))  # trees use float32
     tasks = tasks if unit == 1.0 else tasks.with_target(tasks.y / unit)
-    Z, fold = np.hstack([tasks.X, Phi[task]]), rank[task] % min(FOLDS, rank[-1] + 1)
+    Z = np.hstack([tasks.X, Phi[task]])
     if model is None:
         rows = Rows(Z, tasks.y, masses(tasks.weight), task, fold)
         fitted, unseen = fit_boosting(rows, criterion)

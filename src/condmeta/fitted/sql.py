@@ -109,13 +109,13 @@ def score_query(
     alone = fitted.groups is None
     if fitted.reader.names and alone:
         phi = [_encoded(column, "s", sql, True) for column in side_columns(fitted)]
-        start = _tau(fitted, combined, ["1e0", *phi])
+        start = _start(fitted, combined, ["1e0", *phi])
         parts.append(f"    WHEN {sql.name('s', ids[0])} IS NOT NULL THEN\n      {start}")
         join += _join(sql, tables.side, "s", ids)
     rest = known
     if alone and (not fitted.reader.names or fitted.reader.missing_side == "mean"):
         mean = [_number(value) for value in fitted.tau.phi_mean]
-        rest = f"COALESCE({known},\n      {_tau(fitted, combined, ['1e0', *mean])})"
+        rest = f"COALESCE({known},\n      {_start(fitted, combined, ['1e0', *mean])})"
     parts.append(f"    ELSE\n      {rest}\n  END AS {sql.name('prediction')}")
     return f"SELECT r.*,\n  {chr(10).join(parts)}\nFROM {sql.name(tables.rows)} AS r{join}\n"
 
@@ -129,7 +129,7 @@ def require_linear(fitted: Fitted) -> None:
         "has a base": predictor.shared is not None,
         "has an x_transform": scales.transformer is not None,
         "scales each row": scales.scale == "rows",
-        "transforms y": getattr(predictor, "target", None) is not None,
+        "transforms y": predictor.target is not None,
         "learns its map by a kernel": not isinstance(fitted.tau, LinearTau),
         "reads the points of tasks": fitted.reader.reads_points,
         "keeps no task models": fitted.tasks is None,
@@ -162,10 +162,9 @@ def _around_mean(fitted: Fitted, weights) -> tuple[np.ndarray, np.ndarray]:
     return scales.to_user(weights)[0], levels
 
 
-def _tau(fitted: Fitted, combined: Callable, phi: list[str]) -> str:
-    """Return tau(s) applied to a row; `phi` are a one and the encoded side columns."""
-    weights = fitted.tau.weights
-    slopes, levels = _around_mean(fitted, np.roll(weights, 1, axis=0))  # b first
+def _start(fitted: Fitted, combined: Callable, phi: list[str]) -> str:
+    """Return the model of a task without points; `phi` are a one and the encoded side columns."""
+    slopes, levels = _around_mean(fitted, np.roll(fitted.tau.cold_weights, 1, axis=0))  # b first
     levels[1:] -= fitted.scales.y_offset  # the offset counts once
 
     def total(values) -> str:

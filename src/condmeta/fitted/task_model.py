@@ -103,7 +103,8 @@ class TaskModel:
             return predicted
         if predictor.label_kind == "count":
             return predicted, self.predict_distribution(X).std
-        return predicted, predictor.std(rows, models.theta, models.state, models.codes)
+        std = predictor.std(rows, models.theta, models.state, models.codes)
+        return predicted, predictor.label_std(predicted, std)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities (N, K); logistic loss only."""
@@ -129,7 +130,7 @@ class TaskModel:
             raise DataError("precision= is for ConditionalRidge: other learners have none.")
         given = Weighted(sample_weight, precision, time=time)
         X, y, weight, clock = read_points(predictor, read_rows(predictor, X), y, given)
-        drift = drift_of(predictor.inner)
+        y, drift = predictor.on_scale(y), drift_of(predictor.inner)
         clock = None if drift is None else required_clock(clock, len(y), drift.unit)
         if predictor.shared is not None:
             X, y = predictor.shared.head_inputs(X, y, np.repeat(self._sides, len(X), axis=0))
@@ -264,7 +265,7 @@ class TaskModels(Mapping):
             return predicted
         if predictor.label_kind == "count":
             return predicted, self.predict_distribution(X, task=task).std
-        return predicted, self._by_row(std, X, task)
+        return predicted, predictor.label_std(predicted, self._by_row(std, X, task))
 
     def predict_proba(self, X: Any, *, task: Any = None) -> np.ndarray:
         """Return class probabilities (N, K); logistic loss only."""

@@ -10,23 +10,39 @@ import numpy as np
 
 from condmeta.kernels.side_readers import has_side
 from condmeta.meta.kernel_sgd import KernelMap, kernel_theta, squared_norm
-from condmeta.persistence.fields import either, floats, instance, maybe
+from condmeta.persistence.fields import either, floats, instance, maybe, optional
 from condmeta.persistence.registry import construct, register, register_tuple
 
 
-@register_tuple(fields={"weights": floats("k+1 w"), "phi_mean": floats("k")})
+@register_tuple(
+    fields={
+        "weights": floats("k+1 w"), "phi_mean": floats("k"),
+        "cold": optional(maybe(floats("k+1 w"))),
+    }
+)  # fmt: skip
 class LinearTau(NamedTuple):
     """tau(s) = M Phi(s) + b, in the learner's units.
 
     weights : (k+1, width) array, with b in its last row; phi_mean : (k,), the mean training Phi.
+    cold : (k+1, width) array or None, the map for tasks without points if it is another one.
     """
 
     weights: np.ndarray
     phi_mean: np.ndarray
+    cold: np.ndarray | None = None
 
     def theta(self, Phi, n_jobs: int = 1) -> np.ndarray:
         """Return theta = M Phi + b of tasks (T, width)."""
         return Phi @ self.weights[:-1] + self.weights[-1]
+
+    def cold_start(self, Phi) -> np.ndarray:
+        """Return the models of tasks without points (T, width)."""
+        return Phi @ self.cold_weights[:-1] + self.cold_weights[-1]
+
+    @property
+    def cold_weights(self) -> np.ndarray:
+        """The map for tasks without points (k+1, width)."""
+        return self.weights if self.cold is None else self.cold
 
     @property
     def M(self) -> np.ndarray:  # noqa: N802 - the paper's name

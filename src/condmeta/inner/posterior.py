@@ -15,6 +15,7 @@ import numpy as np
 
 from condmeta.engine import twin
 from condmeta.inner.algorithms import Solved
+from condmeta.inner.context import Context
 from condmeta.inner.squared import SquaredState
 from condmeta.persistence.fields import FLAG, floats, instance, maybe, number, optional
 from condmeta.persistence.registry import construct, register
@@ -78,6 +79,24 @@ def posterior_of_statistics(
     )
 
 
+def information_of_level(state: SquaredState, factor, s2, n_jobs=1) -> np.ndarray:
+    """Return X^T V^-1 X e of tasks (T, d), V = X H X^T + s2 I: what labels say of the level.
+
+    e is the unit vector of the level, the last coordinate; s2 (T,).
+    """
+    minus_e = np.zeros(state.moment.shape)
+    minus_e[:, -1] = -1.0
+    blank = state.gram, np.zeros_like(minus_e), np.zeros(len(s2)), state.count.astype(float)
+    return posterior_pass(*blank, minus_e, factor, s2, n_jobs, False)[0]
+
+
+def information(state: SquaredState, factor, s2: float) -> np.ndarray:
+    """Return X^T V^-1 X of tasks (T, d, d), V = X H X^T + s2 I: what labels say of w's mean."""
+    A = precision(state.gram, factor, np.full(len(state.gram), s2))
+    part = np.linalg.solve(np.linalg.cholesky(A), factor.T @ state.gram)
+    return state.gram / s2 - np.swapaxes(part, 1, 2) @ part / s2**2
+
+
 def precision(S, factor, s2) -> np.ndarray:
     """Return A = I + L^T S L / s2 of each task (T, d, d)."""
     A = factor.T @ S @ factor
@@ -106,7 +125,7 @@ class Posterior(NamedTuple):
     restore=construct,
     fields={
         "factor": floats("d d"), "s2": number(above=0), "own_noise": FLAG,
-        "context": optional(maybe(instance())),
+        "context": optional(maybe(instance("Context", d="d"))),
     },
 )  # fmt: skip
 class Gaussian:
@@ -121,12 +140,17 @@ class Gaussian:
     own_noise : bool
         Whether each task has a noise of its own, s2_t = (rss_t + 4 s2) / (n_t + 4), updated in
         turn with its weights.
+    context : Context, optional
+        How levels go with inputs.
     """
 
     resumable = True
+    context: Context | None = None
 
-    def __init__(self, factor, s2: float, own_noise: bool):
+    def __init__(self, factor, s2: float, own_noise: bool, context: Context | None = None):
         self.factor, self.s2, self.own_noise = factor, float(s2), bool(own_noise)
+        if context is not None:
+            self.context = context
 
     def solve(self, theta, X, y):
         """Return m, the gradient X^T (X m - y) / n of the mean squared loss there, and gap 0."""
@@ -145,8 +169,32 @@ class Gaussian:
     def posterior(self, state: SquaredState, theta, n_jobs=1) -> Posterior:
         """Return the posterior means and the noise of tasks."""
         L, rounds = self.factor, ROUNDS if self.own_noise else 0
+        if self.context is None:
+            g, *_, s2 = posterior_of_statistics(state, theta, L, self.s2, n_jobs, False, rounds)
+            return Posterior(theta + g @ L @ L.T, s2)
+        return self._in_context(state, theta, n_jobs, rounds)
+
+    def _in_context(self, state: SquaredState, theta, n_jobs, rounds) -> Posterior:
+        """Return the posteriors if levels go with inputs.
+
+        The variance v of a level that its unknown m_t adds makes V + v X e (X e)^T of V; with
+        u = X^T V^-1 X e, the gradient g becomes g - v u g_e / (1 + v u_e), and u becomes
+        u / (1 + v u_e).
+        """
+        L, context = self.factor, self.context
+        theta = theta.copy()
+        theta[:, -1] += context.levels(state)
         g, *_, s2 = posterior_of_statistics(state, theta, L, self.s2, n_jobs, False, rounds)
-        return Posterior(theta + g @ L @ L.T, s2)
+        u = information_of_level(state, L, s2, n_jobs)
+        v = context.variances(state.count)
+        u /= (1 + v * u[:, -1])[:, None]
+        g -= (v * g[:, -1])[:, None] * u
+        mean = theta + g @ L @ L.T
+        mean[:, -1] += v * g[:, -1]
+        # The level that a row's own x implies counts as far as the labels leave it open, at c.
+        open_share = 1 - u @ L @ (np.append(context.center, 1.0) @ L) - v * u[:, -1]
+        mean += open_share[:, None] * context.of_row(state)
+        return Posterior(mean, s2)
 
     def covariances(self, state: SquaredState, theta) -> np.ndarray:
         """Return the covariances P (T, d, d) of the weights of tasks given their points."""
@@ -156,7 +204,8 @@ class Gaussian:
     def spread(self, state: SquaredState, theta, rows, codes, precisions=1.0) -> np.ndarray:
         """Return the standard deviation of a new label at rows (N, d): of x^T P x + s2 / precision.
 
-        `codes` (N,) are positions of the rows' tasks among those of `state` and `theta`.
+        `codes` (N,) are positions of the rows' tasks among those of `state` and `theta`. In a
+        context P has (v / (1 + v u_e)) a a^T more, a = (I - H X^T V^-1 X) e (see `_in_context`).
         """
         precisions = np.broadcast_to(precisions, len(rows))
         std = np.empty(len(rows))
@@ -166,10 +215,21 @@ class Gaussian:
             part = state.take(slice(lo, lo + block))
             s2 = self.posterior(part, theta[lo : lo + block]).s2
             lower = np.linalg.cholesky(precision(part.gram, self.factor, s2))
+            if self.context is not None:
+                u, v = (
+                    information_of_level(part, self.factor, s2),
+                    self.context.variances(part.count),
+                )
+                level = -u @ self.factor @ self.factor.T
+                level[:, -1] += 1.0
+                level *= np.sqrt(v / (1 + v * u[:, -1]))[:, None]
             ends = np.searchsorted(codes[order], [lo, lo + block])
             for at in np.array_split(order[slice(*ends)], 1 + (ends[1] - ends[0]) // block):
                 task = codes[at] - lo
                 # x^T P x = ||C^-1 L^T x||^2 with A = C C^T
                 z = np.linalg.solve(lower[task], (rows[at] @ self.factor)[:, :, None])[:, :, 0]
-                std[at] = np.sqrt(np.einsum("ij,ij->i", z, z) + s2[task] / precisions[at])
+                variance = np.einsum("ij,ij->i", z, z) + s2[task] / precisions[at]
+                if self.context is not None:
+                    variance += np.einsum("ij,ij->i", rows[at], level[task]) ** 2
+                std[at] = np.sqrt(variance)
         return std

@@ -47,7 +47,8 @@ class Baseline(Learner):
         if not isinstance(self.lam, str):
             return self.lam
         loss = self._make_inner(1.0).loss
-        return choose_lam(data.rows, hold_out, theta, self._make_inner, loss, jobs_of(self))
+        rows = data.by_content()[1]
+        return choose_lam(rows, hold_out, theta, self._make_inner, loss, jobs_of(self))
 
 
 class FixedBias(Baseline):

@@ -22,7 +22,7 @@ from condmeta.meta.erm import learn_map
 from condmeta.meta.erm_choice import KAPPAS, PointSplit, choose, lam_grid
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
-from condmeta.tasks.splits import fifths, fold_numbers, sample_tasks
+from condmeta.tasks.splits import fifths, fold_numbers
 
 SAMPLE = 300  # tasks that lam and kappa are chosen on
 
@@ -170,9 +170,9 @@ class ConditionalERMRegressor(Regressor, Learner):
         return Learned(tau, Batch(lam, self.loss, self.tol), info)
 
     def _choose(self, data: Training, rotation: Rotation, loss, jobs) -> Selection:
-        """Choose lam and kappa on a sample of the tasks that depends on their ids alone."""
-        sample = sample_tasks(data.ids, SAMPLE)
-        points, Z = data.rows.take(sample), rotation.apply(data.Phi[sample])
+        """Choose lam and kappa on a sample of the tasks that does not depend on ids or orders."""
+        sample, points = data.by_content(SAMPLE)
+        Z = rotation.apply(data.Phi[sample])
         views = []
         for support, query in fifths(points):
             shown = Z

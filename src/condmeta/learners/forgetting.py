@@ -52,6 +52,15 @@ def noises_of(learner: Any) -> tuple[str, ...]:
     return NOISES[:1]
 
 
+def context_of(learner: Any, state: TaskStatistics) -> Any:
+    """Return whether levels may go with inputs: not where tasks may change with time."""
+    if state.history is None:
+        return learner.context
+    if learner.context is True:
+        raise DataError("context=True needs tasks that do not change: use drift=None.")
+    return False
+
+
 def take_time(X: Any, time: Any) -> tuple[Any, Any]:
     """Return X without the column that `time` names, and this column; else both as they are."""
     if not isinstance(time, str):

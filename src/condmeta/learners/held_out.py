@@ -12,7 +12,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import FOLDS, folds_of_tasks
 
 FEWEST_TASKS = 10  # to hold some out
-CHOSEN = "metric", "noise", "kappa", "lam"  # settings that learners choose from the data
+CHOSEN = "metric", "noise", "kappa", "context", "cold_start", "lam"  # chosen from the data
 
 
 class HeldOutAnswers(NamedTuple):
@@ -52,12 +52,19 @@ def hold_out(
     if shared is not None:
         base[tasks.row_order] = shared.unseen
     adds = shared is not None and not shared.model.classes
+    target = None if shared is None else shared.target
 
     def with_and_without(part: TaskSet) -> dict[bool, TaskSet]:
         if shared is None:
             return {True: part, False: part}
-        seen = head_inputs(part.X, part.y, base[part.row_order], shared.model.classes)
+        y = part.y if target is None else target.apply(part.y)
+        seen = head_inputs(part.X, y, base[part.row_order], shared.model.classes)
         return {True: part.with_rows(*seen), False: part}
+
+    def on_labels(scores, asked: TaskSet) -> np.ndarray:
+        """Return the predictions of a learner on the base from its scores."""
+        scores = scores + base[asked.row_order] if adds else scores
+        return scores if target is None else target.undo(scores)
 
     answers: dict[int, list] = {m: [] for m in shots}
     folds = folds_of_tasks(tasks, FOLDS, shots, order, random_state)
@@ -67,11 +74,11 @@ def hold_out(
         fitted = {name: clone(one).fit(rest[on_base(name)]) for name, one in learners.items()}
         for m, shown, asked in parts:
             few, query = with_and_without(shown), with_and_without(asked)
-            predicted = [
-                answer(learner, learner.adapt(few[on_base(name)]), query[on_base(name)])
-                + (base[asked.row_order] if on_base(name) and adds else 0.0)
-                for name, learner in fitted.items()
-            ]
+            predicted = []
+            for name, learner in fitted.items():
+                models = learner.adapt(few[on_base(name)])
+                said = answer(learner, models, query[on_base(name)])
+                predicted.append(on_labels(said, asked) if on_base(name) else said)
             answers[m].append((number, asked, np.column_stack(predicted)))
     return [_joined(m, parts) for m, parts in answers.items() if parts]
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 from condmeta.errors import DataError, OneTaskWarning
 from condmeta.fitted.fitted import Columns, Fitted, Rows
 from condmeta.fitted.prepared import no_points
+from condmeta.fitted.target import TargetScale
 from condmeta.fitted.user_rows import no_weights, numbers, read_points, read_target
 from condmeta.learners.checks import check_features, check_weights, drop_weightless
 from condmeta.learners.labels import read_labels, sizes_of
@@ -55,13 +56,15 @@ MOST_DENSE = 1 << 28  # numbers of sparse rows that are made dense: 2 GB
 class Inputs(NamedTuple):
     """What a call of `fit` gives: tasks with labels as numbers, and what is known of their columns.
 
-    `points` are separate conditioning points, or None.
+    `points` are separate conditioning points, or None; `target` is the scale that the labels are on
+    already, or None.
     """
 
     tasks: TaskSet
     points: TaskSet | None
     columns: Columns
     classes: np.ndarray | None
+    target: TargetScale | None = None
 
 
 def is_nameless(learner, X, task) -> bool:

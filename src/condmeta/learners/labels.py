@@ -70,7 +70,8 @@ def two_classes(labels) -> np.ndarray:
         raise DataError(
             "Only binary classification is supported. The type of the target is multiclass: "
             f"y holds {len(classes)} classes. Wrap the learner with task_column set in "
-            "sklearn.multiclass.OneVsRestClassifier."
+            "sklearn.multiclass.OneVsRestClassifier; if the classes have an order, use "
+            "ConditionalOrdinal."
         )
     if len(classes) < 2:
         raise DataError(

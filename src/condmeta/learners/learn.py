@@ -23,6 +23,7 @@ from condmeta.fitted.prepared import prepare, scaled_rows
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
+from condmeta.fitted.target import TargetScale
 from condmeta.fitted.task_store import TaskStore, narrow
 from condmeta.fitted.tau import KernelTau, LinearTau
 from condmeta.inner.nested import NestedGaussian
@@ -37,7 +38,8 @@ from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
-from condmeta.tasks.weights import masses
+from condmeta.tasks.splits import first_halves, in_content_order, tasks_by_content
+from condmeta.tasks.weights import masses, repeats
 
 ROWS_FOR_THREADS = 50_000  # of a shared model
 
@@ -79,6 +81,18 @@ class Training(NamedTuple):
     statistics: TaskStatistics | WideTasks | None = None
     names: Sequence[str] = ()
 
+    def by_content(self, most: int | None = None) -> tuple[np.ndarray, Points]:
+        """Return the positions of at most `most` tasks, and their points, to choose settings on.
+
+        Tasks and rows are in an order of the rows' numbers alone: neither ids nor the order of the
+        input matter.
+        """
+        raw = self.tasks
+        if len(raw.y) > len(self.rows.y):  # the first halves condition
+            raw = raw.where(~first_halves(raw.offsets)[0])
+        order = tasks_by_content(raw)[:most]
+        return order, in_content_order(self.rows, raw).take(order)
+
 
 class Learned(NamedTuple):
     """What a learner learns: the map, the inner algorithm, and the learner's own attributes.
@@ -104,6 +118,7 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
 
     `shared` is a shared model that was fitted to these tasks already; else `learner.base` names it.
     """
+    given = on_target_scale(learner, given)
     if shared is None and getattr(learner, "base", None) is not None:
         shared = shared_model_of(learner, given.tasks)
     tasks = given.tasks if shared is None else shared.head_inputs(given.tasks)
@@ -130,6 +145,16 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
         more = fitted.solve(spare.ids, spare.Phi, spare.points, jobs_of(learner))
         store = store.concat(more)
     return with_store(fitted, store, tasks.side)
+
+
+def on_target_scale(learner, given: Inputs) -> Inputs:
+    """Return the tasks with labels on the scale that `learner.y_transform` names."""
+    name = getattr(learner, "y_transform", None)
+    if name is None or given.target is not None:
+        return given
+    weight = given.tasks.weight
+    target = TargetScale.learn(name, given.tasks.y, None if weight is None else repeats(weight))
+    return given._replace(tasks=given.tasks.with_target(target.apply(given.tasks.y)), target=target)
 
 
 def shared_model_of(learner, tasks: TaskSet) -> OutOfTask:
@@ -160,7 +185,7 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
     reader = side_reader(learner)
     if validate or reader.reads_points or not learner._by_statistics:
         reader = reader.fit(tasks, scales, columns.names)
-    parts = given.classes, shared, columns.names, False, bool(learner._weighs)
+    parts = given.classes, shared, columns.names, False, bool(learner._weighs), given.target
     predictor = LinearPredictor(type(learner).__name__, scales, None, *parts)
     info = {"constant": scales.constant & (learner.scale == "standard")}
     return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning, info)

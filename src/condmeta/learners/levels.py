@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from condmeta.inner.tree import Tree
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import jobs_of
+from condmeta.learners.parameters import jobs_of, one_of
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.learners.shared_columns import SomeColumns
 from condmeta.meta.ascent import Stopping
@@ -85,6 +85,13 @@ class ConditionalLevels(ConditionalRidge):
     x_transform : transformer, optional
         A scikit-learn transformer of X (splines, interactions, one-hot), fitted by `fit`. It lets a
         task's model be non-linear in x; `coef_` has one entry for each column that it returns.
+    context : False
+        Levels do not go with the means of inputs (see `ConditionalRidge`).
+    cold_start : "prior"
+        A task without points starts where its groups and its side information say.
+    y_transform : None, "log" or "yeo-johnson"
+        The scale on which y is modelled. Predictions are labels again, medians instead of means;
+        coefficients are on the scale.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
@@ -148,9 +155,14 @@ class ConditionalLevels(ConditionalRidge):
     True
     """
 
+    _: KW_ONLY
+    context: Any = False
+    cold_start: str = "prior"
     drift: Any = None
 
     _rules = ConditionalRidge._rules | {
+        "context": one_of((False,)),
+        "cold_start": one_of(("prior",)),
         "drift": (lambda value: value is None, "None"),
     }
     _drifts = False
@@ -192,9 +204,9 @@ class ConditionalLevels(ConditionalRidge):
     def _check_ids(self, ids) -> None:
         require_parts(ids.tolist())
 
-    def _inner(self, prior, change, own_noise: bool) -> Any:
+    def _inner(self, prior, change, own_noise: bool, context) -> Any:
         if not isinstance(prior, LevelsPrior):
-            return super()._inner(prior, change, own_noise)
+            return super()._inner(prior, change, own_noise, context)
         factors = [lower_root(change.covariance(L @ L.T)) for L in prior.factors]
         return NestedGaussian(np.array(factors), prior.s2, own_noise)
 
@@ -226,33 +238,34 @@ class ConditionalLevels(ConditionalRidge):
         prior = prior.widen(kept)
         tau, info = found.settled(data, prior.W, prior.H, prior.s2, *rest)
         change = ChangeOfScale.between(found.overall, data.scales)
-        return Learned(tau, self._inner(prior, change, setting.noise == "per_task"), info)
+        inner = self._inner(prior, change, setting.noise == "per_task", None)
+        return Learned(tau, inner, info)
 
     def _learn_prior(self, state, order, rotation, overall, Phi):
         """Choose as without levels, then the form of each level; fit to all tasks."""
         self._check_ids(state.ids)
         ids = state.ids[order]
-        choice, flat = super()._learn_prior(state, order, rotation, overall, Phi)
-        setting = LevelsSetting(*choice.chosen, ())
+        flat = super()._learn_prior(state, order, rotation, overall, Phi)
+        setting = LevelsSetting(*flat.choice.selection.chosen, ())
         if not isinstance(ids[0], tuple):
             if len(ids) > 1:
                 warn_no_groups(ids[0])
-            return choice._replace(chosen=setting), flat
+            return flat.with_setting(setting)
         whole = scaled_statistics(state.whole, overall, order).columns(overall.kept)
         Z, jobs, groups = rotation.apply(Phi[order]), jobs_of(self), group_codes(ids.tolist())
         metrics = (NONE, *carried_metrics(whole.moment.shape[1], whole.count))
         metrics = metrics if self.metric == "auto" else (self.metric,)
-        found = choose_levels(whole, Z, groups, metrics, setting, flat.prior, jobs)
-        choice = choice._replace(chosen=setting._replace(levels=found.metrics))
+        found = choose_levels(whole, Z, groups, metrics, setting, flat.learned.prior, jobs)
+        flat = flat.with_setting(setting._replace(levels=found.metrics))
         if set(found.metrics) == {NONE}:
-            return choice, flat
+            return flat
         stopping = Stopping(self.tol, self.max_iter)
         every = (*found.metrics, setting.metric)
         learned = learn_levels(
             whole, Z, Tree.of(groups), every, setting.kappa, found.start, stopping=stopping,
             n_jobs=jobs,
         )  # fmt: skip
-        return choice, learned
+        return flat._replace(learned=learned)
 
 
 def warn_no_groups(task) -> None:

@@ -78,8 +78,8 @@ class ConditionalLogistic(Classifier, Learner):
     ----------
     metric_, kappa_ : the chosen settings
         Chosen by the log loss on held-out tasks: half of the points of such a task are predicted
-        after adapting to the other half. If fewer than 20 tasks have points to predict, the
-        evidence (marginal likelihood) decides instead.
+        without points, and after adapting to the other half. If fewer than 20 tasks have points to
+        predict, the evidence (marginal likelihood) decides instead.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first.
     H_ : (width, width) array
@@ -186,7 +186,7 @@ class ConditionalLogistic(Classifier, Learner):
         return super().adapt(X, y, task=task, side_info=side_info, sample_weight=weight)
 
     def _learn(self, data: Training) -> Learned:
-        tau, factor, _, info = learn_row_prior(self, data, Binomial)
+        tau, factor, _, info = learn_row_prior(self, data, Binomial, alone=True)
         return Learned(tau, Bernoulli(factor), info)
 
     def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:

@@ -27,9 +27,10 @@ def _counts(value) -> bool:
 
 
 def one_of(choices):
-    """Return the rule of a parameter that is one of some names."""
+    """Return the rule of a parameter that is one of some names, or of True, False and None."""
     text = ", ".join(repr(choice) for choice in choices)
-    return (lambda value: isinstance(value, str) and value in choices), f"one of {text}"
+    kinds = str, bool, type(None)
+    return (lambda value: isinstance(value, kinds) and value in choices), f"one of {text}"
 
 
 def or_word(word: str, rule):

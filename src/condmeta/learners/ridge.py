@@ -17,6 +17,7 @@ from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.low_latency import LowLatency
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
+from condmeta.fitted.target import TRANSFORMS
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
@@ -24,6 +25,7 @@ from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
 from condmeta.learners.forgetting import (
     DRIFTS,
+    context_of,
     is_drift,
     noises_of,
     require_history,
@@ -43,7 +45,7 @@ from condmeta.learners.inputs import (
     remember_offset,
     require_offset,
 )
-from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
+from condmeta.learners.learn import Learned, Training, begin, in_units_of_y, on_target_scale
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
@@ -57,18 +59,12 @@ from condmeta.learners.wide import learn_wide_tasks
 from condmeta.learners.writing import writing
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.blocks import Leaves, with_one
+from condmeta.meta.cold_start import LearnedMaps, learn_maps
 from condmeta.meta.prior import METRICS, carried_metrics
 from condmeta.meta.ridge import learn_from_blocks, learn_prior
-from condmeta.meta.ridge_choice import (
-    KAPPAS,
-    NOISES,
-    ROUGH,
-    HeldOutFeatures,
-    SplitStatistics,
-    choose,
-)
+from condmeta.meta.ridge_choice import COLD_STARTS, NOISES, Options, choose
+from condmeta.meta.ridge_judge import ROUGH, HeldOutFeatures, SplitStatistics
 from condmeta.meta.rotation import Rotation
-from condmeta.meta.selection import Selection
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WIDE, WideTasks
 from condmeta.persistence.fields import floats, maybe, number
@@ -91,8 +87,8 @@ class ConditionalRidge(Regressor, Learner):
         w_t ~ N(W phi_t, H),   y_ti ~ N(<x_ti, w_t>, s2_t),
 
     and W, H and the noise maximise the likelihood of all tasks. A task's model is the posterior
-    mean of w given its points; without points it is W phi = tau(s). The paper's biased
-    regularisation is the case H = s2/(n lam) I.
+    mean of w given its points. Without points it is W phi = tau(s), or a pooled regression where
+    that is better (`cold_start`). The paper's biased regularisation is the case H = s2/(n lam) I.
 
     Parameters
     ----------
@@ -132,6 +128,16 @@ class ConditionalRidge(Regressor, Learner):
     x_transform : transformer, optional
         A scikit-learn transformer of X (splines, interactions, one-hot), fitted by `fit`. It lets a
         task's model be non-linear in x; `coef_` has one entry for each column that it returns.
+    context : "auto" or bool
+        Whether the level of a task may go with the means of its inputs, beside its side
+        information. With few points the coefficients of a task are then close to those of a pooled
+        regression, and with more points they pass to those within tasks.
+    cold_start : "auto", "prior", "pooled" or "mixture"
+        The model of a task without points: tau(s); a least-squares map of x and the side features,
+        fitted to the rows of all tasks; or the mean of both.
+    y_transform : None, "log" or "yeo-johnson"
+        The scale on which y is modelled. Predictions are labels again, medians instead of means;
+        coefficients are on the scale.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
@@ -160,10 +166,10 @@ class ConditionalRidge(Regressor, Learner):
 
     Attributes
     ----------
-    metric_, noise_, kappa_ : the chosen settings
-        Chosen on held-out tasks. Half of the points of such a task are predicted twice: without
-        points, and after adapting to the other half. If fewer than 20 tasks have points to predict,
-        the evidence (marginal likelihood) decides instead.
+    metric_, noise_, kappa_, context_, cold_start_ : the chosen settings
+        Chosen on held-out tasks. Half of the points of such a task are predicted from none, 1, 2, 5
+        and all points of the other half. If fewer than 20 tasks have points to predict, the
+        evidence (marginal likelihood) decides on metric and kappa instead, and there is no context.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first.
     drift_ : None, ("decay", rho, c) or ("ar", phi, c)
@@ -215,6 +221,9 @@ class ConditionalRidge(Regressor, Learner):
     drift: Any = "auto"
     base: Any = None
     x_transform: Any = None
+    context: Any = "auto"
+    cold_start: str = "auto"
+    y_transform: str | None = None
     conditioning: str = "shared"
     missing_side: str = "error"
     tol: float = 1e-2
@@ -225,11 +234,15 @@ class ConditionalRidge(Regressor, Learner):
         "noise": or_word("auto", one_of(NOISES)),
         "kappa": or_word("auto", NON_NEGATIVE),
         "random": (is_random, "'auto', 'all', 'intercept' or a list of columns"),
+        "context": one_of(("auto", False, True)),
+        "cold_start": one_of(("auto", *COLD_STARTS)),
+        "y_transform": one_of((None, *TRANSFORMS)),
         "drift": (is_drift, DRIFTS),
     }
     _by_statistics = True
     _drifts = True  # tasks may change with time
     metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
+    context_, cold_start_ = found(), found()
     s2_, n_iter_, objective_, drift_choice_ = found(), found(), found(), found()
     __metadata_request__fit = METADATA | {"time": True}
     __metadata_request__partial_fit = METADATA | {"time": True}
@@ -535,22 +548,33 @@ class ConditionalRidge(Regressor, Learner):
         rotation = Rotation.learn(Phi[order])
         overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
         with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
-            choice, learned = self._learn_prior(state, order, rotation, overall, Phi)
+            found = self._learn_prior(state, order, rotation, overall, Phi)
+        choice, learned, context, cold = found
         change = ChangeOfScale.between(overall, data.scales)
         prior = learned.prior.widen(overall.kept)
-        setting = choice.chosen
+        selection = choice.selection
         n, y_scale = state.whole.count.sum(), data.scales.y_scale
         log_precision = state.whole.log_precisions.sum()
         info = {
-            **{f"{name}_": value for name, value in setting._asdict().items()},
-            "choice_": choice.rows(),
+            **{f"{name}_": value for name, value in selection.chosen._asdict().items()},
+            "context_": context is not None,
+            "cold_start_": choice.cold_start,
+            "choice_": selection.rows(),
             "H_": change.covariance(prior.H),
             "n_iter_": learned.passes,
             **in_units_of_y(prior.s2, learned.objective + log_precision / 2, n, y_scale),
             "constant": overall.constant,
         }
-        tau = LinearTau(change.map(rotation.undo(prior.W)), Phi[order].mean(axis=0))
-        return Learned(tau, self._inner(prior, change, setting.noise == "per_task"), info)
+
+        def in_user_scales(W) -> np.ndarray:
+            wide = np.zeros((len(W), len(overall.kept)))
+            wide[:, overall.kept] = W
+            return change.map(rotation.undo(wide))
+
+        W, cold = in_user_scales(learned.prior.W), None if cold is None else in_user_scales(cold)
+        context = None if context is None else change.context(context.widen(overall.kept))
+        inner = self._inner(prior, change, selection.chosen.noise == "per_task", context)
+        return Learned(LinearTau(W, Phi[order].mean(axis=0), cold), inner, info)
 
     def _learn_some(self, data: Training, columns: np.ndarray) -> Learned:
         """Learn if only these columns have coefficients that differ between tasks."""
@@ -559,42 +583,50 @@ class ConditionalRidge(Regressor, Learner):
     def _check_ids(self, ids) -> None:
         """Raise if the learner cannot use task ids such as these."""
 
-    def _inner(self, prior, change: ChangeOfScale, own_noise: bool) -> Any:
+    def _inner(self, prior, change: ChangeOfScale, own_noise: bool, context) -> Any:
         """Return the inner algorithm of a prior that was learned in other scales."""
-        return Gaussian(lower_root(change.covariance(prior.H)), prior.s2, own_noise)
+        return Gaussian(lower_root(change.covariance(prior.H)), prior.s2, own_noise, context)
 
-    def _learn_prior(self, state, order, rotation, overall, Phi) -> tuple[Selection, Any]:
+    def _learn_prior(self, state, order, rotation, overall, Phi) -> LearnedMaps:
         """Choose on the sample, then fit to all tasks."""
         jobs, m = jobs_of(self), len(state.sample)  # the first tasks of `order`
 
         def scaled(part: Scatter, at=None) -> SquaredState:
             return scaled_statistics(part, overall, at).columns(overall.kept)
 
-        Z = rotation.apply(Phi[state.sample])
+        def features(Phi) -> np.ndarray:
+            # With an infinite kappa no map reads side information, the pooled one neither.
+            return rotation.apply(Phi) * (self.kappa != np.inf)
+
+        Z = features(Phi[state.sample])
         shown = HeldOutFeatures(Z, Z)
         if state.Phi is not None:  # a task without points has the mean features, which are zero
-            shown = HeldOutFeatures(rotation.apply(state.Phi_support), np.zeros_like(Z))
+            shown = HeldOutFeatures(features(state.Phi_support), np.zeros_like(Z))
         carried = carried_metrics(int(overall.kept.sum()), state.whole.count[order])
-        halves = scaled(state.whole, order[:m]), scaled(state.support), scaled(state.query)
-        choice = choose(
-            SplitStatistics(*halves), Z, shown, state.folds(),
-            carried if self.metric == "auto" else (self.metric,),
-            noises_of(self),
-            KAPPAS if self.kappa == "auto" else (float(self.kappa),),
-            jobs,
-        )  # fmt: skip
-        metric, _, kappa = choice.chosen
+        given = self.metric, "auto", self.kappa, context_of(self, state), self.cold_start
+        options = Options(*(
+            every if value == "auto" else (value,)
+            for value, every in zip(given, Options(carried, noises_of(self)), strict=True)
+        ))  # fmt: skip
+        few = tuple(scaled(part) for part in (*state.few, state.support))
+        halves = SplitStatistics(scaled(state.whole, order[:m]), few, scaled(state.query))
+        choice = choose(halves, Z, shown, state.folds(), options, self.fit_intercept, jobs)
+        metric, _, kappa = choice.selection.chosen
         leaves = state.leaves(order)
-        Phi1 = with_one(rotation.apply(Phi[np.concatenate(leaves)]))
+        Phi1 = with_one(features(Phi[np.concatenate(leaves)]))
         blocks = Leaves(partial(scaled, state.whole), leaves, Phi1, jobs)
-        start = choice.start
+        start = choice.selection.start
         if m < len(order):  # fit ever more tasks, each time from the fit before
-            sample = halves[0], Z, metric, kappa, start
+            sample = halves.whole, Z, metric, kappa, start
             start = learn_prior(*sample, stopping=ROUGH, n_jobs=jobs).prior
             for some in blocks.heads():
                 start = learn_from_blocks(some, metric, kappa, start, stopping=ROUGH).prior
-        stopping = Stopping(self.tol, self.max_iter)
-        return choice, learn_from_blocks(blocks, metric, kappa, start, stopping=stopping)
+
+        def learn(blocks, start):
+            stopping = Stopping(self.tol, self.max_iter)
+            return learn_from_blocks(blocks, metric, kappa, start, stopping=stopping)
+
+        return learn_maps(choice, blocks, learn, start)
 
 
 def weighted(sample_weight, precision, time=None):
@@ -611,7 +643,7 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
     before = learner._model
     if before is None:
         check_learner(learner)
-        given = read_training(learner, X, y, task, side_info, weight)
+        given = on_target_scale(learner, read_training(learner, X, y, task, side_info, weight))
         start = begin(learner, given, validate=True)
         kind = learner._kind_of_statistics(start.scales)
         start, timed = with_times(learner, start, given.tasks, kind)
@@ -628,5 +660,6 @@ def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fi
     require_history(learner, before, "partial_fit")
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
+    tasks = before.past_shared_model(tasks)
     more = before.collect(tasks, points, type(before.state), before.keeps_history)
     return before._replace(state=before.state.join(more), tau=None)

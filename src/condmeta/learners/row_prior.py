@@ -19,7 +19,7 @@ from condmeta.meta.prior import METRICS
 from condmeta.meta.ridge_choice import KAPPAS
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
-from condmeta.tasks.splits import fold_numbers, half_of, sample_tasks
+from condmeta.tasks.splits import fold_numbers, half_of
 
 SAMPLE = 400  # tasks that settings are chosen on
 
@@ -67,14 +67,14 @@ def learn_row_prior(
 
 
 def _choose(learner, data: Training, rotation: Rotation, jobs: int, how: dict) -> Selection:
-    """Choose on tasks that do not depend on the order in which they came."""
-    sample = sample_tasks(data.ids, SAMPLE)
-    support, query = (half_of(data.rows, sample, half) for half in (True, False))
+    """Choose on a sample of the tasks that does not depend on ids or orders."""
+    sample, points = data.by_content(SAMPLE)
+    support, query = (half_of(points, half) for half in (True, False))
     Z = rotation.apply(data.Phi[sample])
     shown, without = Z, Z
     if data.features is not None:  # a task without points has the mean features, which are zero
         shown, without = rotation.apply(data.features(sample, support)), np.zeros_like(Z)
-    parts = data.rows.take(sample), support, query
+    parts = points, support, query
     how["alone"] = without if how["alone"] else None
     return choose(
         SplitPoints(*(part.columns(data.scales.kept) for part in parts)), Z, shown,

@@ -18,13 +18,14 @@ from condmeta.learners.learn import Learned, Training, in_units_of_y
 from condmeta.learners.parameters import jobs_of
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import LearnedPrior
-from condmeta.meta.ridge_choice import ROUGH
+from condmeta.meta.ridge_judge import ROUGH
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.shared_columns import SharedColumns, learn_shared
 from condmeta.meta.task_statistics import scaled_statistics
 from condmeta.text import pluralize
 
 WORDS = "auto", "all", "intercept"
+PLAIN = {"context": False, "cold_start": "prior"}  # these need the coefficients of all columns
 
 
 def is_random(value) -> bool:
@@ -138,5 +139,5 @@ def _choose(learner, data: Training, overall: Scales, columns, shared, beta) -> 
     statistics = data.statistics.transformed(reduce, mean)
     zero = np.zeros(r)
     scales = Scales("none", learner.fit_intercept, zero, zero + 1.0, 0.0, r)
-    heads = clone(learner).set_params(scale="none", random="all")
+    heads = clone(learner).set_params(scale="none", random="all", **PLAIN)
     return heads._learn(data._replace(scales=scales, statistics=statistics))

@@ -24,7 +24,8 @@ from condmeta.meta.ascent import Stopping
 from condmeta.meta.map_covariance import best_map
 from condmeta.meta.prior import METRICS
 from condmeta.meta.ridge import learn_prior
-from condmeta.meta.ridge_choice import KAPPAS, RidgeSetting, choose_by_evidence
+from condmeta.meta.ridge_choice import KAPPAS, choose_by_evidence
+from condmeta.meta.ridge_judge import RidgeSetting
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.tasks import TaskSet, TaskTable

@@ -14,7 +14,7 @@ from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.learners.learn import Learned, Training, in_units_of_y
-from condmeta.learners.shared_columns import differing_columns
+from condmeta.learners.shared_columns import PLAIN, differing_columns
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide import learn_wide
@@ -38,7 +38,7 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     )  # fmt: skip
     overall = replace(overall, y_scale=y_scale)
     rotation = Rotation.learn(Phi)
-    heads = clone(learner).set_params(scale="none", random="all", feature_map=None)
+    heads = clone(learner).set_params(scale="none", random="all", feature_map=None, **PLAIN)
 
     features = None if state.Phi is None else Phi
 

@@ -3,8 +3,8 @@
 Learning reads tasks only through sums over them: `map_sum(function, *params)` applies
 `function(block, *params)` to each block of tasks, and adds the tuples of arrays that it returns.
 
-A task's leaf is given by the leading bits of its key, a hash of its id; there are 2^b leaves, and b
-depends on the number of tasks alone. Sums run over the perfect binary tree of the leaves. So
+A task's leaf is given by the leading bits of its key, a hash of its points; there are 2^b leaves,
+and b depends on the number of tasks alone. Sums run over the perfect binary tree of the leaves. So
 the sum has the same bits for any order of rows and tasks, and for any number of threads.
 """
 
@@ -39,6 +39,10 @@ class Blocks(Protocol):
         """Return the sum of function(block, *params) over all blocks."""
         ...
 
+    def changed(self, change: Callable[[SquaredState], SquaredState]) -> "Blocks":
+        """Return the same tasks with changed statistics."""
+        ...
+
     @property
     def only(self) -> Block | None:
         """The block, if there is one alone."""
@@ -59,6 +63,10 @@ class OneBlock(NamedTuple):
     def map_sum(self, function: Callable[..., Sums], *params) -> Sums:
         """Return function(block, *params)."""
         return function(self.only, *params)
+
+    def changed(self, change: Callable[[SquaredState], SquaredState]) -> "OneBlock":
+        """Return the same tasks with changed statistics."""
+        return type(self)(self.only._replace(stats=change(self.only.stats)))
 
 
 class Leaves(NamedTuple):
@@ -81,6 +89,10 @@ class Leaves(NamedTuple):
     def only(self) -> Block | None:
         """The block, if there is one alone."""
         return self._block(self.leaves[0], 0, self.n_jobs) if len(self.leaves) == 1 else None
+
+    def changed(self, change: Callable[[SquaredState], SquaredState]) -> "Leaves":
+        """Return the same tasks with changed statistics."""
+        return self._replace(read=lambda leaf: change(self.read(leaf)))
 
     def head(self, n_leaves: int) -> "Leaves":
         """Return the first leaves alone: the tasks with the smallest keys."""

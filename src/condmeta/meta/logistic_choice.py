@@ -1,9 +1,10 @@
 r"""The choice of metric and ridge for `meta.logistic`: on held-out tasks, or by the evidence.
 
 Held-out tasks: every fold of tasks is held out in turn, and the prior is learned from the others.
-It is adapted to the support half of a held-out task's points and judged by the query half: by the
-log loss of probabilities that average over the posterior of the task's weights. Evidence, if there
-are too few tasks to hold out: that of `meta.ridge_choice`, with this J and the points' weights D.
+It is judged by the query half of a held-out task's points, adapted to the support half and without
+any points: by the log loss of probabilities that average over the posterior of the task's weights.
+Evidence, if there are too few tasks to hold out: that of `meta.setting_path`, with this J and the
+points' weights D.
 """
 
 from functools import partial
@@ -15,12 +16,14 @@ from condmeta.inner.likelihoods import Binomial, Likelihood
 from condmeta.inner.row_posterior import find_posteriors, solve_rows, weighted_statistics
 from condmeta.inner.scores import row_scores
 from condmeta.meta.logistic import learn_prior
-from condmeta.meta.ridge_choice import MIN_TASKS, ROUGH, evidence, path
+from condmeta.meta.ridge_choice import MIN_TASKS
+from condmeta.meta.ridge_judge import ROUGH
 from condmeta.meta.selection import EVIDENCE, HELD_OUT, Selection, drop_behind, select, task_rounds
+from condmeta.meta.setting_path import evidence, path
 from condmeta.tasks.points import Points
 from condmeta.tasks.weights import repeats
 
-MARGIN = 1.02  # a candidate with a log loss above this many times the least drops out
+MARGIN = 1.2  # a candidate with a log loss above this many times the least drops out
 
 
 class LogisticSetting(NamedTuple):

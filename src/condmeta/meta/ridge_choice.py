@@ -1,86 +1,120 @@
-r"""The choice of metric, noise and ridge for `meta.ridge`: on held-out tasks, or by the evidence.
+r"""The choice of settings for `meta.ridge`: on held-out tasks, or by the evidence.
 
 Held-out tasks: every fold of tasks is held out in turn, and the prior is learned from the others.
-The query half of a held-out task's points judges the prior twice, by the root mean square error of
-the task: without any points, and adapted to the support half. Errors are averaged over tasks,
-weighted by their query points; as with a mean absolute error, the noisiest tasks do not dominate.
-The score is the geometric mean of the two, because new tasks come with points and without.
+The query half of a held-out task's points judges the prior several times, by the root mean square
+error of the task: without any points, and adapted to 1, 2, 5 and all points of the support half.
+Errors are averaged over tasks, weighted by their query points; as with a mean absolute error, the
+noisiest tasks do not dominate. The score is the geometric mean of these views. A task without
+points may be answered by the pooled map of `meta.pooled_map` instead, so that this view counts at
+most the error of that map.
 
-Ties: settings within a thousandth of the best score are equally good. Among these only settings
-stay that make the labels of held-out tasks about as likely as any; the simplest of them is chosen.
-The log density of all labels of a task is a sum of terms, each given the labels before it, so that
-it judges a prior at every number of points, not at two.
+The settings are chosen one after the other, with the same fits: metric and kappa, then the noise,
+then whether levels go with inputs (`meta.context`), then the answer for tasks without points.
 
-Evidence, if there are too few tasks to hold out: with W integrated out,
+Ties: pairs of metric and kappa within a hundredth of the best score are equally good. Among these
+only pairs stay that make the labels of held-out tasks about as likely as any; the simplest is
+chosen. The log density of all labels of a task is a sum of terms, each given the labels before it,
+so that it judges a prior at every number of points.
 
-    J + (k d / 2) log kappa + (1/2) logdet H - (1/2) logdet Lambda - (p / 2) log T,
-    Lambda = sum_t phi_t phi_t^T (x) (I - A_t^-1) + kappa diag(1, .., 1, 0) (x) I,
-
-with A_t as in `inner.posterior`, and p the number of free entries of H.
+With too few tasks to hold out, the evidence (`meta.setting_path`) chooses metric and kappa.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from condmeta.inner.posterior import Gaussian, posterior_of_statistics, precision
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.ascent import Stopping
-from condmeta.meta.prior import METRICS, SMALLEST, LearnedPrior, Prior
+from condmeta.meta.pooled_map import PooledForm
+from condmeta.meta.prior import METRICS, SMALLEST
 from condmeta.meta.ridge import learn_prior
-from condmeta.meta.selection import EVIDENCE, Selection, close_to_best, select, task_rounds
+from condmeta.meta.ridge_judge import (
+    ROUGH,
+    HeldOutFeatures,
+    Judge,
+    RidgeSetting,
+    SplitStatistics,
+    geometric_mean,
+)
+from condmeta.meta.selection import EVIDENCE, Selection, close_to_best, select
+from condmeta.meta.setting_path import evidence, path
 
 KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)  # from no map to a free one: each starts the next
 NOISES = ("shared", "per_task")
+CONTEXTS = False, True
+COLD_STARTS = {"prior": 0.0, "mixture": 0.5, "pooled": 1.0}  # the share of the pooled map
 MIN_TASKS = 20  # with points to judge by; with fewer tasks the evidence chooses
-ROUGH = Stopping(tol=0.05, max_evaluations=60)  # of fits that are only compared
+BAND = 1e-2  # relative difference of two scores within which the density decides
 TIE = 1e-3  # relative difference of two scores that counts as none
-LOG_DENSITY_TIE = 3.0  # difference of two log densities that counts as none
-MARGIN = 0.05  # a candidate further behind the best than this share drops out,
-MARGIN_ERRORS = 4.0  # and so does a candidate behind it by this many standard errors
+LOG_DENSITY_TIE = 1.0  # difference of two log densities that counts as none
+MARGIN = 0.1  # a candidate further behind than this share may drop out on a few tasks
+MARGIN_ERRORS = 2.0  # standard errors behind the best at which a candidate drops out
 
 
-class RidgeSetting(NamedTuple):
-    """One setting of the learner."""
+class RidgeChoice(NamedTuple):
+    """The chosen settings.
 
-    metric: str
-    noise: str
-    kappa: float
+    `selection` is that of a `RidgeSetting`, `cold_start` a name of `COLD_STARTS`, and `pooled` the
+    form of the pooled map, None if it is not used.
+    """
 
-
-class SplitStatistics(NamedTuple):
-    """Statistics of tasks: of all their points, and of the two halves apart."""
-
-    whole: SquaredState
-    support: SquaredState
-    query: SquaredState
+    selection: Selection
+    context: bool
+    cold_start: str
+    pooled: PooledForm | None
 
 
-class HeldOutFeatures(NamedTuple):
-    """Features (T, k) of held-out tasks: with their support points, and without any points."""
+class Options(NamedTuple):
+    """The values of each setting to choose among."""
 
-    with_support: np.ndarray
-    without: np.ndarray
+    metrics: Sequence[str] = tuple(METRICS)
+    noises: Sequence[str] = NOISES
+    kappas: Sequence[float] = KAPPAS
+    contexts: Sequence[bool] = CONTEXTS
+    cold_starts: Sequence[str] = tuple(COLD_STARTS)
 
 
 def choose(
-    halves: SplitStatistics, Phi, shown: HeldOutFeatures, fold, metrics, noises, kappas, n_jobs=1
-) -> Selection:
-    """Choose among all combinations of metrics, noises and kappas.
+    parts: SplitStatistics, Phi, features: HeldOutFeatures, fold, options: Options, intercept=True,
+    n_jobs=1,
+) -> RidgeChoice:  # fmt: skip
+    """Choose among the options, the first of which is the simplest.
 
     Phi (T, k), standardised; fold (T,) int: the round in which a task is held out. With no column
-    in Phi only kappa = infinity is tried. `start` of the result is a fit of the chosen setting.
+    in Phi only kappa = infinity is tried. Contexts and pooled maps need an intercept.
     """
-    kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
-    candidates = [RidgeSetting(*parts) for parts in product(metrics, noises, kappas)]
-    if len(candidates) == 1:
-        return Selection.given(candidates[0])
-    if np.sum(halves.query.count > 0) < MIN_TASKS:
-        return choose_by_evidence(halves.whole, Phi, candidates, n_jobs)
-    return _by_held_out(halves, Phi, shown, fold, candidates, n_jobs)
+    kappas = sorted(options.kappas, reverse=True) if Phi.shape[1] else [np.inf]
+    pairs = [
+        RidgeSetting(metric, options.noises[0], kappa)
+        for metric, kappa in product(options.metrics, kappas)
+    ]
+    enough = int(np.sum(parts.query.count > 0)) >= MIN_TASKS
+    judge = Judge(parts, Phi, features, fold, intercept, n_jobs)
+    selection = Selection.given(pairs[0])
+    if len(pairs) > 1 and enough:
+        selection = _on_held_out_tasks(judge, pairs)
+    elif len(pairs) > 1:
+        selection = choose_by_evidence(parts.whole, Phi, pairs, n_jobs)
+    if enough and len(options.noises) > 1:
+        selection = _with_best_noise(judge, selection, options.noises)
+    if not (intercept and judge.folds):
+        return RidgeChoice(selection, False, "prior", None)
+    context, cold_start = options.contexts[0], options.cold_starts[0]
+    if enough and len(options.contexts) > 1:
+        scores = {which: judge.score(selection.chosen, which) for which in options.contexts}
+        context = close_to_best(scores, TIE)[0]
+    if len(options.cold_starts) > 1:
+        share = COLD_STARTS.__getitem__
+        scores = {
+            name: judge.cold_score(selection.chosen, context, share(name))
+            for name in options.cold_starts
+        }
+        cold_start = close_to_best(scores, TIE)[0]
+    form = judge.pooled.form if cold_start != "prior" else None
+    return RidgeChoice(selection, context, cold_start, form)
 
 
 def _rank(candidate: RidgeSetting) -> int:
@@ -91,127 +125,71 @@ def _simplest(candidates: list[RidgeSetting]) -> RidgeSetting:
     return min(candidates, key=lambda c: (-c.kappa, _rank(c), c.noise != "shared"))
 
 
-def _by_held_out(halves, Phi, shown, fold, candidates, n_jobs) -> Selection:
-    """Choose by the errors of the candidates that stay in the race to the last fold."""
-    density: dict[tuple[str, float], float] = defaultdict(float)  # sum of log densities of tasks
-    rough_fit = partial(learn_prior, stopping=ROUGH, n_jobs=n_jobs)
+def _on_held_out_tasks(judge: Judge, pairs: list[RidgeSetting]) -> Selection:
+    """Choose by the errors of the pairs that stay in the race to the last fold."""
+    density: dict[RidgeSetting, float] = defaultdict(float)  # sum of those of tasks
 
-    def judge(train, held, left):
-        whole, support, query = (part.take(held) for part in halves)
-        learn = partial(rough_fit, halves.whole.take(train), Phi[train])
-        for (metric, kappa), (prior, *_) in path(left, learn):
-            alone = _errors(query, prior.theta(shown.without[held]))
-            theta = prior.theta(shown.with_support[held])
-            found = posterior_of_statistics(whole, theta, prior.L, prior.s2, n_jobs, False)
-            density[metric, kappa] += float(found[3].sum())
-            for candidate in [c for c in left if (c.metric, c.kappa) == (metric, kappa)]:
-                inner = Gaussian(prior.L, prior.s2, candidate.noise == "per_task")
-                adapted = _errors(query, inner.posterior(support, theta, n_jobs).mean)
-                yield candidate, [alone, adapted]
+    def compare(number, left):
+        for candidate in judge.fit_path(number, left):
+            density[candidate] += judge.density(candidate, number)
+            yield candidate, judge.errors(candidate, number)
 
     def decide(losses, scores):
-        close = close_to_best(scores, TIE)
-        least = max(density[c.metric, c.kappa] for c in close) - LOG_DENSITY_TIE
-        return _simplest([c for c in close if density[c.metric, c.kappa] >= least])
+        close = close_to_best(scores, BAND)
+        least = max(density[c] for c in close) - LOG_DENSITY_TIE
+        return _simplest([c for c in close if density[c] >= least])
 
-    folds = list(task_rounds(fold, halves.query.count > 0))
-    points = sum(halves.query.count[held].sum() for _, held in folds)
     selection = select(
-        candidates, [partial(judge, *parts) for parts in folds], decide,
-        score=lambda errors: _mean_error(errors) / points, drop=_drop_behind,
-        initial=np.empty((2, 0)), join=lambda before, errors: np.hstack([before, errors]),
+        pairs, [partial(compare, number) for number in range(len(judge.folds))], decide,
+        score=judge.mean_error, drop=_drop_behind, initial=judge.no_errors,
+        join=lambda *errors: np.hstack(errors),
     )  # fmt: skip
     # Fit along the same path as the folds did: J may have a higher maximum that was not judged.
     chosen = selection.chosen
-    simpler = [c for c in candidates if c.kappa == chosen.kappa and _rank(c) <= _rank(chosen)]
-    *_, (_, learned) = path(simpler, partial(rough_fit, halves.whole, Phi))
+    simpler = [c for c in pairs if c.kappa == chosen.kappa and _rank(c) <= _rank(chosen)]
+    fit = partial(learn_prior, judge.parts.whole, judge.Phi, stopping=ROUGH, n_jobs=judge.n_jobs)
+    *_, (_, learned) = path(simpler, fit)
     return selection._replace(start=learned.prior)
 
 
-def _errors(query: SquaredState, w) -> np.ndarray:
-    """Return the root mean square errors of tasks, times their points (T,)."""
-    return np.sqrt(query.squared_errors(w) * query.count)
-
-
-def _mean_error(errors: np.ndarray) -> float:
-    """Return the geometric mean of the sums of errors (2, T): without points, and adapted."""
-    return float(np.sqrt(np.prod(errors.sum(axis=1))))
+def _with_best_noise(judge: Judge, selection: Selection, noises) -> Selection:
+    """Choose the noise of the chosen pair."""
+    settings = [selection.chosen._replace(noise=noise) for noise in noises]
+    scores = {setting: judge.score(setting) for setting in settings}
+    chosen = _simplest(close_to_best(scores, TIE))
+    return selection._replace(chosen=chosen, scores=selection.scores | scores)
 
 
 def _drop_behind(errors: dict[RidgeSetting, np.ndarray]) -> dict[RidgeSetting, np.ndarray]:
     """Drop the candidates that are clearly behind the best one on the tasks judged so far."""
-    best = min(errors.values(), key=_mean_error)
+    best = min(errors.values(), key=geometric_mean)
     total = np.maximum(best.sum(axis=1, keepdims=True), SMALLEST)
 
     def stays(found: np.ndarray) -> bool:
         parts = ((found - best) / total).mean(axis=0)  # of the relative difference, task by task
         behind, T = parts.sum(), len(parts)
-        spread = MARGIN_ERRORS * np.sqrt(T) * parts.std() if T >= MIN_TASKS else np.inf
-        return behind <= min(MARGIN, max(spread, TIE))
+        margin = BAND if T >= MIN_TASKS else MARGIN
+        return behind <= max(margin, MARGIN_ERRORS * np.sqrt(T) * parts.std())
 
     return {candidate: found for candidate, found in errors.items() if stays(found)}
 
 
-def choose_by_evidence(stats: SquaredState, Phi, candidates, n_jobs, s2=None) -> Selection:
-    """Choose by the evidence, which assumes shared noise; scores are minus its logarithms.
+def choose_by_evidence(stats: SquaredState, Phi, pairs, n_jobs, s2=None) -> Selection:
+    """Choose by the evidence; scores are minus its logarithms.
 
     Of settings as good as the best the simplest is taken. `s2` is the noise where it is known.
     """
-    noise = "shared" if any(c.noise == "shared" for c in candidates) else candidates[0].noise
     fit = partial(learn_prior, noise=s2, stopping=ROUGH, n_jobs=n_jobs)
     priors, rough_fit = {}, partial(fit, stats, Phi)
 
     def judge(left):
         for (metric, kappa), learned in path(left, rough_fit):
-            candidate = RidgeSetting(metric, noise, kappa)
+            candidate = RidgeSetting(metric, pairs[0].noise, kappa)
             priors[candidate] = learned.prior
             yield candidate, -evidence(stats, Phi, metric, kappa, learned)
 
     def decide(losses, scores):
         return _simplest(close_to_best(scores, TIE))
 
-    plain = [candidate for candidate in candidates if candidate.noise == noise]
-    selection = select(plain, [judge], decide, method=EVIDENCE)
+    selection = select(pairs, [judge], decide, method=EVIDENCE)
     return selection._replace(start=priors[selection.chosen])
-
-
-def path(candidates, learn):
-    """Yield the fits of all pairs (metric, kappa), each from the one before it.
-
-    The first kappa of a metric starts from the first kappa of the simpler metric;
-    `learn(metric, kappa, start)` fits one pair.
-    """
-    metrics = [name for name in METRICS if any(c.metric == name for c in candidates)]
-    kappas = sorted({c.kappa for c in candidates}, reverse=True)
-    first: Prior | None = None
-    for metric in metrics:
-        start = first
-        for kappa in kappas:
-            learned = learn(metric, kappa, start)
-            start = learned.prior
-            first = start if kappa == kappas[0] else first
-            yield (metric, kappa), learned
-
-
-def evidence(stats: SquaredState, Phi, metric: str, kappa: float, learned: LearnedPrior) -> float:
-    """Return the log evidence of a fit, up to a constant that all settings share."""
-    d = stats.moment.shape[1]
-    k = 0 if np.isinf(kappa) else Phi.shape[1]
-    phi = np.column_stack([Phi[:, :k], np.ones(len(Phi))])
-    # The limit of a singular H exists, but not its terms one by one.
-    H = learned.prior.H
-    L = np.linalg.cholesky(H + max(1e-10 * np.trace(H) / d, SMALLEST) * np.eye(d))
-    A = precision(stats.gram, L, np.full(len(phi), learned.prior.s2))
-    pull = np.eye(d) - np.linalg.inv(A)
-    Lambda = np.einsum("ta,tb,tij->aibj", phi, phi, pull, optimize=True).reshape(-1, (k + 1) * d)
-    ridge = np.repeat(np.append(np.full(k, kappa), 0.0), d) if k else np.zeros(d)
-    Lambda[np.arange(len(ridge)), np.arange(len(ridge))] += ridge
-    # b is integrated over the directions that some row has: the likelihood is flat in the others.
-    sizes, directions = np.linalg.eigh(stats.gram.sum(axis=0))
-    flat = L.T @ directions[:, sizes <= d * np.finfo(float).eps * sizes[-1]]
-    Lambda[-d:, -d:] += flat @ flat.T
-    logdet = np.log(np.maximum(np.linalg.eigvalsh(Lambda), SMALLEST)).sum()
-    free = {"identity": 1, "diagonal": d, "full": d * (d + 1) // 2}[metric]
-    value = learned.objective + (k * d / 2 * np.log(kappa) if k else 0.0)
-    value = value + np.log(np.diag(L)).sum() - logdet / 2
-    return float(value - free / 2 * np.log(len(phi)))

@@ -6,6 +6,8 @@ import numpy as np
 
 from condmeta.tasks.numbers import power_of_two
 
+MOST_COLUMNS = 2000  # among which copies are looked for
+
 
 class Rotation(NamedTuple):
     """Put features on one scale, and with more features than tasks keep their row space alone.
@@ -26,7 +28,8 @@ class Rotation(NamedTuple):
     def learn(cls, Phi, centre: bool = True) -> Self:
         """Read it off the features of the training tasks (T, k).
 
-        Without `centre` columns are divided by their root mean square, and the mean is zero.
+        Without `centre` columns are divided by their root mean square, and the mean is zero. If a
+        column is there m times, these are divided by sqrt(m): a ridge takes them for one column.
         """
         largest = np.abs(Phi).max(axis=0, initial=0.0)
         unit = power_of_two(largest)  # squares neither overflow nor underflow
@@ -34,6 +37,7 @@ class Rotation(NamedTuple):
         scale = unit * np.sqrt(np.mean(((Phi - mean) / unit) ** 2, axis=0))
         # The spread of a constant column is rounding noise of its size, not exactly zero.
         scale = np.where(scale > 1e-12 * largest, scale, 1.0)
+        scale = scale * np.sqrt(_copies((Phi - mean) / scale))
         basis = None
         if Phi.shape[1] > len(Phi):
             basis = np.linalg.svd((Phi - mean) / scale, full_matrices=False)[2].T
@@ -49,3 +53,11 @@ class Rotation(NamedTuple):
         M = W[:-1] if self.basis is None else self.basis @ W[:-1]
         M = M / self.scale[:, None]
         return np.vstack([M, W[-1] - self.mean @ M])
+
+
+def _copies(Z) -> np.ndarray:
+    """Return how many columns of Z (T, k), in units of their size, equal each one up to sign."""
+    if not 1 < Z.shape[1] <= MOST_COLUMNS:
+        return np.ones(Z.shape[1])
+    alike = np.abs(Z.T @ Z) > (1 - 1e-9) * len(Z)
+    return np.maximum(alike.sum(axis=0), 1)

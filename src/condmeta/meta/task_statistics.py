@@ -17,15 +17,23 @@ from condmeta.persistence.fields import (
     integers,
     maybe,
     optional,
+    sequence,
 )
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.points import Points
-from condmeta.tasks.splits import fold_numbers, half_of, task_keys
+from condmeta.tasks.splits import (
+    first_points,
+    fold_numbers,
+    half_of,
+    in_content_order,
+    keys_by_content,
+)
 from condmeta.tasks.timed import Timed
 
 SAMPLE = 500  # tasks that settings are chosen on
+FEW = 1, 2, 5  # numbers of points that settings are judged at, beside none and half of a task
 
 
 def _sample_is_of_the_tasks(state: dict, sizes: dict[str, int]) -> None:
@@ -46,6 +54,7 @@ def _sample_is_of_the_tasks(state: dict, sizes: dict[str, int]) -> None:
         "support": instance("Scatter", T="m", d="d"), "query": instance("Scatter", T="m", d="d"),
         "Phi_support": maybe(floats("m k")),
         "history": optional(maybe(instance("Timed", T="T", d="d"))),
+        "few": optional(sequence(instance("Scatter", T="m", d="d"))),
     },
     rule=_sample_is_of_the_tasks,
 )  # fmt: skip
@@ -63,15 +72,17 @@ class TaskStatistics(NamedTuple):
     sizes : (T,) int array
         Rows of each task, without their weights.
     keys : (T,) uint64 array
-        Hashes of the ids: the tasks with the smallest are the sample.
+        Hashes of the tasks' points: the tasks with the smallest are the sample.
     sample : (m,) int array
         Positions of the sampled tasks, by rising key.
     support, query : Scatter of the sampled tasks
-        Every second point, from the second on, and the others.
+        Every second point in an order by content, from the second on, and the others.
     Phi_support : (m, k) array or None
         Features of the sampled tasks from their support alone, if Phi is kept.
     history : Timed or None
         The rows of all tasks with their times, if drift is still to be learned from them.
+    few : tuple of Scatter of the sampled tasks
+        The first `FEW` points of the support.
     """
 
     ids: np.ndarray
@@ -85,6 +96,7 @@ class TaskStatistics(NamedTuple):
     query: Scatter
     Phi_support: np.ndarray | None
     history: Timed | None = None
+    few: tuple[Scatter, ...] = ()
 
     @classmethod
     def of(cls, ids, points: Points, table=None, Phi=None, features=None) -> Self:
@@ -93,16 +105,18 @@ class TaskStatistics(NamedTuple):
         `features(tasks, points)` gives Phi of the tasks at some positions from these points of
         theirs, for a map that reads the points themselves.
         """
-        keys = task_keys(ids)
+        keys = keys_by_content(points)
         order = np.argsort(keys, kind="stable")
         sample = order[points.sizes[order] > 0][:SAMPLE]
-        halves = [half_of(points, sample, half) for half in (True, False)]
+        sampled = in_content_order(points.take(sample))
+        halves = [half_of(sampled, half) for half in (True, False)]
+        few = tuple(Scatter.of(*first_points(halves[0], n)) for n in FEW)
         Phi_support = None if Phi is None else Phi[sample]
         if features is not None:
             Phi_support = features(sample, halves[0])
         whole, support, query = (Scatter.of(*part) for part in (points, *halves))
         rest = points.sizes, keys, sample, support, query, Phi_support
-        return cls(ids, whole, table, Phi, *rest)
+        return cls(ids, whole, table, Phi, *rest, few=few)
 
     def refuse_known(self, ids, remedy: str) -> None:
         """Raise if some ids are known already."""
@@ -122,6 +136,7 @@ class TaskStatistics(NamedTuple):
             self.support.join(other.support).take(order), self.query.join(other.query).take(order),
             None if self.Phi is None else _both(self.Phi_support, other.Phi_support)[order],
             None if self.history is None else self.history.join(other.history),
+            tuple(a.join(b).take(order) for a, b in zip(self.few, other.few, strict=False)),
         )  # fmt: skip
 
     @classmethod
@@ -145,7 +160,7 @@ class TaskStatistics(NamedTuple):
         if parts[0].history is not None:
             history = reduce(Timed.join, (part.history for part in parts))
         parts.clear()
-        halves = small.support, small.query, small.Phi_support, history
+        halves = small.support, small.query, small.Phi_support, history, small.few
         return cls(ids, Scatter.joined(scatters), table, Phi, sizes, keys, at, *halves)
 
     def sampled(self) -> Self:
@@ -159,12 +174,11 @@ class TaskStatistics(NamedTuple):
 
     def times(self, factor: np.ndarray) -> Self:
         """Return the statistics of points (x, y) times a factor (d+1,)."""
-        parts = {name: getattr(self, name).times(factor) for name in ("whole", "support", "query")}
         history = self.history
         if history is not None:
             X, y = history.X * factor[:-1], history.y * factor[-1]
             history = history._replace(X=X, y=y)
-        return self._replace(**parts, history=history)
+        return self._map(lambda part: part.times(factor))._replace(history=history)
 
     def extend(self, at, points: Points) -> Self:
         """Return it with further points of the tasks at positions `at`; not of `history`."""
@@ -172,8 +186,9 @@ class TaskStatistics(NamedTuple):
         sizes = np.zeros(len(self.ids), np.int64)
         sizes[at] = points.sizes
         points = points.take(order)._replace(offsets=np.concatenate([[0], np.cumsum(sizes)]))
+        sampled, before = in_content_order(points.take(self.sample)), self.sizes[self.sample]
         support, query = (
-            part.extend(Scatter.of(*half_of(points, self.sample, half, self.sizes)))
+            part.extend(Scatter.of(*half_of(sampled, half, before)))
             for part, half in ((self.support, True), (self.query, False))
         )
         whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
@@ -187,9 +202,12 @@ class TaskStatistics(NamedTuple):
 
     def transformed(self, A, centre) -> Self:
         """Return the statistics of points A (z - centre), z = (x, y) (see `Scatter`)."""
-        parts = {name: getattr(self, name) for name in ("whole", "support", "query")}
-        parts = {name: p.transformed(A, centre) for name, p in parts.items()}
-        return self._replace(**parts, history=None)
+        return self._map(lambda part: part.transformed(A, centre))._replace(history=None)
+
+    def _map(self, change) -> Self:
+        """Return the statistics with `change` of each part."""
+        parts = {name: change(getattr(self, name)) for name in ("whole", "support", "query")}
+        return self._replace(**parts, few=tuple(map(change, self.few)))
 
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points: the sample, then the rest by their keys.

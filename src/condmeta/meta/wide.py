@@ -25,7 +25,7 @@ from condmeta.inner.scores import task_scores
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.prior import SMALLEST, Prior
 from condmeta.meta.ridge import learn_prior
-from condmeta.meta.ridge_choice import ROUGH
+from condmeta.meta.ridge_judge import ROUGH
 from condmeta.meta.wide_directions import Directions, differing
 from condmeta.meta.wide_judge import held_out_score
 from condmeta.meta.wide_noise import TaskNoise

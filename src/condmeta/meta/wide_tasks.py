@@ -10,7 +10,7 @@ from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskTable
 from condmeta.tasks.points import Points
 from condmeta.tasks.sparse_rows import SparseRows
-from condmeta.tasks.splits import task_keys
+from condmeta.tasks.splits import tasks_by_content
 from condmeta.tasks.timed import offsets_rise
 
 WIDE = 64  # columns, from which on tasks are kept as rows
@@ -85,6 +85,6 @@ class WideTasks(NamedTuple):
         return type(self)(self.ids, *both.pick(rows, offsets), self.table, self.Phi)
 
     def order(self) -> np.ndarray:
-        """Return the positions of the tasks with points, in an order of their ids' hashes."""
-        filled = np.flatnonzero(self.whole.sizes > 0)
-        return filled[np.argsort(task_keys(self.ids[filled]), kind="stable")]
+        """Return the positions of the tasks with points, in an order of their rows' numbers."""
+        order = tasks_by_content(self.whole)
+        return order[self.whole.sizes[order] > 0]

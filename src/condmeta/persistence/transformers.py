@@ -77,6 +77,9 @@ def restore_estimator(cls: Any, state: State) -> Any:
     estimator = restore_attributes(cls, state)
     if hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
+    absent = [name for name in cls._get_param_names() if not hasattr(estimator, name)]
+    if absent:
+        raise InvalidFieldError(absent[0], "is missing")
     if asked is not None:
         request = estimator._get_metadata_request()
         for method, values in asked.items():

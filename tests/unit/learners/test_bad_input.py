@@ -84,7 +84,7 @@ FIT_CASES = {
     "side without key": (fit(side=ROWS), r"which task each row belongs to.*TaskTable\(values"),
     "tasks missing from side": (
         fit(side=table(ROWS[:1], ["t1"])),
-        r"5 tasks are missing from side_info: 't0', 't4', 't5', 't2', 't3'\. Give their rows in "
+        r"5 tasks are missing from side_info: 't0', 't2', 't3', 't4', 't5'\. Give their rows in "
         r"side_info, or set missing_side='mean'",
     ),
     "duplicate keys": (

@@ -21,6 +21,7 @@ import condmeta as cm
 from condmeta.errors import DataError, ModelFileError
 from condmeta.feature_maps import MeanInput
 from condmeta.fitted.boosted_trees import BoostedTrees
+from condmeta.tasks.splits import folds_by_content
 
 N_TASKS, N = 80, 12
 FIXED = {"metric": "diagonal", "kappa": 1.0}
@@ -61,8 +62,10 @@ def test_it_is_a_learner_with_the_log_odds_as_a_column_of_x(data):
     boosted = cm.ConditionalLogistic(base=trees, **FIXED)
     boosted.fit(X[old], y[old], task=task[old], side_info=side(S))
     unseen = np.empty(old.sum())
+    signs = np.where(y[old] == "yes", 1.0, -1.0)
+    folds = folds_by_content(cm.TaskSet.from_arrays(X[old], signs, task[old]), 5)
     for fold in range(5):
-        left_out = task[old] % 5 == fold
+        left_out = folds[task[old]] == fold
         trees.fit(Z[old][~left_out], y[old][~left_out])
         unseen[left_out] = logit(trees.predict_proba(Z[old][left_out])[:, 1])
     said = logit(trees.fit(Z[old], y[old]).predict_proba(Z)[:, 1])

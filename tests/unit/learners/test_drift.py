@@ -121,7 +121,7 @@ def test_update_equals_adapt_on_all_rows(drift):
 
 @pytest.mark.parametrize("drift", [0.8, ("ar", 0.7)])
 def test_predictions_go_back_to_tau_and_become_less_certain(drift):
-    model = PANEL.fit(drift=drift, **PLAIN)
+    model = PANEL.fit(drift=drift, cold_start="prior", **PLAIN)
     X, task = PANEL.X[:T], PANEL.task[:T]
     now, at_last = model.predict(X, task=task), model.predict(X, task=task, time=11)
     np.testing.assert_allclose(now, at_last, rtol=1e-12)

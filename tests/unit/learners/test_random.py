@@ -11,6 +11,7 @@ import condmeta as cm
 from condmeta.errors import DataError
 
 ML = {"noise": "shared", "kappa": 0.0, "tol": 1e-4, "max_iter": 2000, "metric": "full"}
+ML |= {"context": False}
 LME4 = Path(__file__).parents[2] / "data" / "lme4" / "random_effects.csv"
 FITS = {
     "lwage ~ exper + union + (1 | nr)": (["exper", "union"], {"random": "intercept"}),

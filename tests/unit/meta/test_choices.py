@@ -30,6 +30,7 @@ from condmeta.meta.stacking import (
     median_line,
 )  # fmt: skip
 from condmeta.tasks.points import Points
+from condmeta.tasks.splits import rows_by_content
 
 T, N, D = 7, 5, 2
 
@@ -161,7 +162,8 @@ def test_a_task_without_points_is_judged_at_the_mean_features(monkeypatch):
     learner = cm.ConditionalRidge(MeanInput(), scale="none", fit_intercept=False).fit(tasks)
     assert np.abs(seen["shown"].without).max() == 0
     Phi = np.array([part.mean(axis=0) for part in np.split(tasks.X, 30)])
-    half = np.array([part[1::2].mean(axis=0) for part in np.split(tasks.X, 30)])
+    rows = tasks.X[rows_by_content(tasks)]
+    half = np.array([part[1::2].mean(axis=0) for part in np.split(rows, 30)])
     scaled = (half - Phi.mean(axis=0)) / Phi.std(axis=0)
     order = [tasks.ids.tolist().index(i) for i in learner.fitted_.state.ids.tolist()]
     expected = scaled[order][learner.fitted_.state.sample]

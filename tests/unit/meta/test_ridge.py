@@ -13,14 +13,9 @@ from condmeta.meta.ascent import Stopping
 from condmeta.meta.blocks import OneBlock
 from condmeta.meta.prior import METRICS, Frame, Prior, PriorModel
 from condmeta.meta.ridge import RidgeModel, learn_prior
-from condmeta.meta.ridge_choice import (
-    KAPPAS,
-    NOISES,
-    HeldOutFeatures,
-    SplitStatistics,
-    choose,
-    evidence,
-)
+from condmeta.meta.ridge_choice import Options, choose
+from condmeta.meta.ridge_judge import HeldOutFeatures, SplitStatistics
+from condmeta.meta.setting_path import evidence
 
 
 def draw(n_tasks=30, n=5, d=2, k=2, seed=0, effect=1.0, noise=0.5):
@@ -209,15 +204,17 @@ def test_known_truth_is_found():
 
 
 def halves_of(X, y) -> SplitStatistics:
-    parts = slice(None), slice(1, None, 2), slice(0, None, 2)
-    return SplitStatistics(*(SquaredState.of(*flat(X[:, at], y[:, at])) for at in parts))
+    whole, one, two, query = (
+        SquaredState.of(*flat(X[:, at], y[:, at]))
+        for at in (slice(None), slice(1, 2), slice(1, None, 2), slice(0, None, 2))
+    )
+    return SplitStatistics(whole, (one, two), query)
 
 
 def pick(X, y, Phi):
     fold = np.arange(len(X)) % 5
-    return choose(
-        halves_of(X, y), Phi, HeldOutFeatures(Phi, Phi), fold, tuple(METRICS), NOISES, KAPPAS
-    )
+    features = HeldOutFeatures(Phi, Phi)
+    return choose(halves_of(X, y), Phi, features, fold, Options(), intercept=False).selection
 
 
 def test_side_information_that_pays_is_used():
@@ -237,11 +234,10 @@ def test_settings_that_are_as_good_are_told_apart_by_the_density(monkeypatch):
     w = rng.normal(size=(80, 2)) * [1.0, 0.02]
     X = rng.normal(size=(80, 20, 2))
     y = np.einsum("tnd,td->tn", X, w) + 0.3 * rng.normal(size=(80, 20))
-    monkeypatch.setattr("condmeta.meta.ridge_choice.TIE", 10.0)
-    monkeypatch.setattr("condmeta.meta.ridge_choice.MARGIN", 10.0)
-    monkeypatch.setattr("condmeta.meta.ridge_choice.MARGIN_ERRORS", 1e9)
+    for name in "BAND", "TIE":
+        monkeypatch.setattr(f"condmeta.meta.ridge_choice.{name}", 10.0)
     choice = pick(X, y, rng.normal(size=(80, 1)))
-    assert len(choice.scores) == 30
+    assert len(choice.scores) == 16  # 15 pairs of metric and kappa, and a second noise of one
     assert choice.chosen.metric != "identity"
     assert choice.chosen.noise == "shared"
     assert choice.chosen.kappa >= 10  # the side information is noise

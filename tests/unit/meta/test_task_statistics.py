@@ -8,6 +8,7 @@ from condmeta.meta import task_statistics
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.tasks.ids import as_id_array
 from condmeta.tasks.points import Points
+from condmeta.tasks.splits import in_content_order
 
 
 def draw(sizes, seed=0) -> Points:
@@ -20,8 +21,9 @@ def ids(*names):
 
 
 def assert_alike(one: TaskStatistics, other: TaskStatistics) -> None:
-    for name in ("whole", "support", "query"):
-        for a, b in zip(getattr(one, name), getattr(other, name), strict=True):
+    parts = [(getattr(one, n), getattr(other, n)) for n in ("whole", "support", "query")]
+    for mine, theirs in [*parts, *zip(one.few, other.few, strict=True)]:
+        for a, b in zip(mine, theirs, strict=True):
             assert (a is None) == (b is None)
             if a is not None:
                 np.testing.assert_allclose(a, b, atol=1e-12)
@@ -31,21 +33,31 @@ def assert_alike(one: TaskStatistics, other: TaskStatistics) -> None:
 
 def test_further_points_go_on_with_the_halves():
     """A task with an odd number of points: its next point belongs to the other half."""
-    names, whole = ids("a", "b", "c"), draw([5, 4, 7])
-    first, rest = [3, 1, 2], [2, 3, 5]
-    start = np.concatenate([np.arange(lo, lo + n) for lo, n in zip([0, 5, 9], first, strict=True)])
-    later = np.setdiff1d(np.arange(16), start)
-    cuts = np.append(0, np.cumsum(first)), np.append(0, np.cumsum(rest))
-    found = TaskStatistics.of(names, whole.pick(start, cuts[0]))
-    found = found.extend(np.arange(3), whole.pick(later, cuts[1]))
-    assert_alike(found, TaskStatistics.of(names, whole))
-    again = draw([1, 2, 1], seed=1)
-    longer = found.extend(np.arange(3), again).extend(np.arange(3), again)
-    assert longer.sizes.tolist() == [7, 8, 9]
-    rows = np.vstack([whole.X[9:], again.X[3:], again.X[3:]])
-    at = list(found.sample).index(2)
-    np.testing.assert_allclose(longer.support.mean[at, :2], rows[1::2].mean(axis=0))
-    np.testing.assert_allclose(longer.query.mean[at, :2], rows[0::2].mean(axis=0))
+    first, rest, last = draw([3, 1, 2]), draw([2, 3, 5], seed=1), draw([1, 2, 1], seed=2)
+    found = TaskStatistics.of(ids("a", "b", "c"), first)
+    for more in (rest, last, last):
+        found = found.extend(np.arange(3), more)
+    assert found.sizes.tolist() == [7, 8, 9]
+    for at, task in enumerate(found.sample):
+        parts = (part.take(np.array([task])) for part in (first, rest, last, last))
+        points = [in_content_order(part) for part in parts]  # of one call
+        rows = np.vstack([np.column_stack([part.X, part.y]) for part in points])
+        np.testing.assert_allclose(found.whole.mean[task], rows.mean(axis=0))
+        np.testing.assert_allclose(found.support.mean[at], rows[1::2].mean(axis=0))
+        np.testing.assert_allclose(found.query.mean[at], rows[0::2].mean(axis=0))
+
+
+def test_few_are_the_first_points_of_the_support():
+    points = draw([14, 3])
+    found = TaskStatistics.of(ids("a", "b"), points)
+    for at, task in enumerate(found.sample):
+        support = in_content_order(points.take(np.array([task]))).X[1::2]
+        for n, part in zip(task_statistics.FEW, found.few, strict=True):
+            assert part.count[at] == min(n, len(support))
+            np.testing.assert_allclose(part.mean[at, :2], support[:n].mean(axis=0))
+    doubled = found.transformed(2 * np.eye(3), np.zeros(3))
+    for part, before in zip(doubled.few, found.few, strict=True):
+        np.testing.assert_allclose(part.mean, 2 * before.mean)
 
 
 def test_tasks_of_two_calls_are_the_tasks_of_one(monkeypatch):

@@ -10,7 +10,14 @@ from condmeta.errors import DataError
 duckdb = pytest.importorskip("duckdb")
 T, N = 80, 6
 ROLES = {"features": ["price", 'we"ird'], "target": "sold", "task": "store"}
-SETTINGS = {"metric": "diagonal", "noise": "shared", "kappa": 1.0, "tol": 1e-6}
+SETTINGS = {
+    "context": False,
+    "cold_start": "prior",
+    "metric": "diagonal",
+    "noise": "shared",
+    "kappa": 1.0,
+    "tol": 1e-6,
+}
 
 
 def table(far=0.0):

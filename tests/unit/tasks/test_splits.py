@@ -15,7 +15,6 @@ from condmeta.tasks.splits import (
     half_of,
     make_generator,
     point_mask,
-    sample_tasks,
     task_parts,
     within_tasks,
 )
@@ -110,17 +109,10 @@ def numbered(sizes) -> Points:
     return Points(rows[:, None], rows, offsets, rows + 1)
 
 
-@given(st.permutations(list("abcdefghij")), st.integers(0, 12))
-def test_a_sample_of_tasks_does_not_depend_on_their_order(ids, size):
-    ids, known = np.array(ids, dtype=object), np.array(list("abcdefghij"), dtype=object)
-    assert ids[sample_tasks(ids, size)].tolist() == known[sample_tasks(known, size)].tolist()
-
-
 @given(sizes_of_tasks)
 def test_the_two_halves_of_tasks_are_all_their_points(sizes):
     points = numbered(sizes)
-    tasks = np.arange(len(sizes))
-    second, first = (half_of(points, tasks, half) for half in (True, False))
+    second, first = (half_of(points, half) for half in (True, False))
     assert sorted([*first.y, *second.y]) == points.y.tolist()
     assert second.sizes.tolist() == [n // 2 for n in sizes]
     mask, *offsets = first_halves(points.offsets)
@@ -131,12 +123,12 @@ def test_the_two_halves_of_tasks_are_all_their_points(sizes):
 
 @given(sizes_of_tasks)
 def test_points_that_come_in_chunks_have_the_same_halves(sizes):
-    points, tasks = numbered(sizes), np.arange(len(sizes))
+    points = numbered(sizes)
     first = point_mask(points.offsets, 3, "first")
     shown, rest = points.where(first), points.where(~first)
     for half in (True, False):
-        parts = half_of(shown, tasks, half), half_of(rest, tasks, half, shown.sizes)
-        assert sorted([*parts[0].y, *parts[1].y]) == sorted(half_of(points, tasks, half).y)
+        parts = half_of(shown, half), half_of(rest, half, shown.sizes)
+        assert sorted([*parts[0].y, *parts[1].y]) == sorted(half_of(points, half).y)
 
 
 def test_rows_are_held_out_once_within_tasks():

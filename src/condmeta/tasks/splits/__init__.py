@@ -1,9 +1,17 @@
 """Every way to hold out tasks, or points of tasks: the one home of splits.
 
 `tasks` divides sets of tasks, `points` divides the points within tasks into support (to adapt on)
-and query (to judge by), and `folds` does both for a `TaskSet`.
+and query (to judge by), and `folds` does both for a `TaskSet`. `by_content` has the orders of tasks
+and rows that these divisions follow where ids and the order of the input must not matter.
 """
 
+from condmeta.tasks.splits.by_content import (
+    folds_by_content,
+    in_content_order,
+    keys_by_content,
+    rows_by_content,
+    tasks_by_content,
+)
 from condmeta.tasks.splits.folds import TaskSplit, as_split, check_shots, folds_of_tasks
 from condmeta.tasks.splits.points import (
     ORDERS,
@@ -11,6 +19,7 @@ from condmeta.tasks.splits.points import (
     across_tasks,
     fifths,
     first_halves,
+    first_points,
     half_of,
     point_mask,
     within_tasks,
@@ -19,13 +28,19 @@ from condmeta.tasks.splits.tasks import (
     FOLDS,
     fold_numbers,
     make_generator,
-    sample_tasks,
     task_keys,
     task_parts,
     task_rows,
 )
 
 __all__ = ["FOLDS", "ORDERS", "SupportQuery", "TaskSplit", "across_tasks", "as_split"]
-__all__ += ["check_shots", "fifths", "first_halves", "fold_numbers", "folds_of_tasks", "half_of"]
-__all__ += ["make_generator", "point_mask", "sample_tasks", "task_keys", "task_parts", "task_rows"]
-__all__ += ["within_tasks"]
+__all__ += ["check_shots", "fifths", "first_halves", "first_points", "fold_numbers"]
+__all__ += ["folds_by_content", "folds_of_tasks", "half_of", "in_content_order", "keys_by_content"]
+__all__ += [
+    "make_generator",
+    "point_mask",
+    "rows_by_content",
+    "task_parts",
+    "task_rows",
+]
+__all__ += ["task_keys", "tasks_by_content", "within_tasks"]

@@ -10,7 +10,8 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.messages import bad_parameter
-from condmeta.tasks.splits.points import point_mask
+from condmeta.tasks.splits.by_content import folds_by_content, rows_by_content
+from condmeta.tasks.splits.points import point_mask, ranks
 from condmeta.tasks.splits.tasks import make_generator, task_rows
 
 if TYPE_CHECKING:
@@ -163,18 +164,22 @@ def folds_of_tasks(
 
     The support of a task grows with the number: all numbers use one order of its points. A task
     without a point left to judge by is not in that shot, and a shot without tasks is left out.
+    Folds and random orders depend on the numbers of the rows alone, and on the seed: other ids or
+    another order of rows give the same ones.
     """
     tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
     if not (isinstance(n_splits, int | np.integer) and 2 <= n_splits <= len(tasks)):
         valid = f"an int in [2, {len(tasks)}], the number of tasks with points"
         raise bad_parameter("n_splits", valid, n_splits)
-    rng = make_generator(random_state)
-    for held in np.array_split(rng.permutation(len(tasks)), n_splits):
-        train = tasks.subset(np.setdiff1d(np.arange(len(tasks)), held))
-        seed = int(rng.integers(2**31))  # one for all shots, so that supports are nested
+    seed = int(make_generator(random_state).integers(2**31))
+    fold = folds_by_content(tasks, n_splits, seed)
+    for number in range(n_splits):
         parts = []
         for m in shots:
-            left = tasks.subset(np.sort(held[tasks.sizes[held] > m]))
+            left = tasks.subset(np.flatnonzero((fold == number) & (tasks.sizes > m)))
             if len(left):
-                parts.append(Shot(m, *left.split_points(m, order, seed)))
-        yield train, parts
+                shown = ranks(left.offsets) < m  # of the first rows, or in another order
+                if order == "random":
+                    shown[rows_by_content(left, seed)] = shown.copy()
+                parts.append(Shot(m, left.where(shown), left.where(~shown)))
+        yield tasks.subset(np.flatnonzero(fold != number)), parts

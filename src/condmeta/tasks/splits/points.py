@@ -46,7 +46,7 @@ def point_mask(offsets, train, order: str = "random", random_state=None) -> np.n
     if order not in ORDERS:
         raise bad_parameter("order of split_points", "'random' or 'first'", order)
     task_of_row = np.repeat(np.arange(sizes.size), sizes)
-    first = _ranks(offsets) < wanted[task_of_row]
+    first = ranks(offsets) < wanted[task_of_row]
     if order == "first":
         return first
     # Shuffle the rows within each task: sort them by the task's position plus a random key below 1.
@@ -63,26 +63,30 @@ def first_halves(offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """
     sizes = np.diff(offsets)
     first = sizes // 2
-    mask = _ranks(offsets) < np.repeat(first, sizes)
+    mask = ranks(offsets) < np.repeat(first, sizes)
     return mask, np.append(0, np.cumsum(first)), np.append(0, np.cumsum(sizes - first))
 
 
-def half_of(points: Points, tasks: np.ndarray, half: bool, before: Any = None) -> Points:
-    """Return one half of the points of the tasks at positions `tasks`.
+def half_of(points: Points, half: bool, before: Any = None) -> Points:
+    """Return one half of the points of each task.
 
     True: every second point, from the second on; False: the others. `before` (T,) is the number of
     points that each task had until now, for points that come in chunks.
     """
-    points = points.take(tasks)
-    rank = _ranks(points.offsets)
+    rank = ranks(points.offsets)
     if before is not None:
-        rank = rank + np.repeat(before[tasks], points.sizes)
+        rank = rank + np.repeat(before, points.sizes)
     return points.where((rank % 2 == 1) == half)
+
+
+def first_points(points: Points, n: int) -> Points:
+    """Return the first n points of each task, or all that it has."""
+    return points.where(ranks(points.offsets) < n)
 
 
 def fifths(points: Points) -> list[SupportQuery]:
     """Hold out every fifth point of each task, from each of the five starts."""
-    fold = _ranks(points.offsets) % FOLDS
+    fold = ranks(points.offsets) % FOLDS
     held = [fold == start for start in range(FOLDS)]
     return [SupportQuery(points.where(~h), points.where(h)) for h in held if h.any()]
 
@@ -122,7 +126,7 @@ def _problems(points: Points, parts: list[tuple[np.ndarray, np.ndarray]]) -> Sup
     return SupportQuery(support, flat([rows[held] for rows, held in masks]))
 
 
-def _ranks(offsets: np.ndarray) -> np.ndarray:
+def ranks(offsets: np.ndarray) -> np.ndarray:
     """Return the position (N,) of each row within its task."""
     return np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
 

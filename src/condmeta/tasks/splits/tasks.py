@@ -1,4 +1,4 @@
-"""Divide sets of tasks: random parts, folds, and samples that depend on the ids alone."""
+"""Divide sets of tasks: random parts and folds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -71,6 +71,11 @@ def task_rows(offsets: np.ndarray, at: np.ndarray) -> tuple[Any, np.ndarray]:
     return np.repeat(offsets[at] - new[:-1], sizes) + np.arange(new[-1]), new
 
 
+def fold_numbers(n_tasks: int) -> np.ndarray:
+    """Return the fold (T,) in which each task is held out: 0, 1, .., 4, 0, 1, ..."""
+    return np.arange(n_tasks) % FOLDS
+
+
 def task_keys(ids: np.ndarray) -> np.ndarray:
     """Return hashes (T,) of the ids, the same in every process."""
     from hashlib import blake2b  # slow to import
@@ -80,22 +85,3 @@ def task_keys(ids: np.ndarray) -> np.ndarray:
         for task in ids.tolist()
     )
     return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
-
-
-def sample_tasks(ids: np.ndarray, size: int) -> np.ndarray:
-    """Return the positions of the `size` tasks with the smallest `task_keys`, by rising key.
-
-    The sample depends on the ids alone, not on the order in which the tasks came.
-
-    Examples
-    --------
-    >>> ids = np.array(["a", "b", "c", "d"], dtype=object)
-    >>> ids[sample_tasks(ids, 2)], ids[::-1][sample_tasks(ids[::-1], 2)]
-    (array(['d', 'a'], dtype=object), array(['d', 'a'], dtype=object))
-    """
-    return np.argsort(task_keys(ids), kind="stable")[:size]
-
-
-def fold_numbers(n_tasks: int) -> np.ndarray:
-    """Return the fold (T,) in which each task is held out: 0, 1, .., 4, 0, 1, ..."""
-    return np.arange(n_tasks) % FOLDS

@@ -1,0 +1,46 @@
+"""The maps of a prior: for tasks with points, and for tasks without any."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from condmeta.inner.context import Context
+from condmeta.meta.blocks import Blocks
+from condmeta.meta.context import learn_context
+from condmeta.meta.pooled_map import pooled_map
+from condmeta.meta.prior import LearnedPrior, Prior
+from condmeta.meta.ridge_choice import COLD_STARTS, RidgeChoice
+
+
+class LearnedMaps(NamedTuple):
+    """What `ConditionalRidge` learns, in the scales of all rows and the coordinates of Phi.
+
+    `cold` (k+1, width) is the map for tasks without points, None for the map of the prior.
+    """
+
+    choice: RidgeChoice
+    learned: LearnedPrior
+    context: Context | None
+    cold: np.ndarray | None
+
+    def with_setting(self, setting) -> Self:
+        """Return it with another chosen setting."""
+        selection = self.choice.selection._replace(chosen=setting)
+        return self._replace(choice=self.choice._replace(selection=selection))
+
+
+def learn_maps(choice: RidgeChoice, blocks: Blocks, learn, start: Prior | None) -> LearnedMaps:
+    """Fit what was chosen to tasks; `learn(blocks, start)` fits a prior."""
+    learned, context, cold = learn(blocks, start), None, None
+    if choice.context:
+        found, context = learn_context(blocks, learned.prior, learn)
+        learned = learned if found is None else found
+    if context is not None:
+        cold = learned.prior.W.copy()
+        cold[-1] += context.start()
+    if choice.pooled is not None:
+        share = COLD_STARTS[choice.cold_start]
+        without = learned.prior.W if cold is None else cold
+        pooled = pooled_map(blocks, choice.pooled, without.shape)
+        cold = (1 - share) * without + share * pooled
+    return LearnedMaps(choice, learned, context, cold)

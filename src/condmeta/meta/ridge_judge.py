@@ -1,0 +1,203 @@
+"""Errors and densities of priors on held-out tasks (see `meta.ridge_choice`)."""
+
+from collections import defaultdict
+from functools import cached_property, partial
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from condmeta.inner.context import Context
+from condmeta.inner.posterior import Gaussian, posterior_of_statistics
+from condmeta.inner.squared import SquaredState
+from condmeta.meta.ascent import Stopping
+from condmeta.meta.blocks import OneBlock
+from condmeta.meta.context import learn_context
+from condmeta.meta.pooled_map import PooledForm, held_out_maps
+from condmeta.meta.prior import SMALLEST, Prior
+from condmeta.meta.ridge import learn_from_blocks, learn_prior
+from condmeta.meta.selection import task_rounds
+from condmeta.meta.setting_path import path
+
+ROUGH = Stopping(tol=0.05, max_evaluations=60)  # of fits that are only compared
+
+
+class RidgeSetting(NamedTuple):
+    """The settings of a prior."""
+
+    metric: str
+    noise: str
+    kappa: float
+
+
+class SplitStatistics(NamedTuple):
+    """Statistics of tasks: of all their points, of some that are shown, and of those that judge.
+
+    shown: at rising numbers of points, none of which judges.
+    """
+
+    whole: SquaredState
+    shown: tuple[SquaredState, ...]
+    query: SquaredState
+
+    def take(self, at) -> Self:
+        """Return the tasks at positions `at`."""
+        shown = tuple(part.take(at) for part in self.shown)
+        return type(self)(self.whole.take(at), shown, self.query.take(at))
+
+
+class HeldOutFeatures(NamedTuple):
+    """Features (T, k) of held-out tasks: with points, and without any."""
+
+    with_support: np.ndarray
+    without: np.ndarray
+
+
+class Pooled(NamedTuple):
+    """The best form of the pooled map, and for each fold the coefficients of held-out tasks."""
+
+    form: PooledForm
+    weights: list[np.ndarray]
+
+
+class Judge:
+    """Held-out tasks, fold by fold, and the priors that were fitted without them.
+
+    fold (T,) int: the round in which a task is held out. Phi (T, k). intercept: rows end with a
+    one, so that there can be a pooled map and a context.
+    """
+
+    def __init__(
+        self, parts: SplitStatistics, Phi, features: HeldOutFeatures, fold, intercept: bool,
+        n_jobs=1,
+    ):  # fmt: skip
+        self.parts, self.Phi, self.features = parts, Phi, features
+        self.intercept, self.n_jobs = intercept, n_jobs
+        self.folds = list(task_rounds(fold, parts.query.count > 0))
+        self.held = [parts.take(held) for _, held in self.folds]
+        self.points = sum(part.query.count.sum() for part in self.held)
+        self.no_errors = np.empty((1 + len(parts.shown), 0))
+        self._priors: dict[tuple[int, str, float], Prior] = {}
+        self._contexts: dict[tuple[int, str, float], tuple[Prior, Context | None]] = {}
+
+    # Priors.
+
+    def fit_path(self, number: int, settings: list[RidgeSetting]):
+        """Fit the settings to the tasks outside a fold, and yield each as it is done."""
+        by_pair = defaultdict(list)
+        for setting in settings:
+            by_pair[setting.metric, setting.kappa].append(setting)
+        for pair, learned in path(settings, self._fit(number)):
+            self._priors[number, *pair] = learned.prior
+            yield from by_pair[pair]
+
+    def _fit(self, number: int):
+        train, _ = self.folds[number]
+        stats = self.parts.whole.take(train)
+        return partial(learn_prior, stats, self.Phi[train], stopping=ROUGH, n_jobs=self.n_jobs)
+
+    def prior(self, setting: RidgeSetting, number: int) -> Prior:
+        """Return the prior of the tasks outside a fold."""
+        key = number, setting.metric, setting.kappa
+        if key not in self._priors:
+            self._priors[key] = self._fit(number)(setting.metric, setting.kappa).prior
+        return self._priors[key]
+
+    def with_context(self, setting: RidgeSetting, number: int) -> tuple[Prior, Context | None]:
+        """Return the prior and the context of the tasks outside a fold."""
+        key = number, setting.metric, setting.kappa
+        if key not in self._contexts:
+            (train, _), prior = self.folds[number], self.prior(setting, number)
+            how = setting.metric, setting.kappa
+
+            def learn(blocks, start):
+                return learn_from_blocks(blocks, *how, start, stopping=ROUGH)
+
+            blocks = OneBlock.of(self.parts.whole.take(train), self.Phi[train], self.n_jobs)
+            learned, context = learn_context(blocks, prior, learn)
+            self._contexts[key] = (prior if learned is None else learned.prior), context
+        return self._contexts[key]
+
+    # Errors.
+
+    def score(self, setting: RidgeSetting, context: bool = False) -> float:
+        """Return the mean error of a setting on all folds."""
+        numbers = range(len(self.folds))
+        return self.mean_error(np.hstack([self.errors(setting, f, context) for f in numbers]))
+
+    def mean_error(self, errors: np.ndarray) -> float:
+        """Return the geometric mean over views of the mean errors, for errors of all folds."""
+        return geometric_mean(errors) / self.points
+
+    def errors(self, setting: RidgeSetting, number: int, context: bool = False) -> np.ndarray:
+        """Return the errors (views, T) of the held-out tasks of a fold.
+
+        The views are: without points, then as more are shown. An error is the root mean square
+        error of a task, times its points. Without points it is that of the pooled map if this map
+        has smaller errors.
+        """
+        query = self.held[number].query
+        errors = np.array([_errors(query, w) for w in self.coefficients(setting, number, context)])
+        if self.intercept:
+            pooled = _errors(query, self.pooled.weights[number])
+            errors[0] = min(errors[0], pooled, key=np.sum)
+        return errors
+
+    def coefficients(self, setting: RidgeSetting, number: int, context: bool) -> list[np.ndarray]:
+        """Return the coefficients (T, d) of the held-out tasks of a fold, for each view."""
+        (_, held), prior, shift = self.folds[number], self.prior(setting, number), None
+        if context:
+            prior, shift = self.with_context(setting, number)
+        inner = Gaussian(prior.L, prior.s2, setting.noise == "per_task", shift)
+        theta = prior.theta(self.features.with_support[held])
+        start = prior.theta(self.features.without[held])
+        start = start if shift is None else start + shift.start()
+        shown = self.held[number].shown
+        return [start, *(inner.posterior(part, theta, self.n_jobs).mean for part in shown)]
+
+    def density(self, setting: RidgeSetting, number: int) -> float:
+        """Return the log density of all labels of the held-out tasks of a fold."""
+        prior = self.prior(setting, number)
+        theta = prior.theta(self.features.with_support[self.folds[number][1]])
+        whole = self.held[number].whole
+        found = posterior_of_statistics(whole, theta, prior.L, prior.s2, self.n_jobs, False)
+        return float(found[3].sum())
+
+    # Tasks without points.
+
+    @cached_property
+    def pooled(self) -> Pooled:
+        """The pooled map with the least error."""
+        maps = held_out_maps(self.parts.whole, self.Phi, self.folds)
+        weights = {
+            form: [
+                self.features.without[held] @ W[:-1] + W[-1]
+                for W, (_, held) in zip(found, self.folds, strict=True)
+            ]
+            for form, found in maps.items()
+        }
+
+        def total(form: PooledForm) -> float:
+            pairs = zip(self.held, weights[form], strict=True)
+            return sum(_errors(part.query, w).sum() for part, w in pairs)
+
+        best = min(weights, key=total)
+        return Pooled(best, weights[best])
+
+    def cold_score(self, setting: RidgeSetting, context: bool, share: float) -> float:
+        """Return the mean error without points, with this share of the pooled map."""
+        total = 0.0
+        for number, part in enumerate(self.held):
+            start = self.coefficients(setting, number, context)[0]
+            w = (1 - share) * start + share * self.pooled.weights[number]
+            total += _errors(part.query, w).sum()
+        return total / self.points
+
+
+def geometric_mean(errors: np.ndarray) -> float:
+    """Return the geometric mean of the sums of errors (views, T)."""
+    return float(np.exp(np.mean(np.log(np.maximum(errors.sum(axis=1), SMALLEST)))))
+
+
+def _errors(query: SquaredState, w) -> np.ndarray:
+    """Return the root mean square errors (T,) of tasks, times their points."""
+    return np.sqrt(query.squared_errors(w) * query.count)
