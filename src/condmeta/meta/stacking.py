@@ -12,6 +12,7 @@ import numpy as np
 HALVES = 2
 SMALLEST_SHARE = 0.05  # candidates with a smaller weight are left out
 STEPS = 500  # of EM; a few candidates need no high accuracy
+CLEAR = 3.0  # standard errors
 ROUNDS = 20  # of least squares, for the least absolute error
 SMALLEST_ERROR = 0.02  # of the mean error: a smaller one counts as this
 
@@ -48,7 +49,8 @@ class Blend(NamedTuple):
 def best_blend(answers, y, task, criterion: Criterion, m=None) -> Blend:
     """Return the combination of candidates that is best on held-out rows, arguments as below.
 
-    A line is kept if its gain, on tasks that it was not fitted to, exceeds its standard error.
+    A line is kept if it gains on tasks that it was not fitted to, and if predictions clearly are
+    not medians: labels above and below them are not equally many, by three standard errors.
     """
     weights = best_weights(answers, y, task, criterion, m)
     mixed, (code, half) = answers @ weights, _halves(task)
@@ -59,9 +61,10 @@ def best_blend(answers, y, task, criterion: Criterion, m=None) -> Blend:
         other = half == h
         shift, slope = criterion.line(mixed[~other], y[~other], None if m is None else m[~other])
         lined[other] = shift + slope * mixed[other]
-    before, after = criterion.losses(np.column_stack([mixed, lined]), y).T
-    gain = np.bincount(code, (before - after) * (1.0 if m is None else m))  # of each task
-    if gain.mean() * np.sqrt(len(gain)) <= gain.std(ddof=1):
+    before, after = criterion.mean(np.column_stack([mixed, lined]), y, m)
+    above = np.bincount(code, np.sign(y - mixed) * (1.0 if m is None else m))  # of each task
+    clear = abs(above.mean()) * np.sqrt(len(above)) > CLEAR * above.std(ddof=1)
+    if after >= before or not clear:
         return Blend(weights)
     return Blend(weights, *criterion.line(mixed, y, m))
 

@@ -7,7 +7,6 @@ import pytest
 
 import condmeta as cm
 from condmeta.errors import DataError
-from condmeta.learners.blend import Blends
 from condmeta.learners.held_out import hold_out
 from condmeta.meta.stacking import CRITERIA, best_weights, convex_weights
 
@@ -119,13 +118,6 @@ def test_parameters_out_of_range():
         cm.AutoRegressor(criterion="log").fit([[1.0], [2.0]], [1.0, 2.0])
     with pytest.raises(DataError, match=r"'order' .* one of 'random', 'first'"):
         cm.AutoRegressor(order="last").fit([[1.0], [2.0]], [1.0, 2.0])
-
-
-def test_blend_takes_the_largest_number_of_points_up_to_the_tasks_own():
-    answers, points = np.array([[1.0, 2.0]] * 4), np.array([0, 4, 5, 9])
-    lines = np.array([[0.0, 1.0], [10.0, 3.0]])
-    blends = Blends(np.array([0, 5]), np.array([[1.0, 0.0], [0.0, 1.0]]), lines)
-    assert blends.of(answers, points).tolist() == [1, 1, 16, 16]
 
 
 def test_convex_weights_are_the_best():

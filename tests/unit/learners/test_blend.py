@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from condmeta.learners.blend import blend, decided, probabilities
+from condmeta.learners.blend import Blends, decided, probabilities
 
 
 def test_the_largest_number_up_to_a_tasks_own_counts():
     answers = np.array([[1.0, 10.0, 100.0]] * 6)
     weights = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]])
-    found = blend(answers, weights, np.array([1, 3, 5]), np.array([0, 1, 2, 3, 5, 99]))
-    assert found.tolist() == [1.0, 1.0, 1.0, 10.0, 52.75, 52.75]
+    lines = np.array([[0.0, 1.0], [0.0, 1.0], [10.0, 2.0]])
+    blends = Blends(np.array([1, 3, 5]), weights, lines)
+    found = blends.of(answers, np.array([0, 1, 2, 3, 5, 99]))
+    assert found.tolist() == [1.0, 1.0, 1.0, 10.0, 115.5, 115.5]
 
 
 def test_classes_are_the_more_probable_ones():
