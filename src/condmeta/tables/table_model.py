@@ -216,8 +216,8 @@ class TableModel(BaseEstimator):
         Parameters
         ----------
         files : path, or list of paths
-            Parquet, CSV or Feather files, patterns such as "sales/*.parquet", or folders with such
-            files; a folder named country=DE is a column.
+            Parquet, CSV or Feather files, patterns such as ``"sales/*.parquet"``, or folders with
+            such files; a folder named country=DE is a column.
         side_info : table or path, optional
             One row of side information for each task.
         memory : str
