@@ -6,6 +6,7 @@ in the list below, when one of its objects is needed, and never by a name read f
 
 import sys
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def restore_estimator(cls: Any, state: State) -> Any:
     estimator = restore_attributes(cls, state)
     if hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
-    absent = [name for name in cls._get_param_names() if not hasattr(estimator, name)]
+    absent = [name for name in signature(cls).parameters if not hasattr(estimator, name)]
     if absent:
         raise InvalidFieldError(absent[0], "is missing")
     if asked is not None:
