@@ -3,69 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
-from itertools import count
 from typing import Any, Self
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from condmeta.errors import DataError
 from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.change_of_scale import ChangeOfScale
-from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.low_latency import LowLatency
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.target import TRANSFORMS
-from condmeta.fitted.tau import LinearTau
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
-from condmeta.inner.scatter import Scatter
-from condmeta.inner.squared import SquaredState
 from condmeta.learners.forgetting import (
     DRIFTS,
-    context_of,
     is_drift,
-    noises_of,
-    require_history,
     require_timed,
     take_time,
-    with_times,
 )
 from condmeta.learners.inputs import (
     METADATA,
-    is_nameless,
     is_zero,
     minus_offset,
-    n_rows,
     read_offset,
-    read_tasks,
-    read_training,
     remember_offset,
     require_offset,
 )
-from condmeta.learners.learn import Learned, Training, begin, in_units_of_y, on_target_scale
+from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
+from condmeta.learners.parameters import NON_NEGATIVE, jobs_of, one_of, or_word
+from condmeta.learners.ridge_learning import choose_and_fit, collect_more, learn_ridge
 from condmeta.learners.shared_columns import (
-    differing_columns,
     is_random,
     learn_some_columns,
 )
 from condmeta.learners.targets import Regressor
-from condmeta.learners.wide import learn_wide_tasks
 from condmeta.learners.writing import writing
-from condmeta.meta.ascent import Stopping
-from condmeta.meta.blocks import Leaves, with_one
-from condmeta.meta.cold_start import LearnedMaps, learn_maps
-from condmeta.meta.prior import METRICS, carried_metrics
-from condmeta.meta.ridge import learn_from_blocks, learn_prior
-from condmeta.meta.ridge_choice import COLD_STARTS, NOISES, Options, choose
-from condmeta.meta.ridge_judge import ROUGH, HeldOutFeatures, SplitStatistics
-from condmeta.meta.rotation import Rotation
-from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.cold_start import LearnedMaps
+from condmeta.meta.prior import METRICS
+from condmeta.meta.ridge_choice import COLD_STARTS, NOISES
+from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide_tasks import WIDE, WideTasks
 from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks import TaskSet
@@ -534,47 +512,7 @@ class ConditionalRidge(Regressor, Learner):
         return WideTasks if len(scales.x_mean) > WIDE and self.random != "all" else TaskStatistics
 
     def _learn(self, data: Training) -> Learned:
-        """Choose settings and learn the prior, in the scales of all rows.
-
-        The scales that `data` has are those of the first call; the result is in these.
-        """
-        state, Phi = data.statistics, data.Phi
-        if isinstance(state, WideTasks):
-            return learn_wide_tasks(self, data)
-        columns = differing_columns(self.random, data.names, self.fit_intercept)
-        if columns is not None and len(columns) < len(data.names):
-            return self._learn_some(data, columns)
-        order = state.order()
-        rotation = Rotation.learn(Phi[order])
-        overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
-        with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
-            found = self._learn_prior(state, order, rotation, overall, Phi)
-        choice, learned, context, cold = found
-        change = ChangeOfScale.between(overall, data.scales)
-        prior = learned.prior.widen(overall.kept)
-        selection = choice.selection
-        n, y_scale = state.whole.count.sum(), data.scales.y_scale
-        log_precision = state.whole.log_precisions.sum()
-        info = {
-            **{f"{name}_": value for name, value in selection.chosen._asdict().items()},
-            "context_": context is not None,
-            "cold_start_": choice.cold_start,
-            "choice_": selection.rows(),
-            "H_": change.covariance(prior.H),
-            "n_iter_": learned.passes,
-            **in_units_of_y(prior.s2, learned.objective + log_precision / 2, n, y_scale),
-            "constant": overall.constant,
-        }
-
-        def in_user_scales(W) -> np.ndarray:
-            wide = np.zeros((len(W), len(overall.kept)))
-            wide[:, overall.kept] = W
-            return change.map(rotation.undo(wide))
-
-        W, cold = in_user_scales(learned.prior.W), None if cold is None else in_user_scales(cold)
-        context = None if context is None else change.context(context.widen(overall.kept))
-        inner = self._inner(prior, change, selection.chosen.noise == "per_task", context)
-        return Learned(LinearTau(W, Phi[order].mean(axis=0), cold), inner, info)
+        return learn_ridge(self, data)
 
     def _learn_some(self, data: Training, columns: np.ndarray) -> Learned:
         """Learn if only these columns have coefficients that differ between tasks."""
@@ -588,45 +526,8 @@ class ConditionalRidge(Regressor, Learner):
         return Gaussian(lower_root(change.covariance(prior.H)), prior.s2, own_noise, context)
 
     def _learn_prior(self, state, order, rotation, overall, Phi) -> LearnedMaps:
-        """Choose on the sample, then fit to all tasks."""
-        jobs, m = jobs_of(self), len(state.sample)  # the first tasks of `order`
-
-        def scaled(part: Scatter, at=None) -> SquaredState:
-            return scaled_statistics(part, overall, at).columns(overall.kept)
-
-        def features(Phi) -> np.ndarray:
-            # With an infinite kappa no map reads side information, the pooled one neither.
-            return rotation.apply(Phi) * (self.kappa != np.inf)
-
-        Z = features(Phi[state.sample])
-        shown = HeldOutFeatures(Z, Z)
-        if state.Phi is not None:  # a task without points has the mean features, which are zero
-            shown = HeldOutFeatures(features(state.Phi_support), np.zeros_like(Z))
-        carried = carried_metrics(int(overall.kept.sum()), state.whole.count[order])
-        given = self.metric, "auto", self.kappa, context_of(self, state), self.cold_start
-        options = Options(*(
-            every if value == "auto" else (value,)
-            for value, every in zip(given, Options(carried, noises_of(self)), strict=True)
-        ))  # fmt: skip
-        few = tuple(scaled(part) for part in (*state.few, state.support))
-        halves = SplitStatistics(scaled(state.whole, order[:m]), few, scaled(state.query))
-        choice = choose(halves, Z, shown, state.folds(), options, self.fit_intercept, jobs)
-        metric, _, kappa = choice.selection.chosen
-        leaves = state.leaves(order)
-        Phi1 = with_one(features(Phi[np.concatenate(leaves)]))
-        blocks = Leaves(partial(scaled, state.whole), leaves, Phi1, jobs)
-        start = choice.selection.start
-        if m < len(order):  # fit ever more tasks, each time from the fit before
-            sample = halves.whole, Z, metric, kappa, start
-            start = learn_prior(*sample, stopping=ROUGH, n_jobs=jobs).prior
-            for some in blocks.heads():
-                start = learn_from_blocks(some, metric, kappa, start, stopping=ROUGH).prior
-
-        def learn(blocks, start):
-            stopping = Stopping(self.tol, self.max_iter)
-            return learn_from_blocks(blocks, metric, kappa, start, stopping=stopping)
-
-        return learn_maps(choice, blocks, learn, start)
+        """Choose settings and fit the prior, in the scales `overall` and rotated features."""
+        return choose_and_fit(self, state, order, rotation, overall, Phi)
 
 
 def weighted(sample_weight, precision, time=None):
@@ -634,32 +535,3 @@ def weighted(sample_weight, precision, time=None):
     if precision is None and time is None:
         return sample_weight
     return Weighted(sample_weight, precision, time=time)
-
-
-def collect_more(learner: ConditionalRidge, X, y, task, side_info, weight) -> Fitted:
-    """Return the value with the statistics of further tasks; tau is None until it is needed."""
-    if learner.base is not None:
-        raise DataError("A base needs the rows of all tasks at once: use fit, or base=None.")
-    before = learner._model
-    if before is None:
-        check_learner(learner)
-        given = on_target_scale(learner, read_training(learner, X, y, task, side_info, weight))
-        start = begin(learner, given, validate=True)
-        kind = learner._kind_of_statistics(start.scales)
-        start, timed = with_times(learner, start, given.tasks, kind)
-        return start._replace(state=start.collect(given.tasks, given.points, kind, timed))
-    if before.state is None:
-        raise DataError(
-            "This model was saved without the statistics that partial_fit needs. Save it with "
-            "tasks=True and resume=True, or fit it again with all tasks."
-        )
-    if is_nameless(learner, X, task):  # one more task without an id: a number that is free
-        taken = set(before.state.ids.tolist())
-        task = np.full(n_rows(X), next(i for i in count(len(taken)) if i not in taken))
-    tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
-    require_history(learner, before, "partial_fit")
-    known = "Use update to add points to tasks that are known."
-    before.state.refuse_known(tasks.ids, known)
-    tasks = before.past_shared_model(tasks)
-    more = before.collect(tasks, points, type(before.state), before.keeps_history)
-    return before._replace(state=before.state.join(more), tau=None)

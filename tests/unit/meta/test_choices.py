@@ -15,7 +15,7 @@ from condmeta.feature_maps import MeanInput
 from condmeta.inner.likelihoods import Binomial
 from condmeta.inner.row_posterior import Bernoulli
 from condmeta.inner.squared import SquaredState
-from condmeta.learners import ridge
+from condmeta.learners import ridge_learning
 from condmeta.meta import logistic_choice
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import Prior
@@ -156,8 +156,8 @@ def test_a_task_without_points_is_judged_at_the_mean_features(monkeypatch):
         seen.update(Phi=Phi, shown=shown)
         return real(halves, Phi, shown, *rest)
 
-    real = ridge.choose
-    monkeypatch.setattr(ridge, "choose", choose)
+    real = ridge_learning.choose
+    monkeypatch.setattr(ridge_learning, "choose", choose)
     tasks = cm.environments.Circle(d=2, n=6).sample(30, random_state=0)
     learner = cm.ConditionalRidge(MeanInput(), scale="none", fit_intercept=False).fit(tasks)
     assert np.abs(seen["shown"].without).max() == 0
