@@ -8,14 +8,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from condmeta import persistence
-from condmeta.fitted.fitted import Columns
-from condmeta.fitted.shared_model import OutOfTask
-from condmeta.inner.log_rms import denoised_moments
-from condmeta.learners.blend import BlendedModel, BlendedModels, Blends, answers_of
+from condmeta.learners.auto_candidates import Kinds, candidates, candidates_on_base
+from condmeta.learners.auto_choice import Chosen, choose, default_choice, of_choice
+from condmeta.learners.blend import BlendedModel, BlendedModels, answers_of
 from condmeta.learners.checks import warn_constant
 from condmeta.learners.held_out import (
     FEWEST_TASKS,
@@ -34,56 +33,12 @@ from condmeta.learners.inputs import (
     warn_of_one_task,
 )
 from condmeta.learners.learn import fit_inputs, shared_model_of
-from condmeta.learners.model_file import check_jobs
 from condmeta.learners.parameters import check_learner, check_parameters
 from condmeta.learners.writing import writing
-from condmeta.meta.stacking import Criterion, best_blend
-from condmeta.persistence.fields import (
-    ANY,
-    TEXT,
-    InvalidFieldError,
-    floats,
-    instance,
-    integers,
-    labels,
-    mapping,
-    maybe,
-    number,
-    record,
-    sequence,
-)
+from condmeta.meta.stacking import Criterion
 from condmeta.tasks import TaskSet
-from condmeta.tasks.numbers import power_of_two
-from condmeta.text import pluralize
 
 FEWEST_ROWS = 200  # for boosting
-READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "n_jobs"
-
-
-class Chosen(NamedTuple):
-    """What the fit of an Auto learner leaves.
-
-    `learners` are those with a weight, and `blends` combines them; the rest are the attributes of
-    the learner.
-    """
-
-    candidates: list[str]
-    shots: np.ndarray
-    errors: np.ndarray
-    weights: np.ndarray
-    task_errors: np.ndarray | None
-    report: str
-    learners: dict[str, Any]
-    columns: Columns
-    n_tasks: int
-    classes: np.ndarray | None
-    lines: np.ndarray
-
-    @property
-    def blends(self) -> Blends:
-        """The combinations of `learners`."""
-        used = [self.candidates.index(name) for name in self.learners]
-        return Blends(self.shots, self.weights[:, used], self.lines)
 
 
 class Comparable(NamedTuple):
@@ -120,27 +75,22 @@ class Auto(BaseEstimator):
     _rules = {}
     _weighs = True
 
-    _own: ClassVar[type]  # the learners to choose among
-    _pooled: ClassVar[type]
-    _conditional: ClassVar[type]
+    _kinds: ClassVar[Kinds]  # of the learners to choose among
+
+    candidates_ = of_choice("The names of the candidates.")
+    shots_ = of_choice("The numbers of points that candidates were compared at.")
+    errors_ = of_choice("The error of each candidate at each number of points (shots, candidates).")
+    weights_ = of_choice("The weight of each candidate at each of them (shots, candidates).")
+    lines_ = of_choice("Shift and slope of the line through the combination (shots, 2).")
+    task_errors_ = of_choice("The errors of held-out tasks, or None if none were held out.")
+    report_ = of_choice("What was chosen, in words.")
+    learners_ = of_choice("The learners that have a weight, by name.")
+    n_tasks_ = of_choice("Tasks with points that were learned from.")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _candidates(self, conditional: bool) -> dict[str, Any]:
-        """Return the learners to choose among; `conditional` adds the one with side information."""
-        reading = {name: getattr(self, name) for name in READING}
-        learners = {
-            "own data": self._own(**reading),
-            "pooled": self._pooled(**reading),
-            "unconditional": self._conditional(None, missing_side="mean", **reading),
-        }
-        if conditional:
-            how = reading | {"missing_side": self.missing_side}
-            learners["conditional"] = self._conditional(self.feature_map, **how)
-        return learners
 
     @abstractmethod
     def _criterion(self) -> Criterion:
@@ -187,7 +137,9 @@ class Auto(BaseEstimator):
         -------
         self
         """
-        reader = self._candidates(False)["unconditional"]  # it reads as all candidates do
+        reader = candidates(self, self._kinds, False)[
+            "unconditional"
+        ]  # it reads as all candidates do
         check_learner(reader)
         X = readable_tasks(self, X) if isinstance(X, TaskSet) else readable(self, X)
         given = read_training(reader, X, y, task, side_info, sample_weight)
@@ -210,39 +162,33 @@ class Auto(BaseEstimator):
         """
         check_parameters(self)
         tasks = given.tasks
-        learners = self._candidates(tasks.side is not None and self.feature_map is not None)
-        if self.base is not None:
+        conditional = tasks.side is not None and self.feature_map is not None
+        learners, shared, why = (
+            candidates(self, self._kinds, conditional),
+            None,
+            self._too_few(given),
+        )
+        if self.base is not None and not why and len(tasks.y) >= FEWEST_ROWS:
             progress("boosted trees" if self.base == "boosting" else "the base of all tasks")
-        shared = self._share_base(learners, given)
+            shared = shared_model_of(self, tasks)
+            learners |= candidates_on_base(learners, given.classes is None)
         for name, learner in learners.items():
             progress(f"fitting: {name}")
             fit_inputs(learner, given, shared if on_base(name) else None)
-        names, answers, why = list(learners), [], self._too_few(given)
+        names, answers = list(learners), []
         if why:
-            choice = _default(names, why)
+            choice = default_choice(names, why)
         else:
             settled = {name: frozen(learner) for name, learner in learners.items()}
             how = self.shots, self.order, self.random_state
             answers = hold_out(settled, tasks, shared, *how, progress)
-            choice = _choose(names, answers, self._criterion(), given.classes is None)
+            choice = choose(names, answers, self._criterion(), given.classes is None)
         used = np.flatnonzero(choice["weights"].any(axis=0))
         chosen = Chosen(
             names, **choice, learners={names[c]: learners[names[c]] for c in used},
             columns=given.columns, n_tasks=int((tasks.sizes > 0).sum()), classes=given.classes,
         )  # fmt: skip
         return Comparable(chosen, learners, answers)
-
-    def _share_base(self, learners: dict[str, Any], given: Inputs) -> OutOfTask | None:
-        """Add candidates on a shared model, and return it; None with few tasks or rows."""
-        if self.base is None or self._too_few(given) or len(given.tasks.y) < FEWEST_ROWS:
-            return None
-        shared = shared_model_of(self, given.tasks)
-        for name in [name for name in learners if "conditional" in name]:
-            learners[f"{name} on base"] = clone(learners[name])
-        if given.classes is None:
-            mean = clone(learners["unconditional"]).set_params(random="intercept")
-            learners["task mean on base"] = mean
-        return shared
 
     # What a fit leaves.
 
@@ -254,51 +200,6 @@ class Auto(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._model is not None
-
-    @property
-    def candidates_(self) -> list[str]:
-        """The names of the candidates."""
-        return self.chosen_.candidates
-
-    @property
-    def shots_(self) -> np.ndarray:
-        """The numbers of points that candidates were compared at."""
-        return self.chosen_.shots
-
-    @property
-    def errors_(self) -> np.ndarray:
-        """The error of each candidate at each number of points (shots, candidates)."""
-        return self.chosen_.errors
-
-    @property
-    def weights_(self) -> np.ndarray:
-        """The weight of each candidate at each number of points (shots, candidates)."""
-        return self.chosen_.weights
-
-    @property
-    def lines_(self) -> np.ndarray:
-        """Shift and slope of the line through the combination, by number of points (shots, 2)."""
-        return self.chosen_.lines
-
-    @property
-    def task_errors_(self) -> np.ndarray | None:
-        """The errors of held-out tasks, or None if none were held out."""
-        return self.chosen_.task_errors
-
-    @property
-    def report_(self) -> str:
-        """What was chosen, in words."""
-        return self.chosen_.report
-
-    @property
-    def learners_(self) -> dict[str, Any]:
-        """The learners that have a weight, by name."""
-        return self.chosen_.learners
-
-    @property
-    def n_tasks_(self) -> int:
-        """Tasks with points that were learned from."""
-        return self.chosen_.n_tasks
 
     @property
     def n_features_in_(self) -> int:
@@ -434,139 +335,3 @@ class Auto(BaseEstimator):
         about = next(iter(self.learners_.values())).card()
         about["settings"] = {name: repr(v) for name, v in self.get_params(deep=False).items()}
         return about | {"report": self.report_}
-
-
-CHOSEN = record(
-    {
-        "candidates": sequence(TEXT, "c", distinct=True), "shots": integers("s"),
-        "errors": floats("s c", nan=True), "weights": floats("s c"),
-        "task_errors": maybe(floats("s 2", nan=True)), "report": TEXT,
-        "learners": mapping(instance()),
-        "columns": instance("InputColumns", n="n"), "n_tasks": number(low=0, whole=True),
-        "classes": maybe(labels("2")), "lines": floats("s 2"),
-    }
-)  # fmt: skip
-
-
-def storable(cls):
-    """Let model files hold an Auto learner; used as a class decorator."""
-    how = {"export": _export, "restore": _restore, "upgrade": _upgrade}
-    fields = {"params": mapping(ANY), "chosen": CHOSEN}
-    return persistence.register(cls, **how, fields=fields, rule=_check_choice)
-
-
-def _export(auto: Auto) -> dict:
-    return {"params": auto.get_params(deep=False), "chosen": auto.chosen_._asdict()}
-
-
-def _upgrade(cls, parts: dict) -> dict:
-    params = dict(parts["params"])
-    if "support" in params:  # the name of `order` in files of the first format
-        params["order"] = params.pop("support")
-    chosen = _chosen_of_parts(parts) if "public" in parts else dict(parts["chosen"])
-    chosen.setdefault("lines", _no_lines(len(chosen["shots"])))
-    return {"params": params, "chosen": chosen}
-
-
-def _restore(cls, parts: dict):
-    auto = cls(**parts["params"])
-    check_parameters(auto)
-    auto._model = Chosen(**parts["chosen"])
-    return auto
-
-
-def _check_choice(state: dict, sizes: dict[str, int]) -> None:
-    """Raise if the learners are not the candidates that have a weight."""
-    check_jobs(state["params"])
-    chosen = Chosen(**state["chosen"])
-    shots = chosen.shots
-    if not len(shots) or (np.diff(shots) <= 0).any() or shots[0] < 0:
-        raise InvalidFieldError("chosen['shots']", "must rise from 0 or more")
-    if not chosen.learners or not set(chosen.learners) <= set(chosen.candidates):
-        raise InvalidFieldError("chosen['learners']", "must be some of the candidates")
-    for name, learner in chosen.learners.items():
-        if not hasattr(learner, "fitted_") or learner.n_features_in_ != sizes["n"]:
-            raise InvalidFieldError(f"chosen['learners'][{name!r}]", "must be a learner like it")
-        classes = learner.fitted_.predictor.classes
-        if (classes is None) != (chosen.classes is None):
-            raise InvalidFieldError("chosen['classes']", "must be those of the learners")
-
-
-def _chosen_of_parts(parts: dict) -> dict:
-    """Return the value of an Auto learner from a file of the first format."""
-    public, learners = parts["public"], dict(parts["learners"])
-    names = "candidates", "shots", "errors", "weights", "task_errors", "report", "n_tasks"
-    first = next(iter(learners.values())).fitted_
-    return {name: public[f"{name}_"] for name in names} | {
-        "learners": learners,
-        "columns": first.columns,
-        "classes": public.get("classes_"),
-    }
-
-
-def _no_lines(n_shots: int) -> np.ndarray:
-    return np.tile([0.0, 1.0], (n_shots, 1))
-
-
-def _default(names: list[str], why: str) -> dict[str, Any]:
-    best = "conditional" if "conditional" in names else "unconditional"
-    return {
-        "shots": np.array([0]),
-        "errors": np.full((1, len(names)), np.nan),
-        "weights": np.eye(len(names))[[names.index(best)]],
-        "task_errors": None,
-        "report": f"{best}: {why}.",
-        "lines": _no_lines(1),
-    }
-
-
-def _choose(names, trials: list[HeldOutAnswers], criterion: Criterion, numbers: bool) -> dict:
-    """Return the weights of the candidates at each number of points, and what they rest on."""
-    unit = power_of_two(max(np.abs(trial.y).max() for trial in trials))  # squares stay finite
-    with np.errstate(over="ignore"):
-        each = ((trial.answers, trial.y, trial.weight) for trial in trials)
-        errors = np.array([criterion.mean(*trial) for trial in each])
-    said = [(trial.answers / unit, trial._replace(y=trial.y / unit)) for trial in trials]
-    found = [best_blend(p, trial.y, trial.task, criterion, trial.weight) for p, trial in said]
-    weights = np.array([blend.weights for blend in found])
-    lines = np.array([(unit * blend.shift, blend.slope) for blend in found])
-    task_errors = None
-    if numbers:
-        blended = ((trial, blend.of(p)) for (p, trial), blend in zip(said, found, strict=True))
-        task_errors = np.array([_task_errors(*one) for one in blended])
-        task_errors[:, 0] += np.log(unit)
-    shots = np.array([trial.shot for trial in trials])
-    report = _report(names, shots, weights, lines, errors, criterion)
-    return {
-        "shots": shots, "errors": errors, "weights": weights, "task_errors": task_errors,
-        "report": report, "lines": lines,
-    }  # fmt: skip
-
-
-def _task_errors(trial: HeldOutAnswers, answers: np.ndarray) -> tuple[float, float]:
-    """Return mean and variance of the log root mean square errors of tasks with very many rows."""
-    sizes = np.bincount(trial.task)
-    square = np.bincount(trial.task, (trial.y - answers) ** 2) / sizes
-    return denoised_moments(0.5 * np.log(square + 1e-300), sizes)
-
-
-def _report(names, shots, weights, lines, errors, criterion: Criterion) -> str:
-    """Return in one line what was chosen, where and why."""
-    parts = []
-    for shot, mixed, line, lost in zip(shots, weights, lines, errors, strict=True):
-        mix = [
-            name if weight > 0.995 else f"{weight:.2f} {name}"
-            for weight, name in zip(mixed, names, strict=True)
-            if weight > 0.005
-        ]
-        alone = int(np.argmin(lost))
-        parts.append(
-            f"{pluralize(int(shot), 'point')}: {' + '.join(mix)}{_in_words(*line)} "
-            f"(best alone {names[alone]} {lost[alone]:.4g}; "
-            f"own data {lost[0]:.4g}, pooled {lost[1]:.4g})"
-        )
-    return f"Mean {criterion.title} on held-out tasks. " + "; ".join(parts) + "."
-
-
-def _in_words(shift: float, slope: float) -> str:
-    return "" if (shift, slope) == (0, 1) else f", as the median {shift:.3g} + {slope:.3g} p"

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from condmeta.learners.auto import Auto, storable
+from condmeta.learners.auto import Auto
+from condmeta.learners.auto_candidates import Kinds
+from condmeta.learners.auto_file import storable
 from condmeta.learners.baselines import IndependentClassifier, PooledClassifier
 from condmeta.learners.blend import decided, probabilities
 from condmeta.learners.held_out import FEWEST_TASKS
@@ -89,8 +91,7 @@ class AutoClassifier(Classifier, Auto):
         """The two classes (2,)."""
         return self.chosen_.classes
 
-    _own, _pooled = IndependentClassifier, PooledClassifier
-    _conditional = ConditionalLogistic
+    _kinds = Kinds(IndependentClassifier, PooledClassifier, ConditionalLogistic)
 
     def _criterion(self) -> Criterion:
         return LOG_LOSS

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from condmeta.learners.auto import Auto, storable
+from condmeta.learners.auto import Auto
+from condmeta.learners.auto_candidates import Kinds
+from condmeta.learners.auto_file import storable
 from condmeta.learners.baselines import IndependentRegressor, PooledRegressor
 from condmeta.learners.parameters import one_of
 from condmeta.learners.ridge import ConditionalRidge
@@ -94,7 +96,7 @@ class AutoRegressor(Regressor, Auto):
     criterion: Any = "absolute"
 
     _rules = {"criterion": one_of(CRITERIA)}
-    _own, _pooled, _conditional = IndependentRegressor, PooledRegressor, ConditionalRidge
+    _kinds = Kinds(IndependentRegressor, PooledRegressor, ConditionalRidge)
 
     def _criterion(self) -> Criterion:
         return CRITERIA[self.criterion]

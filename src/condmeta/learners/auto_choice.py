@@ -1,0 +1,99 @@
+"""The choice of an Auto learner: which candidates answer at each number of points."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condmeta.fitted.fitted import Columns
+from condmeta.inner.log_rms import denoised_moments
+from condmeta.learners.auto_report import report
+from condmeta.learners.blend import Blends
+from condmeta.learners.held_out import HeldOutAnswers
+from condmeta.meta.stacking import Criterion, best_blend
+from condmeta.tasks.numbers import power_of_two
+
+
+class Chosen(NamedTuple):
+    """What the fit of an Auto learner leaves.
+
+    `learners` are those with a weight, and `blends` combines them; the rest are the attributes of
+    the learner.
+    """
+
+    candidates: list[str]
+    shots: np.ndarray
+    errors: np.ndarray
+    weights: np.ndarray
+    task_errors: np.ndarray | None
+    report: str
+    learners: dict[str, Any]
+    columns: Columns
+    n_tasks: int
+    classes: np.ndarray | None
+    lines: np.ndarray
+
+    @property
+    def blends(self) -> Blends:
+        """The combinations of `learners`."""
+        used = [self.candidates.index(name) for name in self.learners]
+        return Blends(self.shots, self.weights[:, used], self.lines)
+
+
+class of_choice:  # noqa: N801, a property by another name
+    """An attribute of an Auto learner that reads the field of `Chosen` of the same name."""
+
+    def __init__(self, doc: str):
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str):
+        self.field = name.removesuffix("_")
+
+    def __get__(self, auto: Any, owner: type | None = None) -> Any:
+        return self if auto is None else getattr(auto.chosen_, self.field)
+
+
+def no_lines(n_shots: int) -> np.ndarray:
+    return np.tile([0.0, 1.0], (n_shots, 1))
+
+
+def default_choice(names: list[str], why: str) -> dict[str, Any]:
+    best = "conditional" if "conditional" in names else "unconditional"
+    return {
+        "shots": np.array([0]),
+        "errors": np.full((1, len(names)), np.nan),
+        "weights": np.eye(len(names))[[names.index(best)]],
+        "task_errors": None,
+        "report": f"{best}: {why}.",
+        "lines": no_lines(1),
+    }
+
+
+def choose(names, trials: list[HeldOutAnswers], criterion: Criterion, numbers: bool) -> dict:
+    """Return the weights of the candidates at each number of points, and what they rest on."""
+    unit = power_of_two(max(np.abs(trial.y).max() for trial in trials))  # squares stay finite
+    with np.errstate(over="ignore"):
+        each = ((trial.answers, trial.y, trial.weight) for trial in trials)
+        errors = np.array([criterion.mean(*trial) for trial in each])
+    said = [(trial.answers / unit, trial._replace(y=trial.y / unit)) for trial in trials]
+    found = [best_blend(p, trial.y, trial.task, criterion, trial.weight) for p, trial in said]
+    weights = np.array([blend.weights for blend in found])
+    lines = np.array([(unit * blend.shift, blend.slope) for blend in found])
+    task_errors = None
+    if numbers:
+        blended = ((trial, blend.of(p)) for (p, trial), blend in zip(said, found, strict=True))
+        task_errors = np.array([_task_errors(*one) for one in blended])
+        task_errors[:, 0] += np.log(unit)
+    shots = np.array([trial.shot for trial in trials])
+    return {
+        "shots": shots, "errors": errors, "weights": weights, "task_errors": task_errors,
+        "report": report(names, shots, weights, lines, errors, criterion), "lines": lines,
+    }  # fmt: skip
+
+
+def _task_errors(trial: HeldOutAnswers, answers: np.ndarray) -> tuple[float, float]:
+    """Return mean and variance of the log root mean square errors of tasks with very many rows."""
+    sizes = np.bincount(trial.task)
+    square = np.bincount(trial.task, (trial.y - answers) ** 2) / sizes
+    return denoised_moments(0.5 * np.log(square + 1e-300), sizes)
