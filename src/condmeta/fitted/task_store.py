@@ -25,6 +25,7 @@ from condmeta.persistence.fields import counts, floats, ids, instance, maybe
 from condmeta.persistence.registry import construct
 from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.messages import explain_mismatch, show_id, show_ids
+from condmeta.tasks.numbers import put_rows
 from condmeta.tasks.points import Points
 
 MOST_FEATURES = 128  # of Phi, kept for each task
@@ -99,6 +100,13 @@ class TaskStore:
         """The types of the ids."""
         return set(map(_kind, self.ids.tolist()))
 
+    def _changed(self, **parts) -> TaskStore:
+        """Return a store with other parts of the same tasks; it shares what is read off the ids."""
+        store = replace(self, **parts)
+        for name in vars(self).keys() & {"index", "kinds"}:
+            vars(store)[name] = vars(self)[name]
+        return store
+
     def refuse_lookalikes(self, ids) -> None:
         """Raise if a new id differs from a known one by its type alone: 17 and "17"."""
         other = [task for task in ids if _kind(task) not in self.kinds and task is not None]
@@ -138,12 +146,11 @@ class TaskStore:
         own = self.own_statistics
         if own is not None:
             own = _put_state(own, at, own.take(at).extend(X, y, offsets, weight))
-        return replace(
-            self,
-            sizes=_put_rows(self.sizes, at, self.sizes[at] + points.count),
-            coef=_put_rows(self.coef, at, part.coef),
-            own=None if self.own is None else _put_rows(self.own, at, np.nan),
-            gap=None if self.gap is None else _put_rows(self.gap, at, part.gap),
+        return self._changed(
+            sizes=put_rows(self.sizes, at, self.sizes[at] + points.count),
+            coef=put_rows(self.coef, at, part.coef),
+            own=None if self.own is None else put_rows(self.own, at, np.nan),
+            gap=None if self.gap is None else put_rows(self.gap, at, part.gap),
             state=_put_state(self.state, at, part.state),
             own_statistics=own,
         )
@@ -153,15 +160,14 @@ class TaskStore:
         coef = inner.posterior(stats, self.theta[at], n_jobs).mean
         with naming_task(self.ids[at]):
             require_finite(Solved(coef, np.zeros(len(coef)), None))
-        sizes = _put_rows(self.sizes, at, stats.count)
-        return replace(self, sizes=sizes, coef=_put_rows(self.coef, at, coef))
+        sizes = put_rows(self.sizes, at, stats.count)
+        return self._changed(sizes=sizes, coef=put_rows(self.coef, at, coef))
 
     def put(self, at, theta, coef, state) -> TaskStore:
         """Return a store with other models and states of the tasks at positions `at`."""
-        return replace(
-            self,
-            theta=_put_rows(self.theta, at, theta),
-            coef=_put_rows(self.coef, at, coef),
+        return self._changed(
+            theta=put_rows(self.theta, at, theta),
+            coef=put_rows(self.coef, at, coef),
             state=_put_state(self.state, at, state),
         )
 
@@ -222,14 +228,8 @@ def _kind(task):
     return tuple(map(type, task)) if isinstance(task, tuple) else type(task)
 
 
-def _put_rows(array, at, values) -> np.ndarray:
-    out = array.astype(np.result_type(array, values))  # counts are integers until weights come
-    out[at] = values
-    return out
-
-
 def _put_state(state, at, part):
-    return type(state)(*(_put_rows(a, at, b) for a, b in zip(state, part, strict=True)))
+    return type(state)(*(put_rows(a, at, b) for a, b in zip(state, part, strict=True)))
 
 
 def _join(a, b):

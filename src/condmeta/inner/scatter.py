@@ -10,7 +10,7 @@ from condmeta.engine import twin
 from condmeta.inner.squared import SquaredState
 from condmeta.persistence.fields import InvalidFieldError, counts, floats, maybe, optional
 from condmeta.persistence.registry import register_tuple
-from condmeta.tasks.numbers import tree_sum
+from condmeta.tasks.numbers import put_rows, tree_sum
 from condmeta.tasks.weights import masses, repeats, task_sums
 
 BLOCK = 1 << 17  # numbers in a temporary
@@ -198,6 +198,14 @@ class Scatter(NamedTuple):
         if self.mass is not None or other.mass is not None:
             extra = mass, self.log_precisions + other.log_precisions
         return type(self)(self.count + other.count, mean, triangles, *extra)
+
+    def extend_at(self, at, other: Self) -> Self:
+        """Return the statistics with further points `other` of the tasks at positions `at`."""
+        part, whole = self.take(at).extend(other), self
+        if part.mass is not None:
+            whole = self._replace(mass=self.masses, log_precision=self.log_precisions)
+        pairs = zip(whole, part, strict=True)
+        return type(self)(*(None if new is None else put_rows(old, at, new) for old, new in pairs))
 
     def overall(self, leaves: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation (d+1,) of all points of the tasks in some leaves.

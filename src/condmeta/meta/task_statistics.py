@@ -182,17 +182,17 @@ class TaskStatistics(NamedTuple):
 
     def extend(self, at, points: Points) -> Self:
         """Return it with further points of the tasks at positions `at`; not of `history`."""
-        order = np.argsort(at)
+        whole = self.whole.extend_at(at, Scatter.of(*points))
         sizes = np.zeros(len(self.ids), np.int64)
         sizes[at] = points.sizes
-        points = points.take(order)._replace(offsets=np.concatenate([[0], np.cumsum(sizes)]))
+        points = points.take(np.argsort(at))
+        points = points._replace(offsets=np.concatenate([[0], np.cumsum(sizes)]))
         sampled, before = in_content_order(points.take(self.sample)), self.sizes[self.sample]
         support, query = (
             part.extend(Scatter.of(*half_of(sampled, half, before)))
             for part, half in ((self.support, True), (self.query, False))
         )
-        whole, sizes = self.whole.extend(Scatter.of(*points)), self.sizes + sizes
-        return self._replace(whole=whole, sizes=sizes, support=support, query=query)
+        return self._replace(whole=whole, sizes=self.sizes + sizes, support=support, query=query)
 
     def remember(self, at, points: Points, time) -> Self:
         """Return it with further rows of the tasks at `at` in `history`, if it is kept."""

@@ -101,6 +101,13 @@ def standard_deviation(values: np.ndarray) -> float:
     return float(unit * np.std(values / unit))
 
 
+def put_rows(array: np.ndarray, at, values) -> np.ndarray:
+    """Return a copy with other rows at positions `at`, of a type that holds both."""
+    out = array.astype(np.result_type(array, values))  # counts are integers until weights come
+    out[at] = values
+    return out
+
+
 def tree_sum(parts: Iterable[tuple]) -> tuple:
     """Return the sum of 2^b tuples of arrays over the perfect binary tree of their positions.
 

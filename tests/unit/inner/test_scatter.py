@@ -55,6 +55,20 @@ def test_chunks_add_up():
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
+@pytest.mark.parametrize("precision", [False, True])
+def test_points_of_some_tasks_are_added_where_they_belong(precision):
+    X, y = draw()
+    more, labels = draw(1, 5)
+    weight = np.column_stack([np.ones(5), np.arange(1.0, 6.0)]) if precision else None
+    before = Scatter.of(X, y, OFFSETS)
+    added = Scatter.of(more, labels, np.array([0, 2, 5]), weight)
+    found = before.extend_at(np.array([3, 1]), added)
+    rest = Scatter.of(*draw(2, 0), np.array([0, 0]))
+    every = Scatter.joined([rest, added.take([1]), rest, added.take([0])])
+    for mine, expected in zip(found, before.extend(every), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+
+
 def test_moments_of_all_rows():
     X, y = draw()
     mean, spread = Scatter.of(X, y, OFFSETS).overall([np.arange(len(OFFSETS) - 1)])
