@@ -1,20 +1,16 @@
-"""The learner of a table model: make it, fit it with or without intervals, look inside."""
+"""The learner of a table model: make it, look inside."""
 
-import warnings
 from typing import Any
 
 from sklearn.base import clone
 
-from condmeta.errors import DataError, FewTasksWarning
-from condmeta.evaluation import Calibrated, calibrate
+from condmeta.errors import DataError
+from condmeta.evaluation import Calibrated
 from condmeta.learners.count import ConditionalCount
-from condmeta.learners.held_out import FEWEST_TASKS
 from condmeta.learners.labels import kind_of
 from condmeta.learners.logistic import ConditionalLogistic
 from condmeta.learners.ordinal import ConditionalOrdinal
 from condmeta.learners.ridge import ConditionalRidge
-from condmeta.tasks import TaskSet
-from condmeta.text import pluralize
 
 DEFAULTS = {
     "number": ConditionalRidge, "count": ConditionalCount, "class": ConditionalLogistic,
@@ -40,33 +36,6 @@ def make_learner(learner: Any, kind: str, missing_side: str) -> Any:
     if missing_side != "error" and "missing_side" in learner.get_params():
         learner.set_params(missing_side=missing_side)
     return learner
-
-
-def require_drift(learner: Any, time: str | None) -> None:
-    """Refuse a column of time for a learner that does not forget."""
-    if time is not None and "drift" not in learner.get_params(deep=False):
-        raise DataError(
-            f"{type(learner).__name__} does not forget, so that the column {time!r} of times has "
-            "no use: take ConditionalRidge, or leave time out."
-        )
-
-
-def fit_learner(learner: Any, tasks: TaskSet, intervals: bool, order: str) -> Any:
-    """Fit a learner, with calibrated intervals if wanted; these need enough tasks."""
-    n_tasks = int((tasks.sizes > 0).sum())
-    if n_tasks >= FEWEST_TASKS:
-        return calibrate(learner, tasks, order=order) if intervals else learner.fit(tasks)
-    if intervals:
-        raise DataError(
-            f"Intervals are calibrated on held-out tasks and need at least {FEWEST_TASKS} tasks "
-            f"with rows; there are {n_tasks}."
-        )
-    warnings.warn(
-        f"{pluralize(n_tasks, 'task')} with rows: what tasks have in common is learned from "
-        f"{FEWEST_TASKS} or more, better hundreds. One regression may do as well.",
-        FewTasksWarning, stacklevel=3,
-    )  # fmt: skip
-    return learner.fit(tasks)
 
 
 def uncalibrated(learner: Any) -> Any:

@@ -1,43 +1,34 @@
 """A learner that reads tables: from a table to predictions and coefficients."""
 
 import copy
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 
 from condmeta import persistence
-from condmeta.errors import DataError, ReadingNote
-from condmeta.evaluation import Calibrated, CheckReport, Explanation, check, explain
+from condmeta.errors import DataError
+from condmeta.evaluation import CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
-from condmeta.fitted.at_times import drift_of
-from condmeta.fitted.sql import Tables, score_query
+from condmeta.fitted.sql import Tables
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
-from condmeta.learners.count import ConditionalCount
 from condmeta.learners.writing import writing
 from condmeta.persistence.fields import ANY, instance, mapping, number
+from condmeta.tables import predictions
 from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.dates import PARTS
-from condmeta.tables.learner import (
-    fit_learner,
-    kind_of_learner,
-    known_ids,
-    make_learner,
-    require_drift,
-    require_resumable,
-    uncalibrated,
-)
+from condmeta.tables.fit_table import fit_table, read_training
+from condmeta.tables.fitted_table import FittedTable, as_table
+from condmeta.tables.learner import require_resumable, uncalibrated
 from condmeta.tables.roles import ColumnOptions
-from condmeta.tables.schema import Schema, learn_schema
+from condmeta.tables.schema import Schema
+from condmeta.tables.sql import table_query
 from condmeta.tables.stream import fit_parts
 from condmeta.tasks import TaskSet
-from condmeta.tasks.frames import backend_of, eager, is_frame, make_frame
+from condmeta.tasks.frames import backend_of, make_frame
 from condmeta.tasks.ids import id_columns
-from condmeta.tasks.messages import explain_mismatch
 from condmeta.tasks.side_table import as_names
 
 PARAMETERS = (
@@ -45,7 +36,6 @@ PARAMETERS = (
     "intervals", "order", "text", "dates", "holidays", "decimal", "time", "exposure", "trials",
 )  # fmt: skip
 FITTED = "learner_", "schema_", "n_rows_", "added_"
-CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_", "alpha_"  # of learners
 
 
 class TableModel(BaseEstimator):
@@ -136,11 +126,6 @@ class TableModel(BaseEstimator):
     ((24,), ['kind=new', 'kind=old', 'price'])
     """
 
-    learner_: Any
-    schema_: Schema
-    n_rows_: int
-    added_: dict[str, int]
-
     def __init__(
         self, learner: Any = None, *, task: Any, target: str, features: Any = None,
         exclude: Any = (), side: Any = None, side_key: Any = None, missing: str = "error",
@@ -155,28 +140,46 @@ class TableModel(BaseEstimator):
         self.dates, self.holidays, self.decimal, self.time = dates, holidays, decimal, time
         self.exposure, self.trials = exposure, trials
 
-    # -- learn: attributes are set last, so a call that fails leaves the model as it was --------
+    @property
+    def learner_(self) -> Any:
+        """The fitted learner."""
+        return self._model.learner
+
+    @property
+    def schema_(self) -> Schema:
+        """How tables are read."""
+        return self._model.schema
+
+    @property
+    def n_rows_(self) -> int:
+        """Number of rows seen by `fit` and `update`."""
+        return self._model.n_rows
+
+    @property
+    def added_(self) -> dict[str, int]:
+        """The tables whose rows the model holds."""
+        return self._model.added
+
+    @property
+    def _fitted(self) -> FittedTable:
+        if not self.__sklearn_is_fitted__():
+            raise DataError("This TableModel is not fitted yet: call fit, or load a saved one.")
+        return self._model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    # -- learn: the value is set last, so a call that fails leaves the model as it was ----------
 
     def fit(self, frame: Any, side_info: Any = None) -> Self:
         """Learn from a table of all tasks, and a side table with one row a task if there is one.
 
         Tasks of the side table without rows are kept: they are predicted by their side row alone.
         """
-        schema, tasks = self._learn_tasks(frame, side_info)
-        if schema.kind == "count" and self.learner is None and self.exposure is None:
-            if self.time is None:
-                warnings.warn(
-                    f"The target {self.target!r} holds counts: ConditionalCount learns them. For "
-                    "least squares take ConditionalRidge (--learner ridge).",
-                    ReadingNote, stacklevel=2,
-                )  # fmt: skip
-            else:  # only numbers drift
-                schema = replace(schema, kind="number")
-        learner = make_learner(self.learner, schema.kind, self.missing_side)
-        require_drift(learner, self.time)
-        fitted = fit_learner(learner, tasks, self.intervals, self.order)
-        self.learner_, self.schema_, self.n_rows_ = fitted, schema, len(tasks.X)
-        self.added_ = {digest_of(tasks): self.n_rows_}
+        self._model = fit_table(
+            self.learner, frame, side_info, self._columns(), self.missing, self.missing_side,
+            self.intervals, self.order,
+        )  # fmt: skip
         return self
 
     def fit_batches(self, batches: Any, side_info: Any = None) -> Self:
@@ -195,10 +198,10 @@ class TableModel(BaseEstimator):
             raise DataError(
                 "Intervals need all rows at once: fit the table whole, or without intervals."
             )
-        self.learner_, self.schema_, self.n_rows_ = fit_parts(
-            self.learner, map(_as_table, batches), side_info, self._columns(), self.missing
+        parts = map(as_table, batches)
+        self._model = FittedTable(
+            *fit_parts(self.learner, parts, side_info, self._columns(), self.missing)
         )
-        self.added_ = {}
         return self
 
     def fit_files(
@@ -256,10 +259,11 @@ class TableModel(BaseEstimator):
             raise DataError("Times need all rows at once: fit the table whole, or without time=.")
         how = {"memory": memory, "folder": folder, "text": as_names(text), "csv": csv}
         columns = self._columns()
-        self.learner_, self.schema_, self.n_rows_ = fit_files(
-            self.learner, files, side_info, columns, self.missing, self.missing_side, **how
+        self._model = FittedTable(
+            *fit_files(
+                self.learner, files, side_info, columns, self.missing, self.missing_side, **how
+            )
         )
-        self.added_ = {}
         return self
 
     def update(self, frame: Any, side_info: Any = None, *, again: bool | None = None) -> Self:
@@ -277,16 +281,17 @@ class TableModel(BaseEstimator):
             of single rows may well repeat itself.
         """
         with writing(self):
-            tasks = self._read(frame, side_info, labelled=True)
-            require_resumable(self.learner_)
-            n_rows, added = len(tasks.X), self.added_
+            model = self._fitted
+            tasks = model.read(frame, side_info, labelled=True)
+            require_resumable(model.learner)
+            n_rows, added = len(tasks.X), model.added
             if again is not None:
                 digest = digest_of(tasks)
                 if not again:
                     refuse_again(digest, added)
                 added = added | {digest: n_rows}
-            self.learner_.update(tasks)
-            self.n_rows_, self.added_ = self.n_rows_ + n_rows, added
+            model.learner.update(tasks)
+            self._model = replace(model, n_rows=model.n_rows + n_rows, added=added)
         return self
 
     def read_tasks(self, frame: Any, side_info: Any = None) -> TaskSet:
@@ -294,13 +299,8 @@ class TableModel(BaseEstimator):
 
         Classes are coded 0 and 1; the model is not changed.
         """
-        return self._learn_tasks(frame, side_info)[1]
-
-    def _learn_tasks(self, frame: Any, side_info: Any) -> tuple[Schema, TaskSet]:
-        frame, columns = _as_table(frame), self._columns()
-        kind, order = kind_of_learner(self.learner), getattr(self.learner, "classes", None)
-        schema, X, side = learn_schema(frame, side_info, columns, self.missing, kind, order)
-        return schema, schema.tasks(frame, side, labelled=True, X=X)
+        columns = self._columns()
+        return read_training(self.learner, frame, side_info, columns, self.missing)[1]
 
     def _columns(self) -> ColumnOptions:
         return ColumnOptions(
@@ -329,9 +329,12 @@ class TableModel(BaseEstimator):
         (N,) array of numbers, classes, mean counts or shares, or a tuple of predictions, lower and
         upper ends
         """
-        tasks, _ = self._read_new(frame, side_info)
-        predicted = self._predict(tasks)
-        return predicted if coverage is None else (predicted, *self._ends(tasks, coverage))
+        model = self._fitted
+        tasks, _ = model.read_new(frame, side_info)
+        predicted = predictions.predict(model, tasks)
+        if coverage is None:
+            return predicted
+        return predicted, *predictions.interval(model, tasks, coverage)
 
     def score(self, frame: Any, side_info: Any = None) -> float:
         """Return R^2 of the predictions of labelled rows, or for classes the share that is right.
@@ -353,15 +356,9 @@ class TableModel(BaseEstimator):
         >>> model.fit(table).score(table) > 0.9
         True
         """
-        tasks, _ = self._read_new(frame, side_info)
-        labelled = self._read(frame, side_info, labelled=True)
-        if self.schema_.roles.trials is not None:
-            raise DataError("Shares of trials have no score: compare predict with the shares.")
-        y, predicted = labelled.restore_order(labelled.y), self.learner_.predict(tasks)
-        if self.schema_.kind == "count":
-            return float(d2_tweedie_score(y, np.maximum(predicted, 1e-300), power=1))
-        judge = r2_score if self.schema_.classes is None else accuracy_score
-        return float(judge(y, predicted))
+        model = self._fitted
+        tasks, _ = model.read_new(frame, side_info)
+        return predictions.score(model, tasks, model.read(frame, side_info, labelled=True))
 
     def predict_frame(
         self, frame: Any, side_info: Any = None, *, coverage: float | None = None
@@ -374,15 +371,8 @@ class TableModel(BaseEstimator):
         number of points of the task that the model knows; and `task_kind`: "known", "new", or
         "outside" for a new task with side information far outside the training range.
         """
-        tasks, outside = self._read_new(frame, side_info)
-        columns = {"prediction": self._predict(tasks)} | self._probabilities(tasks)
-        if isinstance(self.learner_, ConditionalCount):
-            columns["median"] = self.learner_.predict_distribution(tasks).median
-        if coverage is not None:
-            columns["lower"], columns["upper"] = self._ends(tasks, coverage)
-        columns["task_points"] = points = self.learner_.n_points(tasks)
-        kind = np.where(points > 0, "known", np.where(outside, "outside", "new"))
-        columns["task_kind"] = kind.astype(object)
+        tasks, outside = self._fitted.read_new(frame, side_info)
+        columns = predictions.columns(self._fitted, tasks, outside, coverage)
         return make_frame(columns, backend_of(frame))
 
     def adapt(self, frame: Any, side_info: Any = None) -> Any:
@@ -392,13 +382,13 @@ class TableModel(BaseEstimator):
         -------
         TaskModels, with coefficients in the order of `schema_.feature_names`
         """
-        tasks = self._read(frame, side_info, labelled=True)
+        tasks = self._fitted.read(frame, side_info, labelled=True)
         warn_extrapolating(uncalibrated(self.learner_), tasks.ids, tasks.side)
         return self.learner_.adapt(tasks)
 
     def adapt_frame(self, frame: Any, side_info: Any = None) -> Any:
         """Return the result of `adapt` as a table: task, n, intercept, one column a feature."""
-        models, learner = self.adapt(frame, side_info), self._learner_with_coefficients()
+        models, learner = self.adapt(frame, side_info), self._fitted.linear
         columns = id_columns(models.ids.tolist(), self.schema_.roles.task_name) | {"n": models.n_}
         names = [name for name in coefficient_names(learner.fitted_) if name != INTERCEPT]
         columns[INTERCEPT] = np.broadcast_to(models.intercept_, len(models.ids))
@@ -407,82 +397,25 @@ class TableModel(BaseEstimator):
 
     def n_points(self, frame: Any) -> np.ndarray:
         """Return for each row how many points of its task the model knows (N,); 0 is a new task."""
-        return self.learner_.n_points(self._read(frame, None, labelled=False))
-
-    def _read(self, frame: Any, side_info: Any, labelled: bool) -> TaskSet:
-        self._require_fit()
-        frame = _as_table(frame)
-        tasks = self.schema_.tasks(frame, self.schema_.side(frame, side_info), labelled)
-        self._warn_of_near_ids(tasks)
-        return tasks
-
-    def _warn_of_near_ids(self, tasks: TaskSet) -> None:
-        """Warn if a new id differs from a known one only by its type or by leading zeros."""
-        first = tasks.row_order[tasks.offsets[:-1][tasks.sizes > 0]]
-        new = tasks.ids[tasks.sizes > 0][self.learner_.n_points(tasks)[first] == 0]
-        near = explain_mismatch(known_ids(self.learner_), new.tolist()) if len(new) else ""
-        if near:
-            warnings.warn(near, stacklevel=4)
-
-    def _read_new(self, frame: Any, side_info: Any) -> tuple[TaskSet, np.ndarray]:
-        """Return rows to predict, and which rows (N,) extrapolate from the training range."""
-        tasks = self._read(frame, side_info, labelled=False)
-        outside = np.zeros(len(tasks), bool)
-        if tasks.side is not None:
-            first = tasks.row_order[tasks.offsets[:-1]]
-            new = self.learner_.n_points(tasks)[first] == 0
-            outside[new] = warn_extrapolating(
-                uncalibrated(self.learner_), tasks.ids[new], tasks.side
-            )
-        return tasks, tasks.restore_order(np.repeat(outside, tasks.sizes))
-
-    def _require_fit(self) -> None:
-        if not hasattr(self, "schema_"):
-            raise DataError("This TableModel is not fitted yet: call fit, or load a saved one.")
-
-    def _predict(self, tasks: TaskSet) -> np.ndarray:
-        """Return numbers, mean counts, shares, or the classes of the target."""
-        if self.schema_.roles.trials is not None:
-            return self.learner_.predict_proba(tasks)[:, 1]
-        predicted, classes = self.learner_.predict(tasks), self.schema_.classes
-        return predicted if classes is None else np.array(classes)[predicted.astype(int)]
-
-    def _probabilities(self, tasks: TaskSet) -> dict[str, np.ndarray]:
-        """Return the probability of the second class, or of each class if there are more."""
-        classes = self.schema_.classes
-        if classes is None or not hasattr(self.learner_, "predict_proba"):
-            return {}
-        found = self.learner_.predict_proba(tasks)
-        if len(classes) == 2:
-            return {"probability": found[:, -1]}
-        codes = self.learner_.classes_.astype(int).tolist()
-        return {f"probability of {classes[code]}": found[:, at] for at, code in enumerate(codes)}
-
-    def _ends(self, tasks: TaskSet, coverage: float) -> tuple[np.ndarray, np.ndarray]:
-        if isinstance(self.learner_, ConditionalCount):
-            ends = self.learner_.predict_distribution(tasks).interval(coverage)
-            return ends[:, 0], ends[:, 1]
-        if not isinstance(self.learner_, Calibrated):
-            raise DataError("The model has no intervals: fit it with intervals=True.")
-        return self.learner_.predict_interval(tasks, coverage=coverage)
+        return self.learner_.n_points(self._fitted.read(frame, None, labelled=False))
 
     # -- inspect and save -----------------------------------------------------------------------
 
     def check(self, frame: Any, side_info: Any = None, *, false_alarm: float = 0.05) -> CheckReport:
         """Judge the model by new labelled rows: keep, update or refit (see `condmeta.check`)."""
-        tasks = self._read(frame, side_info, labelled=True)
+        tasks = self._fitted.read(frame, side_info, labelled=True)
         return check(self.learner_, tasks, false_alarm=false_alarm)
 
     def explain(self, side_info: Any = None, *, task: Any = None) -> Explanation:
         """Explain where the models of tasks start, by side column (see `condmeta.explain`)."""
-        self._require_fit()
+        model = self._fitted
         if side_info is not None:
-            side_info = self.schema_.side_of_table(side_info)
-        return explain(self.learner_, side_info, task=task)
+            side_info = model.schema.side_of_table(side_info)
+        return explain(model.learner, side_info, task=task)
 
     def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
-        return self._learner_with_coefficients().coef_frame(wide, std)
+        return self._fitted.linear.coef_frame(wide, std)
 
     def to_sql(
         self, dialect: str = "duckdb", *, rows: str = "rows",
@@ -493,47 +426,18 @@ class TableModel(BaseEstimator):
         It computes the features from the columns of the table: levels and, with missing="impute",
         gaps as `predict` does.
         """
-        schema, tables = self.schema_, Tables(rows, coefficients, side)
-        fitted = self._learner_with_coefficients().fitted_
-        if schema.readers or schema.side_readers:
-            first = next(iter({**schema.readers, **schema.side_readers}))
-            raise DataError(
-                f"SQL cannot compute features of dates or of numbers written as text (column "
-                f"{first!r}). Score the rows with predict."
-            )
-        features, impute = schema.encoder.columns_out(), schema.missing == "impute"
-        return score_query(fitted, dialect, tables, features, impute)
+        return table_query(self._fitted, dialect, Tables(rows, coefficients, side))
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return effects of side columns with intervals (see `ConditionalRidge.summary`)."""
-        learner = self._learner_with_coefficients()
+        learner = self._fitted.linear
         if not hasattr(learner, "summary"):
             raise DataError(f"{type(learner).__name__} has no summary: fit ConditionalRidge.")
         return learner.summary(level, robust)
 
-    def _learner_with_coefficients(self) -> Any:
-        learner = uncalibrated(self.learner_)
-        if not hasattr(learner, "coef_frame"):
-            raise DataError(
-                f"{type(learner).__name__} mixes learners, so a task has no coefficients: take "
-                "one learner, such as ConditionalRidge."
-            )
-        return learner
-
     def card(self) -> dict[str, Any]:
         """Return what a reader of the model wants to know: columns, sizes, settings, choices."""
-        learner, card = uncalibrated(self.learner_), self.learner_.card()
-        drift = drift_of(learner.fitted_.inner) if hasattr(learner, "drift") else None
-        chosen = {name: getattr(learner, name) for name in CHOSEN if hasattr(learner, name)}
-        chosen = {n: v.item() if isinstance(v, np.generic) else v for n, v in chosen.items()}
-        return {"class": "TableModel"} | card | {
-            "learner": type(learner).__name__, "sizes": card["sizes"] | {"rows": self.n_rows_},
-            "tables": [{"sha256": name[:12], "rows": n} for name, n in self.added_.items()],
-            "schema": self.schema_.describe(), "encoded_features": self.schema_.feature_names,
-            "side_features": list(getattr(learner, "side_features_", [])),
-            "chosen": {name.rstrip("_"): value for name, value in chosen.items()},
-            "drift": None if drift is None else str(drift),
-        }  # fmt: skip
+        return self._fitted.card()
 
     def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
         """Write the model to a file: arrays and JSON only, nothing in it can run.
@@ -549,8 +453,7 @@ class TableModel(BaseEstimator):
             each task. The rows of tiny tasks could be reconstructed from them.
         """
         slim = copy.copy(self)
-        slim.learner_ = self.learner_.slim(tasks, resume)
-        slim.added_ = self.added_ if resume else {}
+        slim._model = self._fitted.slim(tasks, resume)
         card = slim.card()
         del card["class"]  # `write_model` adds it
         persistence.write_model(path, slim, card=card)
@@ -558,15 +461,6 @@ class TableModel(BaseEstimator):
     def __repr__(self) -> str:
         learner = "" if self.learner is None else f"{self.learner!r}, "
         return f"TableModel({learner}task={self.task!r}, target={self.target!r})"
-
-
-def _as_table(frame: Any) -> Any:
-    """Return a table in memory; raise an error for anything else."""
-    if not is_frame(frame):
-        raise DataError(
-            f"TableModel reads pandas, polars and PyArrow tables, got a {type(frame).__name__}."
-        )
-    return eager(frame)
 
 
 def _export(model: TableModel) -> dict[str, Any]:
@@ -577,7 +471,7 @@ def _export(model: TableModel) -> dict[str, Any]:
 def _restore(cls: type, state: dict[str, Any]) -> TableModel:
     learner = uncalibrated(state["learner_"])
     model = cls(clone(learner), **state["params"])
-    model.learner_, model.schema_, model.n_rows_, model.added_ = (state[n] for n in FITTED)
+    model._model = FittedTable(*(state[name] for name in FITTED))
     return model
 
 

@@ -1,0 +1,81 @@
+"""Fit a table that is in memory: learn how it is read, choose the learner, fit it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+from condmeta.errors import DataError, FewTasksWarning, ReadingNote
+from condmeta.evaluation import calibrate
+from condmeta.learners.held_out import FEWEST_TASKS
+from condmeta.tables.additions import digest_of
+from condmeta.tables.fitted_table import FittedTable, as_table
+from condmeta.tables.learner import kind_of_learner, make_learner
+from condmeta.tables.roles import ColumnOptions
+from condmeta.tables.schema import Schema, learn_schema
+from condmeta.tasks import TaskSet
+from condmeta.text import pluralize
+
+
+def read_training(
+    learner: Any, frame: Any, side_info: Any, columns: ColumnOptions, missing: str
+) -> tuple[Schema, TaskSet]:
+    """Learn the schema of a table, and return it with the tasks of the table."""
+    frame, order = as_table(frame), getattr(learner, "classes", None)
+    kind = kind_of_learner(learner)
+    schema, X, side = learn_schema(frame, side_info, columns, missing, kind, order)
+    return schema, schema.tasks(frame, side, labelled=True, X=X)
+
+
+def fit_table(
+    learner: Any, frame: Any, side_info: Any, columns: ColumnOptions, missing: str,
+    missing_side: str, intervals: bool, order: str,
+) -> FittedTable:  # fmt: skip
+    """Fit a copy of a learner, or the default one, to a table (see `TableModel.fit`)."""
+    schema, tasks = read_training(learner, frame, side_info, columns, missing)
+    if schema.kind == "count" and learner is None and columns.exposure is None:
+        schema = _note_counts(schema, columns)
+    made = make_learner(learner, schema.kind, missing_side)
+    _require_drift(made, columns.time)
+    fitted, n_rows = _fit_learner(made, tasks, intervals, order), len(tasks.X)
+    return FittedTable(fitted, schema, n_rows, {digest_of(tasks): n_rows})
+
+
+def _note_counts(schema: Schema, columns: ColumnOptions) -> Schema:
+    """Say that counts were recognised; with times they are read as numbers, as only these drift."""
+    if columns.time is not None:
+        return replace(schema, kind="number")
+    warnings.warn(
+        f"The target {columns.target!r} holds counts: ConditionalCount learns them. For least "
+        "squares take ConditionalRidge (--learner ridge).",
+        ReadingNote, stacklevel=4,
+    )  # fmt: skip
+    return schema
+
+
+def _require_drift(learner: Any, time: str | None) -> None:
+    """Refuse a column of time for a learner that does not forget."""
+    if time is not None and "drift" not in learner.get_params(deep=False):
+        raise DataError(
+            f"{type(learner).__name__} does not forget, so that the column {time!r} of times has "
+            "no use: take ConditionalRidge, or leave time out."
+        )
+
+
+def _fit_learner(learner: Any, tasks: TaskSet, intervals: bool, order: str) -> Any:
+    """Fit a learner, with calibrated intervals if wanted; these need enough tasks."""
+    n_tasks = int((tasks.sizes > 0).sum())
+    if n_tasks >= FEWEST_TASKS:
+        return calibrate(learner, tasks, order=order) if intervals else learner.fit(tasks)
+    if intervals:
+        raise DataError(
+            f"Intervals are calibrated on held-out tasks and need at least {FEWEST_TASKS} tasks "
+            f"with rows; there are {n_tasks}."
+        )
+    warnings.warn(
+        f"{pluralize(n_tasks, 'task')} with rows: what tasks have in common is learned from "
+        f"{FEWEST_TASKS} or more, better hundreds. One regression may do as well.",
+        FewTasksWarning, stacklevel=4,
+    )  # fmt: skip
+    return learner.fit(tasks)
