@@ -55,8 +55,8 @@ KINDS = {  # what learners for one kind of target read
               help="Fit boosted trees to all tasks first (ridge, levels, logistic, auto).  "
               "[default: only auto]")  # fmt: skip
 @click.option("--random", type=Names(), metavar="COLS",
-              help="Columns with coefficients that may differ between tasks (ridge, levels); "
-              "'intercept': the intercept alone.  [default: all]")  # fmt: skip
+              help="Columns with coefficients that may differ between tasks (ridge, levels, "
+              "count); 'intercept': the intercept alone.  [default: all]")  # fmt: skip
 @click.option("--sort-by", metavar="COL",
               help="Sort the rows by this column, such as a date; held-out tasks (auto, "
               "--intervals) show their earliest rows. Not a feature, unless named in "
@@ -218,8 +218,8 @@ def _learner(params, target: str):
             )
         learner.set_params(base="boosting" if params["boosting"] else None)
     if params["random"] is not None:
-        if name not in ("ridge", "levels"):
-            raise DataError(f"--random works with ridge and levels, not with {name}.")
+        if "random" not in learner.get_params():
+            raise DataError(f"--random works with ridge, levels and count, not with {name}.")
         only = params["random"] == ["intercept"]
         learner.set_params(random="intercept" if only else params["random"])
     return learner.set_params(order=_order(params)) if name == "auto" else learner

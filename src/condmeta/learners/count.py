@@ -15,7 +15,8 @@ from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import FINITE, NON_NEGATIVE, jobs_of, one_of, or_word
-from condmeta.learners.row_prior import learn_row_prior
+from condmeta.learners.row_prior import learn_row_prior, learn_shared_counts
+from condmeta.learners.shared_columns import differing_columns, is_random
 from condmeta.learners.targets import Regressor, target_of
 from condmeta.learners.writing import writing
 from condmeta.meta.prior import METRICS
@@ -52,6 +53,11 @@ class ConditionalCount(Regressor, Learner):
     alpha : "auto" or float in [0, inf)
         Overdispersion of counts. 0 means Poisson counts: they are fitted with the smallest alpha
         that can be told apart from them, 1e-4, or more if counts are rare.
+    random : "all", "intercept" or list of columns
+        Which coefficients may differ between tasks. "intercept": the intercept alone, (1 | g) of
+        lme4 and glmmTMB; a list of names or positions: these columns, and the intercept if there is
+        one. All other coefficients are the same for all tasks, whatever their side information, and
+        are not penalised.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
@@ -123,6 +129,7 @@ class ConditionalCount(Regressor, Learner):
     metric: Any = "auto"
     kappa: Any = "auto"
     alpha: Any = "auto"
+    random: Any = "all"
     conditioning: str = "shared"
     missing_side: str = "error"
     tol: float = 1e-2
@@ -132,6 +139,7 @@ class ConditionalCount(Regressor, Learner):
         "metric": or_word("auto", one_of(METRICS)),
         "kappa": or_word("auto", NON_NEGATIVE),
         "alpha": or_word("auto", FINITE),
+        "random": (is_random, "'all', 'intercept' or a list of columns"),
     }
     _labels = "count"
     metric_, kappa_, choice_ = found(), found(), found()
@@ -345,7 +353,13 @@ class ConditionalCount(Regressor, Learner):
         if alpha != "auto":
             alpha = max(float(alpha), NegativeBinomial.poisson(data.rows))
         given = None if alpha == "auto" else alpha
-        tau, factor, alpha, info = learn_row_prior(self, data, NegativeBinomial, given, alone=True)
+        names = data.scales.names(data.tasks.feature_names)
+        columns = differing_columns(self.random, names, self.fit_intercept)
+        if columns is None or len(columns) == len(names):
+            found = learn_row_prior(self, data, NegativeBinomial, given, alone=True)
+        else:
+            found = learn_shared_counts(self, data, columns, given)
+        tau, factor, alpha, info = found
         return Learned(tau, Counts(factor, alpha), info)
 
 

@@ -56,7 +56,7 @@ def test_unknown_columns_and_other_learners_are_errors(sales):
     assert "names 'colour', which is not among the 2 columns of X: 'price', 'promo'" in done.output
     assert not output.exists()
     done, _ = run(sales, "--random", "price", "--learner", "pooled")
-    assert "--random works with ridge and levels, not with pooled" in done.output
+    assert "--random works with ridge, levels and count, not with pooled" in done.output
 
 
 def test_steps_of_learners_are_shown():

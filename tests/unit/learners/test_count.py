@@ -264,3 +264,28 @@ def test_files_keep_everything(fitted, tmp_path):
 def test_sql_needs_a_linear_model(fitted):
     with pytest.raises(DataError, match="this ConditionalCount predicts counts"):
         fitted.to_sql()
+
+
+def test_some_coefficients_are_shared(tmp_path):
+    X, y, task, exposure, side = draw(80)
+    X = np.column_stack([X, np.random.default_rng(1).normal(size=len(X))])
+    y = y + np.random.default_rng(2).poisson(np.exp(0.7 * X[:, 1]))
+    call = {"task": task, "exposure": exposure, "side_info": side}
+    model = cm.ConditionalCount(random=[0], **QUICK).fit(X, y, **call)
+    table = model.coef_frame(wide=True)
+    assert table["x1"].nunique() == 1
+    assert table["x0"].nunique() == len(table)
+    assert not model.M_[1].any()
+    assert not model.H_[1].any()
+    model.save(tmp_path / "shared.condmeta")
+    again = cm.load(tmp_path / "shared.condmeta")
+    rows = {"task": task[:9], "exposure": exposure[:9]}
+    np.testing.assert_array_equal(again.predict(X[:9], **rows), model.predict(X[:9], **rows))
+    new = model.adapt(X[:8], y[:8], exposure=exposure[:8], side_info={"s": 0.0})
+    assert new.coef_[1] == pytest.approx(table["x1"].iloc[0])
+    chosen = cm.ConditionalCount(random="intercept").fit(X, y, **call)  # settings on held-out tasks
+    assert chosen.coef_frame(wide=True)[["x0", "x1"]].nunique().tolist() == [1, 1]
+    with pytest.raises(DataError, match=r"^random names 'z', which is not among the 2 columns"):
+        cm.ConditionalCount(random=["z"]).fit(X, y, **call)
+    with pytest.raises(DataError, match=r"^The 'random' parameter of ConditionalCount must be"):
+        cm.ConditionalCount(random="some").fit(X, y, **call)

@@ -21,13 +21,23 @@ ML = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def expected():
+def read(path: Path) -> dict[str, dict[str, float]]:
+    """Return the estimates of R's models."""
     found: dict[str, dict[str, float]] = {}
-    with EXPECTED.open() as file:
+    with path.open() as file:
         for row in csv.DictReader(file):
             found.setdefault(row["model"], {})[row["name"]] = float(row["value"])
     return found
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return read(EXPECTED)
+
+
+@pytest.fixture(scope="module")
+def shared():
+    return read(EXPECTED.with_name("shared.csv"))
 
 
 def fit(learner, table, target, task, side=(), **call):
@@ -71,6 +81,50 @@ def test_counts_are_those_of_glmmtmb(expected, name):
     for column, effect in zip(sides.columns, effects, strict=True):
         found = model.theta_for(none | {column: 1.0})[0] - start
         assert found == pytest.approx(truth[effect], rel=0.02)
+
+
+SHARED = {  # model: target, task, columns, exposure; variance and alpha of MODELS 4
+    "salamanders": ("count", "site", ["spp", "mined"], None, 0.2956, 1.0615),
+    "owls": ("SiblingNegotiation", "Nest", ["FoodTreatment", "ArrivalTime", "SexParent"],
+             "BroodSize", 0.1094, 1.1325),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_coefficients_are_those_of_glmmtmb(shared, name):
+    target, task, columns, exposure, variance, alpha = SHARED[name]
+    table, truth = pd.read_csv(EXPECTED.parent / f"{name}.csv"), shared[name]
+    first = {column: table[column].iloc[0] for column in table if table[column].dtype.kind == "O"}
+    X = pd.concat(
+        {
+            f"{column}{level}": (table[column] == level) * 1.0
+            for column in columns if column in first
+            for level in table[column].unique() if level != first[column]
+        }
+        | {column: table[column] for column in columns if column not in first},
+        axis=1,
+    )  # fmt: skip
+    model = cm.ConditionalCount(
+        metric="identity", kappa=0.0, random="intercept", tol=1e-4, max_iter=2000
+    )
+    weigh = {} if exposure is None else {"exposure": table[exposure]}
+    model.fit(X, table[target], task=table[task], **weigh)
+    assert model.H_[-1, -1] == pytest.approx(variance, abs=5e-5)
+    assert model.alpha_ == pytest.approx(alpha, abs=5e-5)
+    assert model.objective_ == pytest.approx(truth["logLik"], abs=0.05)
+    assert model.H_[-1, -1] == pytest.approx(truth["variance"], rel=5e-3)
+    assert model.alpha_ == pytest.approx(truth["alpha"], rel=1e-3)
+    start = truth["(Intercept)"]
+    effects = dict(zip(X.columns, model.theta_mean_[:-1], strict=True))
+    if name == "owls":  # R's first level is the first in the alphabet
+        effects["SexParentMale"], start = -effects.pop("SexParentFemale"), start
+        expected = start + truth["SexParentMale"]
+    else:
+        expected = start
+    assert model.theta_mean_[-1] == pytest.approx(expected, abs=0.01)
+    for column, effect in effects.items():
+        assert effect == pytest.approx(truth[column], abs=3e-3)
+    assert model.coef_frame(wide=True)[X.columns[0]].nunique() == 1
 
 
 def test_shares_are_those_of_glmmtmb(expected):
