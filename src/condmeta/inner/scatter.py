@@ -214,19 +214,11 @@ class Scatter(NamedTuple):
         """
         at = next(filter(len, leaves), leaves[0])
         first = self.mean[at[0]] if len(at) else np.zeros(self.mean.shape[1])
-        # Around the first mean that of a constant column is exact.
-        n, total = tree_sum(self._first_moments(leaf, first) for leaf in leaves)
-        mean = first + total / (n or 1)
-        (squares,) = tree_sum(self._second_moments(leaf, mean) for leaf in leaves)
-        return mean, np.sqrt(squares / (n or 1))
 
-    def _first_moments(self, at, around) -> tuple[np.ndarray, np.ndarray]:
-        mass = self.masses[at]
-        return mass.sum(), mass @ (self.mean[at] - around)
+        def map_sum(function, *params):
+            return tree_sum(function(self, leaf, *params) for leaf in leaves)
 
-    def _second_moments(self, at, mean) -> tuple[np.ndarray]:
-        within = self.triangles[np.ix_(at, np.diag(_square(len(mean))))].sum(axis=0)
-        return (within + self.masses[at] @ (self.mean[at] - mean) ** 2,)
+        return moments(map_sum, first)
 
     def statistics(self, mean, scale, intercept: bool, at=None) -> SquaredState:
         """Return the statistics of rows (x - mean) / scale and labels y - mean, of tasks at `at`.
@@ -237,6 +229,28 @@ class Scatter(NamedTuple):
         mass, by = self.masses[at].astype(float), 1 / np.append(scale, 1.0)
         found = scaled_squares(self.triangles, self.mean, mass, at, mean, by, bool(intercept))
         return SquaredState(*found, self.count[at])
+
+
+def moments(map_sum, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation (d+1,) of all points.
+
+    `map_sum(function, *params)` is the sum of function(scatter, at, *params) over leaves; `first`
+    (d+1,) is the mean of one task: around it that of a constant column is exact.
+    """
+    n, total = map_sum(_first_moments, first)
+    mean = first + total / (n or 1)
+    (squares,) = map_sum(_second_moments, mean)
+    return mean, np.sqrt(squares / (n or 1))
+
+
+def _first_moments(part: Scatter, at, around) -> tuple[np.ndarray, np.ndarray]:
+    mass = part.masses[at]
+    return mass.sum(), mass @ (part.mean[at] - around)
+
+
+def _second_moments(part: Scatter, at, mean) -> tuple[np.ndarray]:
+    within = part.triangles[np.ix_(at, np.diag(_square(len(mean))))].sum(axis=0)
+    return (within + part.masses[at] @ (part.mean[at] - mean) ** 2,)
 
 
 @twin

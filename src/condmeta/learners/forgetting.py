@@ -52,9 +52,9 @@ def noises_of(learner: Any) -> tuple[str, ...]:
     return NOISES[:1]
 
 
-def context_of(learner: Any, state: TaskStatistics) -> Any:
+def context_of(learner: Any, timed: bool) -> Any:
     """Return whether levels may go with inputs: not where tasks may change with time."""
-    if state.history is None:
+    if not timed:
         return learner.context
     if learner.context is True:
         raise DataError("context=True needs tasks that do not change: use drift=None.")

@@ -241,11 +241,12 @@ class ConditionalLevels(ConditionalRidge):
         inner = self._inner(prior, change, setting.noise == "per_task", None)
         return Learned(tau, inner, info)
 
-    def _learn_prior(self, state, order, rotation, overall, Phi):
+    def _learn_prior(self, tasks, rotation, overall):
         """Choose as without levels, then the form of each level; fit to all tasks."""
+        state, order, Phi = tasks.state, tasks.order, tasks.Phi
         self._check_ids(state.ids)
         ids = state.ids[order]
-        flat = super()._learn_prior(state, order, rotation, overall, Phi)
+        flat = super()._learn_prior(tasks, rotation, overall)
         setting = LevelsSetting(*flat.choice.selection.chosen, ())
         if not isinstance(ids[0], tuple):
             if len(ids) > 1:

@@ -525,9 +525,9 @@ class ConditionalRidge(Regressor, Learner):
         """Return the inner algorithm of a prior that was learned in other scales."""
         return Gaussian(lower_root(change.covariance(prior.H)), prior.s2, own_noise, context)
 
-    def _learn_prior(self, state, order, rotation, overall, Phi) -> LearnedMaps:
+    def _learn_prior(self, tasks, rotation, overall) -> LearnedMaps:
         """Choose settings and fit the prior, in the scales `overall` and rotated features."""
-        return choose_and_fit(self, state, order, rotation, overall, Phi)
+        return choose_and_fit(self, tasks, rotation, overall)
 
 
 def weighted(sample_weight, precision, time=None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -14,8 +13,6 @@ from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
-from condmeta.inner.scatter import Scatter
-from condmeta.inner.squared import SquaredState
 from condmeta.learners.forgetting import context_of, noises_of, require_history, with_times
 from condmeta.learners.inputs import is_nameless, n_rows, read_tasks, read_training
 from condmeta.learners.learn import Learned, Training, begin, in_units_of_y, on_target_scale
@@ -23,14 +20,13 @@ from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.shared_columns import differing_columns
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping
-from condmeta.meta.blocks import Leaves, with_one
 from condmeta.meta.cold_start import LearnedMaps, learn_maps
-from condmeta.meta.prior import carried_metrics
+from condmeta.meta.prior import metrics_for
 from condmeta.meta.ridge import learn_from_blocks, learn_prior
 from condmeta.meta.ridge_choice import Options, choose
 from condmeta.meta.ridge_judge import ROUGH, HeldOutFeatures, SplitStatistics
-from condmeta.meta.rotation import Rotation
-from condmeta.meta.task_statistics import scaled_statistics
+from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.meta.trained_tasks import InMemory, Scaling, TrainedTasks, count_points
 from condmeta.meta.wide_tasks import WideTasks
 
 
@@ -45,17 +41,15 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
     columns = differing_columns(learner.random, data.names, learner.fit_intercept)
     if columns is not None and len(columns) < len(data.names):
         return learner._learn_some(data, columns)
-    order = state.order()
-    rotation = Rotation.learn(Phi[order])
-    overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
+    tasks = InMemory(state, Phi) if isinstance(state, TaskStatistics) else state
+    rotation, overall = tasks.rotation(), Scales.of_moments(*tasks.moments, data.scales)
     with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
-        found = learner._learn_prior(state, order, rotation, overall, Phi)
+        found = learner._learn_prior(tasks, rotation, overall)
     choice, learned, context, cold = found
     change = ChangeOfScale.between(overall, data.scales)
     prior = learned.prior.widen(overall.kept)
     selection = choice.selection
-    n, y_scale = state.whole.count.sum(), data.scales.y_scale
-    log_precision = state.whole.log_precisions.sum()
+    (n, log_precision, _), y_scale = tasks.map_sum(count_points, 0), data.scales.y_scale
     info = {
         **{f"{name}_": value for name, value in selection.chosen._asdict().items()},
         "context_": context is not None,
@@ -75,41 +69,34 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
     W, cold = in_user_scales(learned.prior.W), None if cold is None else in_user_scales(cold)
     context = None if context is None else change.context(context.widen(overall.kept))
     inner = learner._inner(prior, change, selection.chosen.noise == "per_task", context)
-    return Learned(LinearTau(W, Phi[order].mean(axis=0), cold), inner, info)
+    return Learned(LinearTau(W, rotation.mean, cold), inner, info)
 
 
-def choose_and_fit(learner: Any, state, order, rotation, overall, Phi) -> LearnedMaps:
+def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation, overall) -> LearnedMaps:
     """Choose on the sample, then fit to all tasks."""
-    jobs, m = jobs_of(learner), len(state.sample)  # the first tasks of `order`
-
-    def scaled(part: Scatter, at=None) -> SquaredState:
-        return scaled_statistics(part, overall, at).columns(overall.kept)
-
-    def features(Phi) -> np.ndarray:
-        # With an infinite kappa no map reads side information, the pooled one neither.
-        return rotation.apply(Phi) * (learner.kappa != np.inf)
-
-    Z = features(Phi[state.sample])
+    jobs, sample = jobs_of(learner), tasks.sample
+    # With an infinite kappa no map reads side information, the pooled one neither.
+    scaling = Scaling(overall, rotation, learner.kappa != np.inf)
+    Z = scaling.features(sample.Phi)
     shown = HeldOutFeatures(Z, Z)
-    if state.Phi is not None:  # a task without points has the mean features, which are zero
-        shown = HeldOutFeatures(features(state.Phi_support), np.zeros_like(Z))
-    carried = carried_metrics(int(overall.kept.sum()), state.whole.count[order])
-    given = learner.metric, "auto", learner.kappa, context_of(learner, state), learner.cold_start
+    if sample.Phi_support is not None:  # a task without points has the mean features: zero
+        shown = HeldOutFeatures(scaling.features(sample.Phi_support), np.zeros_like(Z))
+    d = int(overall.kept.sum())
+    carried = metrics_for(d, float(tasks.map_sum(count_points, d)[2]))
+    context = context_of(learner, tasks.has_history)
+    given = learner.metric, "auto", learner.kappa, context, learner.cold_start
     options = Options(*(
         every if value == "auto" else (value,)
         for value, every in zip(given, Options(carried, noises_of(learner)), strict=True)
     ))  # fmt: skip
-    few = tuple(scaled(part) for part in (*state.few, state.support))
-    halves = SplitStatistics(scaled(state.whole, order[:m]), few, scaled(state.query))
-    choice = choose(halves, Z, shown, state.folds(), options, learner.fit_intercept, jobs)
+    whole, query = scaling.statistics(sample.whole), scaling.statistics(sample.query)
+    few = tuple(scaling.statistics(part) for part in (*sample.few, sample.support))
+    parts = SplitStatistics(whole, few, query)
+    choice = choose(parts, Z, shown, sample.fold, options, learner.fit_intercept, jobs)
     metric, _, kappa = choice.selection.chosen
-    leaves = state.leaves(order)
-    Phi1 = with_one(features(Phi[np.concatenate(leaves)]))
-    blocks = Leaves(partial(scaled, state.whole), leaves, Phi1, jobs)
-    start = choice.selection.start
-    if m < len(order):  # fit ever more tasks, each time from the fit before
-        sample = halves.whole, Z, metric, kappa, start
-        start = learn_prior(*sample, stopping=ROUGH, n_jobs=jobs).prior
+    blocks, start = tasks.blocks(scaling, jobs), choice.selection.start
+    if len(Z) < len(tasks):  # fit ever more tasks, each time from the fit before
+        start = learn_prior(whole, Z, metric, kappa, start, stopping=ROUGH, n_jobs=jobs).prior
         for some in blocks.heads():
             start = learn_from_blocks(some, metric, kappa, start, stopping=ROUGH).prior
 

@@ -65,10 +65,17 @@ class Prior(NamedTuple):
 def carried_metrics(d: int, count) -> tuple[str, ...]:
     """Return the metrics that tasks with these numbers of points (T,) can carry, simplest first.
 
-    A task observes as many coefficients as it has points, at most d. Of more than 24 columns a full
-    metric is learned only if there are four of these for each of its d (d + 1) / 2 entries.
+    A task observes as many coefficients as it has points, at most d.
     """
-    observed = float(np.minimum(count, d).sum())
+    return metrics_for(d, float(np.minimum(count, d).sum()))
+
+
+def metrics_for(d: int, observed: float) -> tuple[str, ...]:
+    """Return the metrics that so many observed coefficients of all tasks can carry, simplest first.
+
+    Of more than 24 columns a full metric is learned only if there are four of these for each of its
+    d (d + 1) / 2 entries.
+    """
     full = d <= FEW_COLUMNS or observed >= WELL_KNOWN * d * (d + 1) / 2
     return tuple(METRICS) if full else tuple(name for name in METRICS if name != "full")
 
