@@ -142,6 +142,19 @@ def test_a_parameter_out_of_range_is_named(path):
         cm.load(path)
 
 
+def test_a_number_of_points_that_would_overflow_is_refused(path):
+    stored = stored_models.stored("sgd online")
+    stored.save(path)
+    card, model, arrays = container.read_container(path)
+    count = stored.model.fitted_.tasks.state.count
+    for at, array in enumerate(arrays):
+        if np.array_equal(array, count):
+            arrays[at] = np.full_like(count, 2**63 - 1)
+    container.write_container(path, card, model, arrays)
+    with pytest.raises(ModelFileError, match=r"must be .* of int64 >= 0 and <= 1e\+15"):
+        cm.load(path)
+
+
 def test_trees_with_a_cycle_are_refused(path):
     """`predict` would go round for ever."""
     stored = stored_models.stored("ridge on trees")

@@ -19,7 +19,7 @@ TARGETS = {
     "side-tables": (tables.side_tables(), tables.check_side_table),
 }
 SECONDS = 30.0
-EXAMPLES = 50  # of one seed; then the clock is read
+EXAMPLES = 200  # of one seed; then the clock is read
 
 
 def fuzz(name: str, seconds: float) -> int:

@@ -22,14 +22,14 @@ from condmeta.engine import twin
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.online import TIE
 from condmeta.losses import Absolute
-from condmeta.persistence.fields import floats, integers, number
+from condmeta.persistence.fields import floats, number, point_counts
 from condmeta.persistence.registry import construct, register, register_tuple
 
 
 @register_tuple(
     fields={
         "slope_sum": floats("T d"), "path_sum": floats("T d"), "wealth": floats("T", low=0),
-        "count": integers("T", low=0),
+        "count": point_counts("T"),
     }
 )  # fmt: skip
 class CoinTasks(NamedTuple):

@@ -23,7 +23,7 @@ import numpy as np
 from condmeta.engine import twin
 from condmeta.inner.solution import Solution, check_inputs, dual_value, objective
 from condmeta.losses import get_loss
-from condmeta.persistence.fields import floats, integers
+from condmeta.persistence.fields import floats, point_counts
 from condmeta.persistence.registry import register_tuple
 
 TIE = 1e-10
@@ -33,7 +33,7 @@ HUGE = 1e6  # a residual this many times the task's scale means that the pass di
 @register_tuple(
     fields={
         "slope_sum": floats("T d"), "path_sum": floats("T d"), "radius": floats("T", low=0),
-        "count": integers("T", low=0),
+        "count": point_counts("T"),
     }
 )  # fmt: skip
 class OnlineState(NamedTuple):

@@ -17,6 +17,7 @@ from condmeta.persistence.fields import (
     integers,
     maybe,
     optional,
+    point_counts,
     sequence,
 )
 from condmeta.persistence.registry import register_tuple
@@ -49,7 +50,7 @@ def _sample_is_of_the_tasks(state: dict, sizes: dict[str, int]) -> None:
     fields={
         "ids": ids("T"), "whole": instance("Scatter", T="T", d="d"),
         "table": maybe(instance("TaskTable")),
-        "Phi": maybe(floats("T k")), "sizes": integers("T", low=0),
+        "Phi": maybe(floats("T k")), "sizes": point_counts("T"),
         "keys": integers("T", dtype="uint64"), "sample": integers("m", low=0),
         "support": instance("Scatter", T="m", d="d"), "query": instance("Scatter", T="m", d="d"),
         "Phi_support": maybe(floats("m k")),

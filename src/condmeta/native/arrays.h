@@ -67,6 +67,16 @@ inline Tasks check_tasks(const In2& X, const In1& y, const InOffsets& offsets, d
     return {X.data(), y.data(), at, count, int64_t(X.shape(1)), n_max, lam, loss};
 }
 
+constexpr int64_t MOST_POINTS = 1000000000000000;
+
+// Numbers of points that came before: to count further points cannot overflow.
+inline void need_counts(const OutCounts& count, size_t tasks) {
+    need(count, "count", tasks);
+    for (size_t t = 0; t < tasks; ++t)
+        if (count.data()[t] < 0 || count.data()[t] > MOST_POINTS)
+            throw std::invalid_argument("'count' must hold numbers of points, from 0 to 10**15.");
+}
+
 // Zeros. The threads that fill the array touch the pages of calloc first, not this function.
 template <size_t n>
 auto new_array(std::initializer_list<size_t> shape) {

@@ -13,7 +13,7 @@ int64_t online_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double lam, Row
     need(slope_sum, "slope_sum", T, d);
     need(path_sum, "path_sum", T, d);
     need(radius, "radius", T);
-    need(count, "count", T);
+    need_counts(count, T);
     const OnlineArrays state{theta.data(), slope_sum.data(), path_sum.data(), radius.data(), count.data()};
     std::atomic<int64_t> first{std::numeric_limits<int64_t>::max()};
     nb::gil_scoped_release unlocked;
@@ -52,7 +52,7 @@ void coin_tasks(In2 theta, In2 X, In1 y, InOffsets offsets, double radius, Out2 
     need(slope_sum, "slope_sum", T, d);
     need(path_sum, "path_sum", T, d);
     need(wealth, "wealth", T);
-    need(count, "count", T);
+    need_counts(count, T);
     const CoinTasks state{theta.data(), radius, slope_sum.data(), path_sum.data(), wealth.data(), count.data()};
     nb::gil_scoped_release unlocked;
     for_tasks(tasks.count, n_jobs, kernels().coin_space(tasks.n_max, tasks.d),

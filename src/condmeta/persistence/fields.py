@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
+MOST_POINTS = 10**15  # of a task; the compiled core refuses more
+
+
 class InvalidFieldError(ValueError):
     """A field that does not hold what the schema says: the name of the field, and a sentence."""
 
@@ -99,9 +102,14 @@ def integers(shape: str, *, low=-inf, high=inf, dtype="int64") -> Field:
     return _array(shape, dtype, -inf, low, high)
 
 
+def point_counts(shape: str) -> Field:
+    """Return a field that holds numbers of points."""
+    return integers(shape, low=0, high=MOST_POINTS)
+
+
 def counts(shape: str) -> Field:
     """Return a field that holds numbers of points, or sums of their weights."""
-    return either(integers(shape, low=0), floats(shape, low=0))
+    return either(point_counts(shape), floats(shape, low=0))
 
 
 def flags(shape: str) -> Field:
