@@ -45,5 +45,5 @@ def test_numbers_of_points_cannot_overflow(name, count):
     before = np.zeros((1, 2)), np.zeros((1, 2)), np.ones(1), np.array([count])
     rows = np.zeros((1, 2)), np.ones((3, 2)), np.ones(3), np.array([0, 3]), 1.0
     loss = [] if name == "coin_tasks" else [LOSSES["squared"]().native]
-    with pytest.raises(ValueError, match="^'count' must hold numbers of points, from 0 to 10"):
+    with pytest.raises(ValueError, match=r"^'count' must hold numbers of points, from 0 to 10"):
         getattr(CORE, name)(*rows, *loss, *before, 1)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.evaluation.gains import Gain, gains, gains_in_words
 from condmeta.evaluation.linear_gap import BLOCKS, Interval, affordable, linear_gap
@@ -213,7 +213,7 @@ def advantage(
     stats = SquaredState.of(scales.rows(tasks.X), scales.target(tasks.y), tasks.offsets)
     names = list(dict.fromkeys(sources))
     groups = [np.flatnonzero([source == name for source in sources]) for name in names]
-    with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
+    with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
         block = rng.permutation(len(tasks)) % min(BLOCKS, len(tasks))
         found = linear_gap(stats, Phi, groups, block, directions)
     judged: list[Gain] = []

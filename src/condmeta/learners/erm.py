@@ -6,8 +6,7 @@ import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
+from condmeta.blas_threads import limit_threads
 from condmeta.errors import ConvergenceWarning
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.algorithms import Batch
@@ -143,7 +142,7 @@ class ConditionalERMRegressor(Regressor, Learner):
     def _learn(self, data: Training) -> Learned:
         loss, jobs = require_conjugate(get_loss(self.loss)), jobs_of(self)
         rotation = Rotation.learn(data.Phi, centre=False)
-        with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
+        with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
             choice = self._choose(data, rotation, loss, jobs)
             learned = learn_map(
                 data.rows, rotation.apply(data.Phi), loss, *choice.chosen, tol=self.tol,

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
-from threadpoolctl import threadpool_limits
 
 from condmeta import engine
+from condmeta.blas_threads import limit_threads
 from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.groups import regroup
@@ -164,7 +164,7 @@ def shared_model_of(learner, tasks: TaskSet) -> OutOfTask:
     processor time for 2,600 rows, one thread takes 1 s. The trees are the same.
     """
     jobs = jobs_of(learner) if len(tasks.X) >= ROWS_FOR_THREADS else 1
-    with threadpool_limits(jobs):
+    with limit_threads(jobs):
         classes = is_classifier(learner)
         criterion = "log loss" if classes else getattr(learner, "criterion", "squared")
         return fit_shared_model(learner.base, tasks, classes, criterion)

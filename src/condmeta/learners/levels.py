@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError, NoGroupsWarning
 from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.groups import group_codes, require_parts
@@ -228,7 +228,7 @@ class ConditionalLevels(ConditionalRidge):
         W = np.zeros((len(first.W), len(used)))
         W[:, own], W[-1, ~own] = first.W, found.beta
         groups = group_codes(data.statistics.ids[found.order].tolist())
-        with threadpool_limits(1):
+        with limit_threads(1):
             prior, *rest = learn_levels(
                 parts.stats.columns(kept), found.Z, Tree.of(groups),
                 (*setting.levels, setting.metric), setting.kappa,

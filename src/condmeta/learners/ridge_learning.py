@@ -6,8 +6,8 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.fitted import Fitted
@@ -43,7 +43,7 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
         return learner._learn_some(data, columns)
     tasks = InMemory(state, Phi) if isinstance(state, TaskStatistics) else state
     rotation, overall = tasks.rotation(), Scales.of_moments(*tasks.moments, data.scales)
-    with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
+    with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
         found = learner._learn_prior(tasks, rotation, overall)
     choice, learned, context, cold = found
     change = ChangeOfScale.between(overall, data.scales)

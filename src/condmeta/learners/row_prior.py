@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from condmeta.blas_threads import limit_threads
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.likelihoods import Likelihood, NegativeBinomial
 from condmeta.inner.posterior import lower_root
@@ -50,7 +50,7 @@ def learn_row_prior(
     rotation, jobs = Rotation.learn(data.Phi), jobs_of(learner)
     kind = {"likelihood": likelihood, "parameter": parameter}
     kept = data.scales.kept
-    with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
+    with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
         reduce = partial(Points.columns, kept=kept)
         choice = choose_settings(learner, data, rotation, reduce, alone=alone, **kind)
         learned = learn_prior(
@@ -71,7 +71,7 @@ def learn_shared_counts(learner, data: Training, columns, parameter=None) -> Row
     parts = ColumnParts(own, np.setdiff1d(kept, own))
     Z = rotation.apply(data.Phi)
     fit = partial(shared_rows.learn_shared_counts, data.rows, parts, Z, parameter=parameter)
-    with threadpool_limits(1):
+    with limit_threads(1):
         kappa = 1.0 if Z.shape[1] else np.inf
         first = fit("diagonal", kappa, stopping=ROUGH, n_jobs=jobs).prior
         reduce = partial(parts.reduce, beta=first.beta)

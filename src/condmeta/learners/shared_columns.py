@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
+from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.scales import Scales
@@ -91,7 +91,7 @@ class SomeColumns(NamedTuple):
         own = np.append(columns, d) if learner.fit_intercept else columns
         parts = SharedColumns(scaled_statistics(state.whole, overall, order), shared, own)
         Z, jobs = rotation.apply(Phi[order]), jobs_of(learner)
-        with threadpool_limits(1):
+        with limit_threads(1):
             kappa = 1.0 if Z.shape[1] else np.inf
             first = learn_shared(parts, Z, "diagonal", kappa, stopping=ROUGH, n_jobs=jobs)
             choice = _choose(learner, data, overall, columns, shared, first.beta)

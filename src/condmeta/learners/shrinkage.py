@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tau import LinearTau
@@ -202,7 +202,7 @@ class Shrinkage(Learner):
         kappas = KAPPAS if self.kappa == "auto" else (float(self.kappa),)
         kappas = kappas if Z.shape[1] else (np.inf,)
         candidates = [RidgeSetting(*parts) for parts in product(metrics, ("shared",), kappas)]
-        with threadpool_limits(1):  # the matrices are small: threads of BLAS would only wait
+        with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
             choice = Selection.given(candidates[0])
             if len(candidates) > 1:
                 choice = choose_by_evidence(stats, Z, candidates, jobs_of(self), s2=1.0)

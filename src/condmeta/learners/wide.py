@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
+from condmeta.blas_threads import limit_threads
 from condmeta.fitted.prepared import user_points
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
@@ -49,7 +49,7 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
         return heads._learn(Training(None, None, ids, None, Phi, scales, statistics=statistics))
 
     rows = points._replace(X=overall.rescaled(points.X), y=overall.target(points.y))
-    with threadpool_limits(1):
+    with limit_threads(1):
         folds = fold_numbers(len(ids))
         columns = differing_columns(learner.random, data.names, learner.fit_intercept)
         found = learn_wide(

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-
 MOST_POINTS = 10**15  # of a task; the compiled core refuses more
 
 

@@ -154,7 +154,7 @@ def test_small_shared_models_grow_in_one_thread(monkeypatch):
     """Threads that wait for each other cost far more than they gain on few rows."""
     used = []
     monkeypatch.setattr(
-        "condmeta.learners.learn.threadpool_limits",
+        "condmeta.learners.learn.limit_threads",
         lambda jobs: used.append(jobs) or contextlib.nullcontext(),
     )
     rng = np.random.default_rng(0)

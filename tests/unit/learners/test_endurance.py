@@ -1,6 +1,7 @@
 """Resume, threads, processes and long runs: the same bits, no error, flat memory."""
 
 import copy
+import multiprocessing
 import pickle
 import subprocess
 import sys
@@ -104,11 +105,30 @@ def test_the_number_of_threads_does_not_change_a_bit(name, n_jobs):
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("backend", ["threading"])
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_joblib_workers_answer_as_one(model, backend):
     expected = [endurance.use(model, number) for number in range(3)]
     jobs = (joblib.delayed(endurance.use)(model, number) for number in range(3))
     assert joblib.Parallel(2, backend=backend)(jobs) == expected
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+def test_a_fork_after_threads_answers_as_its_parent(model):
+    """No thread of a call outlives it, so all locks are free in a child."""
+    fork = multiprocessing.get_context("fork")
+    expected = endurance.fit_bytes(n_jobs=4), endurance.use(model, 0)
+    answers = fork.SimpleQueue()
+
+    def answer():
+        answers.put((endurance.fit_bytes(n_jobs=4), endurance.use(model, 0)))
+
+    children = [fork.Process(target=answer) for _ in range(3)]
+    for child in children:
+        child.start()
+    assert [answers.get() for _ in children] == [expected] * 3
+    for child in children:
+        child.join(60)
+    assert [child.exitcode for child in children] == [0, 0, 0]
 
 
 def test_memory_stays_flat():

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone, is_classifier
-from threadpoolctl import threadpool_limits
 
+from condmeta.blas_threads import limit_threads
 from condmeta.engine import active_engine
 from condmeta.errors import DataError
 from condmeta.inner.algorithms import INNER
@@ -133,7 +133,7 @@ def each_seed(job: Callable[[int], Any], seeds: Sequence[int], jobs: int) -> Ite
     if jobs == 1:
         yield from map(job, seeds)
     elif active_engine() == "native":
-        with threadpool_limits(1), ThreadPoolExecutor(jobs) as pool:  # one BLAS thread a seed
+        with limit_threads(1), ThreadPoolExecutor(jobs) as pool:  # one BLAS thread a seed
             yield from pool.map(job, seeds)
     else:
         yield from Parallel(jobs, return_as="generator")(delayed(job)(seed) for seed in seeds)

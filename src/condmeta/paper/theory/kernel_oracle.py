@@ -15,8 +15,8 @@ of every task, so that for an environment eta is chosen, and the variance estima
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.kernels import PointSets, get_kernel
 from condmeta.paper.theory.sources import draw, probabilities, weights_of
@@ -129,7 +129,7 @@ class KernelPath:
         self.root = np.sqrt(probabilities(p, len(W)))[:, None]
         K = kernel.gram(self.sides, self.sides) + 1.0
         self.size = float(self.root[:, 0] ** 2 @ np.diag(K))
-        with threadpool_limits(1):  # on a busy machine threads of BLAS would wait for each other
+        with limit_threads(1):  # on a busy machine threads of BLAS would wait for each other
             values, self.vectors = np.linalg.eigh(self.root * ((K + K.T) / 2) * self.root.T)
         self.values = np.where(values > 1e-12 * max(values.max(), 1e-300), values, 0.0)
         self.projected = self.vectors.T @ (self.root * W)
