@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from condmeta.engine import compiled_core
 from condmeta.inner.averaged import averaged_logistic, averaged_loss
 from condmeta.inner.likelihoods import Binomial
-from condmeta.inner.row_posterior import Bernoulli
+from condmeta.inner.row_posterior import Bernoulli, Counts, Ordinal
 from condmeta.inner.row_posterior import find_posteriors as find_all
 from condmeta.inner.variational import variational_pass
 from condmeta.tasks.points import Points
@@ -172,3 +172,25 @@ def test_engines_agree(d, weighted):
     again = compiled_core().variational_pass(*rows, theta, L, *start, 3, times)
     for one, three in zip(got, again, strict=True):
         assert np.array_equal(one, three)
+
+
+INNER = {
+    "classes": Bernoulli,
+    "counts": lambda factor: Counts(factor, 1.5),
+    "ordered": lambda factor: Ordinal(factor, np.array([0.8])),
+}
+
+
+@pytest.mark.parametrize("kind", INNER)
+def test_mean_is_where_the_prior_balances_the_gradient(kind):
+    """mean = theta - n H gradient; one task alone and in a set have the same mean."""
+    X, y, offsets, theta, L = draw([7], 2)
+    labels = y if kind == "classes" else y + 1
+    mean, gradient, _ = INNER[kind](L).solve(theta[0], X, labels)
+    np.testing.assert_allclose(mean - theta[0], -len(y) * (L @ L.T) @ gradient, rtol=1e-6)
+    solved = INNER[kind](L).solve_tasks(theta, X, labels, offsets)
+    np.testing.assert_allclose(solved.coef[0], mean, rtol=1e-9)
+    if kind == "classes":  # by quadrature, over the posterior of each f
+        spread = np.einsum("ij,jk,ik->i", X, solved.state.covariance[0], X)
+        slopes = [integral(expit, m, v) for m, v in zip(X @ mean, spread, strict=True)]
+        np.testing.assert_allclose(gradient, X.T @ (slopes - (y > 0)) / len(y), atol=1e-6)
