@@ -219,7 +219,7 @@ def test_errors(tasks, ridge):
         cm.calibrate(learner, tasks, shots=(50,))
     with pytest.raises(DataError, match=r"'n_splits' parameter must be an int in \[2, 30\]"):
         cm.calibrate(learner, tasks, n_splits=31)
-    with pytest.raises(DataError, match=r"fit, adapt and get_params.*Got a Ridge"):
+    with pytest.raises(DataError, match=r"fit, adapt and get_params.*Got Ridge"):
         cm.calibrate(Ridge(), tasks)
     with pytest.raises(DataError, match="Intervals are for numbers"):
         cm.calibrate(cm.ConditionalSGDClassifier(), tasks)

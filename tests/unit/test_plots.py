@@ -496,7 +496,7 @@ def test_coverage_is_counted_task_by_task(calibrated):
 
 def test_sentences_of_displays_without_what_they_draw(small):
     kernel = cm.KernelConditionalSGDRegressor().fit(stores())
-    with pytest.raises(DataError, match=r"with a linear map, as ConditionalRidge\. Got a Kernel"):
+    with pytest.raises(DataError, match=r"with a linear map, as ConditionalRidge\. Got Kernel"):
         MapDisplay.from_estimator(kernel)
     with pytest.raises(DataError, match="map has no side features"):
         MapDisplay.from_estimator(cm.ConditionalRidge(None).fit(stores()))

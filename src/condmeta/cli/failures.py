@@ -13,8 +13,8 @@ from condmeta.errors import DataError, DivergenceError, ModelFileError
 EXPECTED = (DataError, DivergenceError, ModelFileError, ImportError, OSError)
 WORDS = {  # of the library: of the command line
     "missing from side_info": "missing from the side table",
-    "Give their rows in side_info, or set missing_side='mean'":
-        "Give their rows in --side-table, or fit with --missing-side mean",
+    "Add the missing rows to side_info, or set missing_side='mean'":
+        "Add the missing rows to --side-table, or fit with --missing-side mean",
     "name its key column with side_key=": "name its key column with --side-key",
     "set missing='impute'": "use --missing impute",
     "fit the model with missing='impute'": "fit the model with --missing impute",

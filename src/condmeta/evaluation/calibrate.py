@@ -200,7 +200,7 @@ def calibrate(
     if not hasattr(learner, "adapt") or not hasattr(learner, "get_params"):
         raise DataError(
             "calibrate needs a learner with fit, adapt and get_params, such as ConditionalRidge(), "
-            f"so that it can be copied and fitted again. Got a {type(learner).__name__}."
+            f"so that it can be copied and fitted again. Got {type(learner).__name__}."
         )
     if isinstance(learner, type):
         raise DataError(f"calibrate needs a learner, not its class: {learner.__name__}().")

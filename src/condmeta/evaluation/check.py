@@ -221,7 +221,7 @@ def _reader(learner: Any, false_alarm: Any) -> Any:
     if hasattr(learner, "schema_"):
         raise DataError("A TableModel reads tables itself: call its own check(table).")
     if not hasattr(learner, "n_points"):
-        raise DataError(f"check needs a fitted learner, such as ConditionalRidge. Got a {kind}.")
+        raise DataError(f"check needs a fitted learner, such as ConditionalRidge. Got {kind}.")
     if not (isinstance(false_alarm, float | np.floating) and 0 < false_alarm < 1):
         raise DataError(
             f"The 'false_alarm' parameter must be a float in (0, 1). Got {false_alarm!r} instead."

@@ -203,7 +203,7 @@ def _check_given(learners: Any, classes: bool) -> None:
         if not hasattr(learner, "adapt") or not hasattr(learner, "get_params"):
             raise DataError(
                 f"The learner {name!r} cannot be compared: it needs fit, adapt and get_params, "
-                f"such as ConditionalRidge(). Got a {type(learner).__name__}."
+                f"such as ConditionalRidge(). Got {type(learner).__name__}."
             )
         if is_classifier(learner) != classes:
             kind = "classifiers" if classes else "regressors"

@@ -177,7 +177,7 @@ def _refuse(learner: Any, n_nearest: Any) -> None:
             "names, such as ConditionalRidge, and explain that."
         )
     if not isinstance(learner, Learner):
-        raise DataError(f"explain needs a fitted learner, such as ConditionalRidge. Got a {kind}.")
+        raise DataError(f"explain needs a fitted learner, such as ConditionalRidge. Got {kind}.")
     if not (isinstance(n_nearest, int | np.integer) and n_nearest > 0):
         raise DataError(
             f"The 'n_nearest' parameter must be an int of at least 1. Got {n_nearest!r} instead."

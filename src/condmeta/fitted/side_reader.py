@@ -160,5 +160,5 @@ def _no_side_row(ids, table: TaskTable | None, present) -> DataError:
     known = [] if table is None else table.ids
     return DataError(
         explain_absent(known, ids[~present], "side_info")
-        + " Give their rows in side_info, or set missing_side='mean'."
+        + " Add the missing rows to side_info, or set missing_side='mean'."
     )

@@ -302,7 +302,7 @@ class TaskModels(Mapping):
         if (found < 0).any():
             raise DataError(explain_absent(self.ids, ids[found < 0], "the adapted tasks"))
         if len(codes) != len(X):
-            raise DataError(f"X has {len(X)} rows and task has {len(codes)} ids.")
+            raise DataError(f"X has {len(X)} rows and task has {pluralize(len(codes), 'id')}.")
         names = self._predictor.feature_names
         check_finite(X, None, lambda row: ids[codes[row]], feature_names=names)
         return value(X, found[codes])

@@ -67,7 +67,7 @@ def _check(first, learners) -> None:
     for learner in learners:
         kind = type(learner).__name__
         if not isinstance(learner, ConditionalRidge):
-            raise DataError(f"merge needs learners by statistics, ConditionalRidge. Got a {kind}.")
+            raise DataError(f"merge needs learners by statistics, ConditionalRidge. Got {kind}.")
         if not learner.__sklearn_is_fitted__() or learner.fitted_.state is None:
             raise DataError(
                 f"A {kind} has no statistics to merge: it is not fitted, or its file was saved "

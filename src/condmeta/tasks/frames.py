@@ -279,7 +279,7 @@ def as_matrix(X: Any) -> Any:
 
 def as_vector(y: Any, label: str = "y") -> np.ndarray:
     """Return y as an (N,) float64 array, from a column, array or list."""
-    rule = f"{label} must be 1-D (one target a row)"
+    rule = f"{label} must be 1-D (one number a row)"
     if is_frame(y):
         raise DataError(f"{rule}, got a table: pass one column.")
     refuse_odd(y, label)
@@ -290,7 +290,7 @@ def as_vector(y: Any, label: str = "y") -> np.ndarray:
         raise DataError(f"{rule}.") from error
     if array.ndim != 1:
         raise DataError(f"{rule}, got an array of shape {array.shape}.")
-    return np.ascontiguousarray(to_floats(array, label, role="y"))
+    return np.ascontiguousarray(to_floats(array, label, role=label))
 
 
 def make_frame(columns: Mapping[str, np.ndarray], backend: str | None = None) -> Any:

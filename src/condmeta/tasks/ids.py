@@ -16,6 +16,7 @@ from condmeta.errors import DataError
 from condmeta.tasks import frames
 from condmeta.tasks.codes import int_codes, object_codes, text_codes
 from condmeta.tasks.numbers import is_na, level_name, refuse_masked
+from condmeta.text import pluralize
 
 _PLAIN = {str, int, bool, date, datetime}
 
@@ -76,9 +77,10 @@ def _finish(codes: np.ndarray, ids: list, what: str) -> tuple[np.ndarray, np.nda
     if missing.any():
         rows = np.flatnonzero(missing)
         shown = ", ".join(map(str, rows[:5].tolist())) + (", ..." if rows.size > 5 else "")
+        gaps, where = pluralize(rows.size, "missing value"), "row" if rows.size == 1 else "rows"
         raise DataError(
-            f"The {what} ids have {rows.size} missing values among {codes.size} rows "
-            f"(rows {shown}): give every row an id, or drop it."
+            f"The {what} ids have {gaps} among {codes.size:,} rows ({where} {shown}): give every "
+            "row an id, or drop it."
         )
     _refuse_twins(ids, what)
     return codes, as_id_array(ids)

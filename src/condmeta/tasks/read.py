@@ -14,6 +14,7 @@ from condmeta.tasks.side_table import as_names, read_side_table, side_from_rows
 from condmeta.tasks.task_table import TaskTable
 from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import as_weights
+from condmeta.text import pluralize
 
 
 def require_rows(X: np.ndarray) -> None:
@@ -105,7 +106,7 @@ def from_arrays(
     task_name = task_name_of(task)
     codes, ids = factorize(np.zeros(X.shape[0], np.int64) if task is None else task)
     if codes.size != X.shape[0]:
-        raise DataError(f"X has {X.shape[0]} rows and task has {codes.size}.")
+        raise DataError(f"X has {X.shape[0]} rows and task has {pluralize(codes.size, 'id')}.")
     table = None
     if side_info is not None:
         table = read_side_table(side_info, task_name=task_name, side_key=side_key)

@@ -12,6 +12,7 @@ from condmeta.tasks.messages import name_task, show_id
 from condmeta.tasks.numbers import is_na
 from condmeta.tasks.side_column import type_column
 from condmeta.tasks.task_table import TaskTable, object_matrix
+from condmeta.text import pluralize
 
 
 def as_names(name: Any) -> list[Any]:
@@ -116,7 +117,9 @@ def _read_values(row: Any, columns: Sequence[str] | None) -> dict[str, list]:
         names = columns if columns is not None else [f"s{j}" for j in range(values.size)]
         if len(names) != values.size:
             shown = f"{len(names)}: {', '.join(map(repr, names))}"
-            raise DataError(f"The side row has {values.size} values, expected {shown}.")
+            raise DataError(
+                f"The side row has {pluralize(values.size, 'value')}, expected {shown}."
+            )
         row = dict(zip(names, values[0].tolist(), strict=True))
     return {str(name): [value] for name, value in row.items()}
 

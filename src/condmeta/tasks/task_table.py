@@ -57,7 +57,7 @@ class TaskTable:
         if distinct.size < codes.size:
             twice = distinct[np.bincount(codes, minlength=distinct.size) > 1]
             raise DataError(
-                f"{twice.size} task ids occur more than once in the side table: "
+                "Task ids occur more than once in the side table: "
                 f"{show_ids(twice)}. Keep one row a task."
             )
         raw, backend = _split_columns(values, columns)

@@ -81,7 +81,7 @@ class TaskSet:
         codes, unique = factorize(as_id_array(list(ids)))
         if unique.size < codes.size:
             twice = unique[np.bincount(codes) > 1]
-            raise DataError(f"{twice.size} task ids occur more than once: {show_ids(twice)}.")
+            raise DataError(f"Task ids occur more than once: {show_ids(twice)}.")
         ends = offsets[[0, -1]].tolist() if offsets.shape == (unique.size + 1,) else None
         if ends != [0, X.shape[0]] or (np.diff(offsets) < 0).any():
             raise DataError(

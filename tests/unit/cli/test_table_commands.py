@@ -439,7 +439,7 @@ def test_missing_side_and_text(folder):
     done = fit(folder, "sales.csv", "--side-table", "few.csv")
     assert done.exit_code == 1
     assert "8 tasks are missing from the side table" in done.stderr
-    assert "Give their rows in --side-table, or fit with --missing-side mean." in done.stderr
+    assert "Add the missing rows to --side-table, or fit with --missing-side mean." in done.stderr
     few.rename(columns={"store": "key"}).to_csv(folder / "key.csv", index=False)
     done = fit(folder, "sales.csv", "--side-table", "key.csv")
     assert (done.exit_code, "side_key" in done.stderr) == (1, False)

@@ -325,7 +325,7 @@ def test_sentence_and_errors(fitted):
     with pytest.raises(DataError, match=r"'false_alarm' parameter must be a float in \(0, 1\)"):
         cm.check(model, after, false_alarm=5)
     with pytest.raises(
-        DataError, match=r"check needs a fitted learner, such as ConditionalRidge\. Got a Lin"
+        DataError, match=r"check needs a fitted learner, such as ConditionalRidge\. Got Lin"
     ):
         cm.check(LinearRegression(), after)
     with pytest.raises(DataError, match="no rows to check the model with"):

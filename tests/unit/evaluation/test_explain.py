@@ -237,7 +237,7 @@ def test_calibrated_learners_and_errors(ridge):
     assert_sums(model.model, cm.explain(model, NEW), NEW)
     with pytest.raises(DataError, match="AutoRegressor mixes several learners"):
         cm.explain(cm.AutoRegressor(base=None, shots=(0,)).fit(tasks), NEW)
-    with pytest.raises(DataError, match=r"explain needs a fitted learner.* Got a dict"):
+    with pytest.raises(DataError, match=r"explain needs a fitted learner.* Got dict"):
         cm.explain({}, NEW)
     with pytest.raises(DataError, match="'n_nearest' parameter must be an int of at least 1"):
         cm.explain(ridge, NEW, n_nearest=0)

@@ -84,8 +84,8 @@ FIT_CASES = {
     "side without key": (fit(side=ROWS), r"which task each row belongs to.*TaskTable\(values"),
     "tasks missing from side": (
         fit(side=table(ROWS[:1], ["t1"])),
-        r"5 tasks are missing from side_info: 't0', 't2', 't3', 't4', 't5'\. Give their rows in "
-        r"side_info, or set missing_side='mean'",
+        r"5 tasks are missing from side_info: 't0', 't2', 't3', 't4', 't5'\. Add the missing rows "
+        r"to side_info, or set missing_side='mean'",
     ),
     "duplicate keys": (
         fit(side=pd.DataFrame({"s0": [1.0, 2.0, 3.0]}, index=["t0", "t0", "t1"])),
@@ -118,7 +118,7 @@ FIT_CASES = {
     "no tasks": (lambda m: m.fit(TaskSet.from_arrays(X, Y, TASK)[:0]), r"There are no rows"),
     "missing id": (
         fit(task=put(TASK, 2, None)),
-        r"task ids have 1 missing values among 27 rows \(rows 2\): give every row an id",
+        r"task ids have 1 missing value among 27 rows \(row 2\): give every row an id",
     ),
     "y beside a TaskSet": (
         lambda m: m.fit(TaskSet.from_arrays(X, Y, TASK), Y),
@@ -197,13 +197,13 @@ AFTER_FIT = {
     "update without task": (lambda m: m.update(X, Y), r"The model knows 6 tasks: .*task="),
     "predict a new task": (
         lambda m: m.predict(X[:2], task=["t0", "new"]),
-        r"1 task is missing from side_info: 'new'\. Give their rows in side_info, or set miss",
+        r"1 task is missing from side_info: 'new'\. Add the missing rows to side_info, or set miss",
     ),
     "adapt without side": (lambda m: m.adapt(X[:2], Y[:2]), r"Give its row as side_info"),
-    "missing id": (lambda m: m.predict(X[:2], task=["t0", None]), r"1 missing values among 2 rows"),
+    "missing id": (lambda m: m.predict(X[:2], task=["t0", None]), r"1 missing value among 2 rows"),
     "task of other length": (
         lambda m: m.predict(X[:3], task=["t0"]),
-        r"X has 3 rows and task has 1 ids",
+        r"X has 3 rows and task has 1 id",
     ),
     "NaN in predict": (
         lambda m: m.predict(put(X, (BAD_ROW, 1), np.nan), task=TASK),
@@ -225,7 +225,7 @@ AFTER_FIT = {
     "no y in adapt": (lambda m: m.adapt(X[:3], side_info=[1.0, 2.0]), r"requires y to be passed"),
     "short side row": (
         lambda m: m.predict(X[:1], side_info=[1.0]),
-        r"The side row has 1 values, expected 2: 's0', 's1'",
+        r"The side row has 1 value, expected 2: 's0', 's1'",
     ),
     "other side columns": (
         lambda m: m.adapt(X[:1], Y[:1], side_info={"area": 1.0}),
@@ -321,7 +321,7 @@ def test_task_model(learner, call, sentence):
     ("X", "task", "sentence"),
     [
         (X[:2], ["t0", "t9"], r"1 task is missing from the adapted tasks: 't9'"),
-        (X[:2], ["t0"], r"X has 2 rows and task has 1 ids"),
+        (X[:2], ["t0"], r"X has 2 rows and task has 1 id"),
         (put(X, (3, 1), np.nan), TASK, rf"Task '{BAD_TASK}' has NaN in feature 1 of X"),
         (NARROW, TASK, r"X must have shape \(rows, 3\)"),
     ],

@@ -158,7 +158,9 @@ def test_grid_search_over_the_lengthscale():
 
 def test_tasks_without_side_rows(engine):
     some = P.side.take(PARTS[:9])
-    with pytest.raises(DataError, match="Give their rows in side_info, or set missing_side='mean'"):
+    with pytest.raises(
+        DataError, match="Add the missing rows to side_info, or set missing_side='mean'"
+    ):
         kernel().fit(P.X, P.y, task=P.task, side_info=some)
     model = kernel(missing_side="mean", feature_map=IDENTITY)
     model.fit(P.X, P.y, task=P.task, side_info=some)

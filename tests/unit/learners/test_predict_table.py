@@ -125,7 +125,7 @@ def test_missing_id_is_an_error(learner, kind):
         ids = np.array(["t0", None], dtype=object)
     else:
         ids = column(kind, ["t0", None])
-    with pytest.raises(DataError, match=r"1 missing values among 2 rows \(rows 1\)"):
+    with pytest.raises(DataError, match=r"1 missing value among 2 rows \(row 1\)"):
         learner.predict(rows(kind, slice(2)), task=ids)
 
 

@@ -116,7 +116,7 @@ def test_merge_says_what_keeps_learners_apart():
         cm.merge(model, fit(X, y, task, S))
     with pytest.raises(DataError, match=r"differ in their parameters \['metric'\]"):
         cm.merge(model, fit(X, y, task, S, metric="full"))
-    with pytest.raises(DataError, match="Got a PooledRegressor"):
+    with pytest.raises(DataError, match="Got PooledRegressor"):
         cm.merge(model, cm.PooledRegressor().fit(X, y))
     with pytest.raises(DataError, match="is not fitted"):
         cm.merge(model, cm.ConditionalRidge())

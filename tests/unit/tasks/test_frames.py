@@ -165,7 +165,7 @@ def test_numbers_stored_as_objects_are_numbers():
 @pytest.mark.parametrize(
     ("y", "sentence"),
     [
-        (np.ones((2, 1)), r"y must be 1-D \(one target a row\), got an array of shape \(2, 1\)"),
+        (np.ones((2, 1)), r"y must be 1-D \(one number a row\), got an array of shape \(2, 1\)"),
         (pd.DataFrame({"y": [1]}), "y must be 1-D .* pass one column"),
         (["a", "b"], r"y holds text \('a', \.\.\.\); y must be numeric: encode it as numbers"),
         ([[1], [1, 2]], "y must be 1-D"),

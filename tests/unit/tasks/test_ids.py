@@ -90,7 +90,7 @@ MISSING = {
 
 @pytest.mark.parametrize("values", MISSING.values(), ids=MISSING)
 def test_missing_ids_are_counted_and_located(values):
-    with pytest.raises(DataError, match=r"task ids have 1 missing values among 3 rows \(rows 1\)"):
+    with pytest.raises(DataError, match=r"task ids have 1 missing value among 3 rows \(row 1\)"):
         factorize(values)
 
 

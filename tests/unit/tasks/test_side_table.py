@@ -125,13 +125,13 @@ def test_unknown_side_key_is_refused():
 
 def test_duplicate_keys_are_counted_and_five_are_shown():
     ids = [i // 2 for i in range(14)]
-    sentence = "7 task ids occur more than once in the side table: 0, 1, 2, 3, 4 and 2 more"
+    sentence = "Task ids occur more than once in the side table: 0, 1, 2, 3, 4 and 2 more"
     with pytest.raises(DataError, match=sentence):
         TaskTable(np.ones((14, 1)), ids)
 
 
 def test_missing_keys_are_located():
-    with pytest.raises(DataError, match=r"side table ids have 1 missing values .*\(rows 1\)"):
+    with pytest.raises(DataError, match=r"side table ids have 1 missing value .*\(row 1\)"):
         read_side_table(pd.DataFrame({"store": ["a", None], "s": [1, 2]}), task_name="store")
 
 
@@ -295,7 +295,7 @@ def test_one_value_is_a_row_of_one_column():
 
 
 def test_unusable_rows_are_refused():
-    with pytest.raises(DataError, match="side row has 1 values, expected 2: 's', 't'"):
+    with pytest.raises(DataError, match="side row has 1 value, expected 2: 's', 't'"):
         read_side_row([1], columns=["s", "t"])
     with pytest.raises(DataError, match="side_info has 3 rows for one task"):
         read_side_row(stores())

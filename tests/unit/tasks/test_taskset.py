@@ -249,7 +249,7 @@ def test_a_list_of_its_tasks_makes_the_same_set():
         ([Task(np.ones((2, 3)), [1], "a")], "Task 'a': X has 2 rows and y has 1"),
         ([Task(np.ones(3), [1], "a")], "Task 'a': X must be a 2-D table"),
         ([(np.ones((1, 1)), [1]), (np.ones((1, 1)), None)], "Task 1 has no y while other"),
-        ([Task(np.ones((1, 1)), [1], "a")] * 2, "1 task ids occur more than once: 'a'"),
+        ([Task(np.ones((1, 1)), [1], "a")] * 2, "Task ids occur more than once: 'a'"),
         ([(np.ones((1, 1)), [1], {"s": 1}), (np.ones((1, 1)), [1])],
          "1 task is missing from the side table: 1"),
         ([(np.ones((1, 1)),)], "Task 0 has 1 parts: give"),
@@ -283,7 +283,7 @@ NAN, INF = np.array([[1, 2], [np.nan, 2], [1, np.nan]]), np.array([[1, 2], [1, -
         (INF, [1, 2, 3], "aba", "Task 'b' has infinity in column 'q' of X: fill it or drop"),
         (ONE, [1, np.nan, 3], "aba", "Task 'b' has NaN in y"),
         (ONE, [1, 2, np.inf], "aba", "Task 'a' has infinity in y"),
-        (ONE, [1, 2, 3], ["a", None, "b"], "1 missing values among 3 rows"),
+        (ONE, [1, 2, 3], ["a", None, "b"], "1 missing value among 3 rows"),
     ],
 )  # fmt: skip
 def test_unusable_arrays_say_what_is_wrong(X, y, task, sentence):
@@ -348,7 +348,7 @@ def test_check_finite_with_row_aligned_ids_or_none():
         ({"offsets": [0, 2]}, r"must have 3 values, .* rise from 0 to the number of rows \(3\)"),
         ({"offsets": [0, 4, 3]}, "offsets must have 3 values"),
         ({"offsets": [1, 2, 3]}, "offsets must have 3 values"),
-        ({"ids": ["a", "a"]}, "1 task ids occur more than once: 'a'"),
+        ({"ids": ["a", "a"]}, "Task ids occur more than once: 'a'"),
         ({"side": {"a": 1}}, "side must be a TaskTable"),
         ({"row_order": [0, 1]}, "row_order must have 3 entries"),
         ({"X": NAN}, "Task 'a' has NaN in feature 0"),

@@ -19,7 +19,7 @@ def learner_of(estimator: Any, what: str, *, linear: bool = False, tasks: bool =
         linear and not isinstance(learner.fitted_.tau, LinearTau)
     ):
         kind = "with a linear map, as ConditionalRidge" if linear else "with one map"
-        raise DataError(f"{what} needs a fitted learner {kind}. Got a {name}.")
+        raise DataError(f"{what} needs a fitted learner {kind}. Got {name}.")
     if tasks and learner.fitted_.tasks is None:
         raise DataError(f"{what} needs the models of tasks: fit with keep_tasks=True.")
     return learner

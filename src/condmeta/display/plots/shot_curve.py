@@ -102,7 +102,7 @@ class ShotCurveDisplay(Display):
         if not hasattr(estimator, "errors_") or not hasattr(estimator, "shots_"):
             raise DataError(
                 "A shot curve is made from a fitted AutoRegressor, which has compared learners on "
-                f"held-out tasks, or from a table by from_frame. Got a {type(estimator).__name__}."
+                f"held-out tasks, or from a table by from_frame. Got {type(estimator).__name__}."
             )
         shots, errors = estimator.shots_, estimator.errors_
         unknown = np.full(len(shots), np.nan)
