@@ -6,16 +6,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/condmeta/native/*.cpp src/condmeta/native/*.h) CMakeLists.txt
 
-.PHONY: setup demo test docs lint format bench accuracy mutants sanitize fuzz floors clean
+.PHONY: setup demo test docs lint format bench accuracy mutants sanitize fuzz floors audit lock clean
 
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml $(NATIVE)
+$(VENV)/.ready: pyproject.toml .ci/linters.txt $(NATIVE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "condmeta needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement .ci/linters.txt
 	@$(BIN)/python -c 'import condmeta; condmeta.show_versions()'
 	@touch $@
 
@@ -60,6 +61,23 @@ fuzz: setup
 
 floors: setup
 	$(BIN)/python tools/floors.py
+
+# Known weaknesses of all packages in .venv. It fails where the service that lists them cannot be reached.
+audit: setup
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet --require-hashes --requirement .ci/release.txt
+	$(BIN)/python -m pip freeze --exclude-editable > build/audit/installed.txt
+	build/audit/bin/python -m pip_audit --strict --no-deps --disable-pip --requirement build/audit/installed.txt
+
+# New versions of the tools of CI, with the hashes of all their files. What linters share with condmeta is not pinned.
+COMPILE := build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --strip-extras --no-header --no-emit-options \
+  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+lock:
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet pip-tools
+	$(COMPILE) $(foreach name,click rich markdown-it-py mdurl pygments typing-extensions,--unsafe-package $(name)) \
+	  --output-file .ci/linters.txt .ci/linters.in
+	$(COMPILE) --allow-unsafe --output-file .ci/release.txt .ci/release.in
 
 clean:
 	rm -rf $(VENV) build dist report docs/_build docs/generated docs/gallery .pytest_cache .ruff_cache .hypothesis .import_linter_cache
