@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 import condmeta as cm
+from condmeta.fitted.known_statistics import known_statistics
 
 
 def resident_size() -> int:
@@ -142,7 +143,7 @@ def load(seconds: float, tasks: int, threads: int, seed: int = 0) -> Traffic:
         alone.update(X, y, task=chosen)
     state, expected = model.fitted_.tasks, alone.fitted_.tasks
     same = bool(np.array_equal(state.sizes, expected.sizes))
-    pairs = zip(*(m.fitted_.known_statistics() for m in (model, alone)), strict=True)
+    pairs = zip(*(known_statistics(m.fitted_) for m in (model, alone)), strict=True)
     same &= all(np.array_equal(a, b) for a, b in pairs)
     same &= bool(np.array_equal(state.coef, expected.coef))
     took = np.concatenate(times)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
+from condmeta.fitted.known_statistics import covariances
 from condmeta.inner.posterior import lower_root
 from condmeta.tasks import TaskSet
 from condmeta.tasks.weights import row_sizes
@@ -31,7 +32,7 @@ class DrawnLosses(NamedTuple):
 def score_drawer(learner: Any, tasks: TaskSet, given: dict):
     """Return a function that draws scores (n, DRAWS) of the rows of task t, weights uncertain."""
     fitted = learner.fitted_
-    covariance = fitted.covariances(tasks.ids).covariance
+    covariance = covariances(fitted, tasks.ids).covariance
     codes = np.repeat(np.arange(len(tasks)), tasks.sizes)
     rows = fitted.predictor.rows(tasks.X, codes, fitted.shared_sides(tasks.ids, tasks.side))
     read = learner._read_rows(tasks, None, given.get("side_info"))[1]

@@ -29,6 +29,7 @@ from condmeta.evaluation.drawn_labels import (
 )
 from condmeta.fitted.at_times import clock_of, drift_of
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.known_statistics import statistics
 from condmeta.inner.log_rms import log_rms_moments
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior_check import check_posterior
@@ -92,7 +93,7 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
         return _judge_drawn("deviance", errors, count_losses(learner, tasks, given), tasks)
     if isinstance(learner, ConditionalRidge):
         fitted = learner.fitted_
-        theta, before = fitted.statistics(tasks.ids)
+        theta, before = statistics(fitted, tasks.ids)
         if before is not None:
             inner, rows, unit = fitted.inner, fitted.scales.rows(tasks.X), fitted.scales.y_scale
             if drift_of(inner) is not None and tasks.time is not None:

@@ -19,6 +19,7 @@ from condmeta.evaluation.extrapolation import (
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.starts import start as start_of
 from condmeta.fitted.tables import coefficient_names, map_effects
 from condmeta.fitted.tau import LinearTau
 from condmeta.learners.learner import Learner
@@ -84,7 +85,7 @@ def explain(
     near = None if around is None else around.nearest(sides.Phi, n_nearest, ids)
     theta = fitted.scales.user_vector(fitted.tau.theta(sides.Phi))
     if fitted.groups is not None:
-        start = fitted.start(ids, sides.Phi)[0] if at is None else fitted.tasks.theta[at]
+        start = start_of(fitted, ids, sides.Phi)[0] if at is None else fitted.tasks.theta[at]
         start = fitted.scales.user_vector(start)
         columns, theta, own = [*columns, GROUPS], start, start - theta
         contributions = np.concatenate([contributions, own[:, None]], axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from condmeta.feature_maps.training_ranges import UnusualValue
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.starts import features
 from condmeta.tasks import TaskTable
 from condmeta.tasks.messages import show_id
 from condmeta.text import pluralize
@@ -93,7 +94,7 @@ def sides_of(fitted: Fitted, ids, table, points=None) -> Sides:
         table = table.align(columns)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Side columns hold levels not seen in training")
-        return Sides(ids, table, fitted.features(ids, table, points))
+        return Sides(ids, table, features(fitted, ids, table, points))
 
 
 def warn_extrapolating(learner: Any, ids: np.ndarray, table: TaskTable | None) -> np.ndarray:

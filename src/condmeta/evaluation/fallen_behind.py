@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from condmeta.fitted.known_statistics import statistics
 from condmeta.fitted.prepared import scaled_tasks
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
@@ -26,7 +27,7 @@ def gain_of_forgetting(learner: Any, tasks: TaskSet) -> float | None:
     if tasks.time is None or type(fitted.inner) is not Gaussian or fitted.tasks is None:
         return None
     known = tasks.subset(np.flatnonzero(fitted.tasks.positions(tasks.ids.tolist()) >= 0))
-    theta, before = fitted.statistics(known.ids)
+    theta, before = statistics(fitted, known.ids)
     if not isinstance(before, SquaredState) or not len(known):
         return None
     part = fitted.past_shared_model(known)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from condmeta.fitted.fitted import COLLECTED, Fitted
+from condmeta.fitted.collect import COLLECTED
+from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.tau import KernelTau
 from condmeta.inner.algorithms import Batch, Online
 from condmeta.inner.coin import Coin, CoinTasks

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from condmeta.fitted.fitted import Columns, Fitted
+from condmeta.fitted.columns import Columns
+from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader

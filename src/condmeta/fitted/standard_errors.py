@@ -9,6 +9,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.groups import group_codes
+from condmeta.fitted.known_statistics import known_statistics, own_statistics
 from condmeta.inner.drifting import DriftingGaussian
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.nested import NestedGaussian, NestedState
@@ -89,7 +90,7 @@ def coefficient_std(fitted: Fitted) -> np.ndarray:
     of tasks that the map uses up, which is undone here (not for tasks in groups).
     """
     _, Phi, theta, _, trained = _tasks(fitted)
-    errors, C, stats = MapErrors.of(fitted), fitted.scales.user_matrix(), fitted.known_statistics()
+    errors, C, stats = MapErrors.of(fitted), fitted.scales.user_matrix(), known_statistics(fitted)
     if errors.levels is not None:
         return _std_in_groups(fitted, errors, errors.levels, stats, theta, Phi)
     noise = fitted.inner.posterior(stats, theta).s2
@@ -134,10 +135,10 @@ def _tasks(fitted: Fitted):
             "Standard errors are for ConditionalRidge and ConditionalLevels: other learners have "
             "none."
         )
-    inner, stats = fitted.inner, fitted.known_statistics()
+    inner, stats = fitted.inner, known_statistics(fitted)
     if isinstance(inner, DriftingGaussian):
         inner = Gaussian(inner.factor, inner.s2 / inner.drift.noise, inner.own_noise)
-        stats = fitted.own_statistics()
+        stats = own_statistics(fitted)
     if store is None or not isinstance(stats, SquaredState | NestedState):
         raise DataError(
             "Standard errors need the statistics of the tasks: fit with keep_tasks=True, and save "

@@ -6,6 +6,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.known_statistics import own_estimates
 from condmeta.fitted.standard_errors import MapErrors, coefficient_std, map_std
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.ids import id_columns
@@ -36,7 +37,7 @@ def coef_table(fitted: Fitted, wide: bool, std: bool = False):
     by_coefficient = id_columns(repeated, columns.task_name) | {
         "feature": np.array(names * len(ids)),
         "prior": prior.ravel(),
-        "own": fitted.own_estimates().ravel(),
+        "own": own_estimates(fitted).ravel(),
         "adapted": adapted.ravel(),
         "shift": (adapted - prior).ravel(),
         "n": np.repeat(store.sizes, len(names)),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condmeta.fitted.fitted import Columns
+from condmeta.fitted.columns import Columns
 from condmeta.inner.log_rms import denoised_moments
 from condmeta.learners.auto_report import report
 from condmeta.learners.blend import Blends

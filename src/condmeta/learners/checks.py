@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from condmeta.errors import ConstantFeatureWarning, DataError, MemoryUseWarning
-from condmeta.fitted.fitted import Columns
+from condmeta.fitted.columns import Columns
 from condmeta.fitted.user_rows import no_weights
 from condmeta.tasks import TaskSet
 from condmeta.tasks.weights import repeats

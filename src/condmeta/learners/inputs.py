@@ -15,8 +15,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from condmeta.errors import DataError, OneTaskWarning
-from condmeta.fitted.fitted import Columns, Fitted, Rows
+from condmeta.fitted.columns import Columns
+from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.prepared import no_points
+from condmeta.fitted.rows import Rows
 from condmeta.fitted.target import TargetScale
 from condmeta.fitted.user_rows import no_weights, numbers, read_points, read_target
 from condmeta.learners.checks import check_features, check_weights, drop_weightless

@@ -11,6 +11,7 @@ import numpy as np
 from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.starts import features
 from condmeta.fitted.tau import KernelTau
 from condmeta.inner.algorithms import Batch, Online, get_inner, solve_one
 from condmeta.kernels import check_kernel
@@ -205,7 +206,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         """
         fitted, tau = self.fitted_, require_gradients(self.fitted_)
         *sides, is_row = read_sides(self, fitted, side_info)
-        rows = fitted.features(*sides)
+        rows = features(fitted, *sides)
         if not has_side(rows).all():
             raise DataError("A learning curve needs side information of every task.")
         how = tau.kernel, float(self.meta_step), self.averaging

@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from condmeta import engine
 from condmeta.blas_threads import limit_threads
 from condmeta.fitted.at_times import drift_of
+from condmeta.fitted.collect import collect, solve_statistics
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.groups import regroup
 from condmeta.fitted.predictor import LinearPredictor
@@ -131,7 +132,7 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
         if kind is TaskStatistics:
             warn_memory(len(ordered), len(start.scales.x_mean) + 1)
         start, timed = with_times(learner, start, ordered, kind)
-        statistics = start.collect(ordered, given.points, kind, timed)
+        statistics = collect(start, ordered, given.points, kind, timed)
         return conclude(learner, start._replace(state=statistics), tasks.side).without_history()
     trained = tasks.subset(filled) if len(empty) else tasks
     data = training(start, trained, given.points)
@@ -280,7 +281,7 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
         rows = scaled_rows(state.whole, fitted.scales)
         return with_store(fitted, fitted.solve(state.ids, Phi, rows, jobs_of(learner)), table)
     if not isinstance(fitted.inner, NestedGaussian):
-        return with_store(fitted, fitted.solve_statistics(state, Phi, jobs_of(learner)), table)
+        return with_store(fitted, solve_statistics(fitted, state, Phi, jobs_of(learner)), table)
     stats, base = scaled_statistics(state.whole, fitted.scales), fitted.tau.theta(Phi)
     found = regroup(state.ids, stats, base, narrow(Phi), fitted.inner, jobs_of(learner))
     fitted = fitted._replace(groups=found.groups)

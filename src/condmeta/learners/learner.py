@@ -16,8 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from condmeta import persistence
 from condmeta.fitted import tables
-from condmeta.fitted.fitted import Columns, Fitted, Rows
+from condmeta.fitted.columns import Columns
+from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.rows import Rows
 from condmeta.fitted.sql import Tables, score_query
+from condmeta.fitted.update import updated
 from condmeta.learners import model_file
 from condmeta.learners.checks import warn_constant
 from condmeta.learners.inputs import (
@@ -302,7 +305,7 @@ class Learner(BaseEstimator):
                     raise fitted.which_task()
                 task = np.repeat(fitted.tasks.ids, n_rows(X))
             given = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
-            self._model = fitted.update(*given, jobs_of(self))
+            self._model = updated(fitted, *given, jobs_of(self))
         return self
 
     def predict(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:

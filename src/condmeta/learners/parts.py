@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from condmeta.errors import DataError
+from condmeta.fitted.collect import collect
 from condmeta.learners.inputs import read_tasks, read_training
 from condmeta.learners.learn import begin, conclude
 from condmeta.learners.parameters import check_learner
@@ -37,9 +38,9 @@ def fit_parts(learner: Any, parts: Iterator[TaskSet]) -> Any:
             f"A table of more than {WIDE} columns needs all rows at once: fit it whole, or set "
             "random='all'."
         )
-    found = [start.collect(given.tasks, None)]
+    found = [collect(start, given.tasks, None)]
     for part in parts:
         tasks, _ = read_tasks(learner, start, part, None, None, None)
-        found.append(start.collect(tasks, None))
+        found.append(collect(start, tasks, None))
     learner._model = conclude(learner, start._replace(state=TaskStatistics.joined(found)))
     return learner

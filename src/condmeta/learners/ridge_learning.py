@@ -10,6 +10,7 @@ import numpy as np
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.fitted.change_of_scale import ChangeOfScale
+from condmeta.fitted.collect import collect
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
@@ -118,7 +119,7 @@ def collect_more(learner: Any, X, y, task, side_info, weight) -> Fitted:
         start = begin(learner, given, validate=True)
         kind = learner._kind_of_statistics(start.scales)
         start, timed = with_times(learner, start, given.tasks, kind)
-        return start._replace(state=start.collect(given.tasks, given.points, kind, timed))
+        return start._replace(state=collect(start, given.tasks, given.points, kind, timed))
     if before.state is None:
         raise DataError(
             "This model was saved without the statistics that partial_fit needs. Save it with "
@@ -132,5 +133,5 @@ def collect_more(learner: Any, X, y, task, side_info, weight) -> Fitted:
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
     tasks = before.past_shared_model(tasks)
-    more = before.collect(tasks, points, type(before.state), before.keeps_history)
+    more = collect(before, tasks, points, type(before.state), before.keeps_history)
     return before._replace(state=before.state.join(more), tau=None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sklearn.base import is_classifier
 
 from condmeta.errors import DataError
-from condmeta.fitted.fitted import Columns, Fitted
+from condmeta.fitted.columns import Columns
+from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.side_reader import SideReader
 from condmeta.learners.checks import check_features, check_weights, drop_weightless
 from condmeta.tasks import TaskSet, TaskTable

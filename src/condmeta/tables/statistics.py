@@ -13,7 +13,9 @@ import numpy as np
 from sklearn.base import clone
 
 from condmeta.errors import DataError
-from condmeta.fitted.fitted import Columns, Fitted
+from condmeta.fitted.collect import solve_statistics
+from condmeta.fitted.columns import Columns
+from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.sql import find_dialect
@@ -248,5 +250,5 @@ def _learned(learner, start: Fitted, state: TaskStatistics, prior_tasks) -> Fitt
         learner, start._replace(state=_collected(state.ids[some], state.whole.take(some), side))
     )
     Phi = fitted.reader.features(state.ids, state.table, None, fitted.tau)
-    store = fitted.solve_statistics(state, Phi, jobs_of(learner)) if learner.keep_tasks else None
+    store = solve_statistics(fitted, state, Phi, jobs_of(learner)) if learner.keep_tasks else None
     return fitted._replace(state=state, tasks=store)

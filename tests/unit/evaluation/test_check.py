@@ -16,6 +16,7 @@ import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.evaluation.check import _beyond
 from condmeta.feature_maps import MeanInputOutput
+from condmeta.fitted.known_statistics import statistics
 from condmeta.inner.log_rms import log_rms_moments
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.posterior_check import check_posterior
@@ -371,4 +372,6 @@ def test_weights_of_rows_count_in_what_is_expected():
     )
     count = third.fitted_.tasks.sizes
     assert count[0] == pytest.approx(3.3)
-    np.testing.assert_array_equal(third.fitted_.statistics(third.fitted_.tasks.ids)[1].count, count)
+    np.testing.assert_array_equal(
+        statistics(third.fitted_, third.fitted_.tasks.ids)[1].count, count
+    )

@@ -9,6 +9,7 @@ import pytest
 
 import condmeta as cm
 from condmeta.errors import DataError, NoGroupsWarning
+from condmeta.fitted.known_statistics import known_statistics
 from condmeta.inner.nested import NestedGaussian
 
 LME4 = Path(__file__).parents[2] / "data" / "lme4" / "levels.csv"
@@ -326,7 +327,7 @@ def test_own_noise_agrees_with_the_model_of_each_task():
     y = y * np.where(frame["store"] == "s0", 4.0, 1.0)
     model = fitted(frame, y, noise="per_task")
     store = model.fitted_.tasks
-    own = model.fitted_.inner.posterior(model.fitted_.known_statistics(), store.theta)
+    own = model.fitted_.inner.posterior(known_statistics(model.fitted_), store.theta)
     np.testing.assert_allclose(own.mean, store.coef, atol=1e-12)
     loud = np.array([task[1] == "s0" for task in store.ids.tolist()])
     assert own.s2[loud].mean() > 2 * own.s2[~loud].mean()

@@ -7,6 +7,7 @@ import numpy as np
 from condmeta.display.plots.canvas import Display, axes_to_draw, legend_above, shorten
 from condmeta.display.plots.learners import learner_of
 from condmeta.errors import DataError
+from condmeta.fitted.known_statistics import own_estimates
 from condmeta.fitted.tables import coefficient_names
 
 OWN, PRIOR, ADAPTED = "#595959", "#0072b2", "#d55e00"
@@ -63,7 +64,7 @@ class ShrinkageDisplay(Display):
         fitted, store = learner.fitted_, learner.fitted_.tasks
         names, at = coefficient_names(fitted), np.flatnonzero(store.sizes > 0)
         prior, adapted = (fitted.scales.user_vector(part[at]) for part in (store.theta, store.coef))
-        parts = prior, fitted.own_estimates()[at], adapted
+        parts = prior, own_estimates(fitted)[at], adapted
         j = _place(feature, names, prior, adapted)
         ids = np.array([str(task) for task in store.ids[at].tolist()], dtype=object)
         return cls(ids, *(part[:, j] for part in parts), store.sizes[at], names[j])

@@ -1,0 +1,72 @@
+"""Learners by statistics: reduce tasks to their statistics, and solve tasks from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from condmeta.fitted.at_times import required_clock
+from condmeta.fitted.prepared import raw_points, user_points
+from condmeta.fitted.starts import aligned_features, with_cold_start
+from condmeta.fitted.task_store import TaskStore, narrow
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.wide_tasks import WideTasks
+from condmeta.tasks import TaskSet
+from condmeta.tasks.points import Points
+from condmeta.tasks.splits import first_halves
+from condmeta.tasks.timed import Timed
+from condmeta.tasks.weights import masses
+
+if TYPE_CHECKING:
+    from condmeta.fitted.fitted import Fitted
+
+
+COLLECTED = TaskStatistics, WideTasks  # what a learner by statistics keeps of its tasks
+
+
+def collect(
+    fitted: Fitted, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics, timed=False
+) -> Any:
+    """Return the statistics of tasks, of one `kind`, and their side rows or features.
+
+    With `timed`, also their rows with their times.
+    """
+    raw = raw_points(tasks, fitted.scales)
+    if not fitted.reader.reads_points:
+        table = tasks.side
+        if table is not None:
+            table = table.take(tasks.ids[table.has(tasks.ids)])
+        found = kind.of(tasks.ids, raw, table)
+        if not timed:
+            return found
+        clock = required_clock(tasks.time, len(tasks.X), fitted.info.get("time"))
+        return found._replace(history=Timed(*raw, clock))
+    data, features = fitted.prepare(tasks, points), None
+    if points is None and fitted.conditioning == "shared":
+
+        def features(at, shown: Points):
+            X, y, *_ = user_points(shown, fitted.scales)
+            X, y = fitted.scales.rescaled(X), fitted.scales.target(y)
+            own = (*fitted.scales.for_maps(X, y), shown.offsets, masses(shown.weight))
+            return aligned_features(fitted, tasks.ids[at], tasks.side, own)
+
+    elif points is None:  # the first half of a task's points only conditions
+        raw = raw.where(~first_halves(tasks.offsets)[0])
+    return kind.of(tasks.ids, raw, None, data.Phi, features)
+
+
+def solve_statistics(fitted: Fitted, state: TaskStatistics, Phi, n_jobs: int = 1) -> TaskStore:
+    """Return the models of all tasks of `state`, leaf after leaf.
+
+    A task's model depends on the tasks of its leaf by rounding; so it has the same bits for any
+    order of the tasks. The statistics stay in `state` alone.
+    """
+    theta = np.empty((len(state.ids), fitted.scales.width))
+    coef = np.empty_like(theta)
+    for at in state.leaves():
+        theta[at] = fitted.tau.theta(Phi[at])
+        stats = scaled_statistics(state.whole, fitted.scales, at)
+        coef[at] = fitted.inner.posterior(stats, theta[at], n_jobs).mean
+    coef = with_cold_start(fitted, coef, Phi, state.whole.count)
+    return TaskStore(state.ids, state.whole.count, theta, coef, Phi=narrow(Phi))

@@ -1,0 +1,90 @@
+"""What a fit knows of its tasks: their statistics, and covariances of their weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from condmeta.fitted.at_times import drift_of
+from condmeta.inner.drifting import TimedState
+from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors
+from condmeta.inner.row_posterior import Covariances
+from condmeta.inner.squared import SquaredState
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+
+if TYPE_CHECKING:
+    from condmeta.fitted.fitted import Fitted
+
+
+def statistics(fitted: Fitted, ids) -> tuple[np.ndarray, Any]:
+    """Return theta (T, width) and statistics of tasks: zero for unknown, None if not kept."""
+    store, width = fitted.tasks, fitted.scales.width
+    columns, theta = getattr(fitted.inner, "state_width", width), np.zeros((len(ids), width))
+    stats: Any = SquaredState.start(len(ids), columns)
+    if isinstance(fitted.inner, NestedGaussian):
+        stats = _without_features(fitted, ids)
+    elif drift_of(fitted.inner) is not None:
+        stats = TimedState.start(len(ids), columns)
+    at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
+    if not (at >= 0).any():
+        return theta, stats
+    found = known_statistics(fitted, at[at >= 0])
+    if found is None:
+        return theta, None
+    stats = stats._replace(count=stats.count.astype(float))  # sums of weights are no integers
+    theta[at >= 0] = store.theta[at[at >= 0]]
+    for mine, theirs in zip(stats, found, strict=True):
+        mine[at >= 0] = theirs
+    return theta, stats
+
+
+def known_statistics(fitted: Fitted, at=None) -> Any:
+    """Return the statistics of the known tasks at positions `at`; None if they are not kept.
+
+    A learner by statistics keeps them once, in `state`; others in `tasks`. Tasks that drift
+    have two: in `state` those of all rows alike, in `tasks` what is not forgotten of them.
+    """
+    if isinstance(fitted.state, TaskStatistics) and drift_of(fitted.inner) is None:
+        stats = scaled_statistics(fitted.state.whole, fitted.scales, at)
+        return with_priors(fitted, stats, at)
+    state = None if fitted.tasks is None else fitted.tasks.state
+    return state if state is None or at is None else state.take(at)
+
+
+def with_priors(fitted: Fitted, stats: SquaredState, at=None) -> SquaredState | NestedState:
+    """Return statistics of the known tasks at `at`, with their priors if these differ."""
+    priors = None if fitted.tasks is None else fitted.tasks.state
+    if not isinstance(priors, TaskPriors):
+        return stats
+    return NestedState(*stats, *(priors if at is None else priors.take(at)))
+
+
+def _without_features(fitted: Fitted, ids) -> NestedState:
+    """Return the priors of tasks without points; their covariances do not depend on Phi."""
+    zero = np.zeros((len(ids), fitted.scales.width))
+    if fitted.groups is None:
+        return fitted.inner.start(zero)
+    return fitted.groups.prior(ids, zero, fitted.inner)[1]
+
+
+def own_estimates(fitted: Fitted) -> np.ndarray:
+    """Return each known task's own least-squares estimate (T, width), in the user's units."""
+    return fitted.tasks.own_estimates(fitted.scales, own_statistics(fitted))
+
+
+def own_statistics(fitted: Fitted) -> Any:
+    """Return the statistics of all rows of the known tasks; None if they are not kept."""
+    if isinstance(fitted.state, TaskStatistics):
+        return scaled_statistics(fitted.state.whole, fitted.scales)
+    stats = known_statistics(fitted)
+    return stats.squared if isinstance(stats, NestedState) else stats
+
+
+def covariances(fitted: Fitted, ids) -> Covariances:
+    """Return the covariances of the weights of tasks; H for those without points."""
+    covariance = np.repeat(fitted.info["H_"][None], len(ids), axis=0)
+    if fitted.tasks is not None:
+        at = fitted.tasks.positions(ids.tolist())
+        covariance[at >= 0] = fitted.tasks.state.covariance[at[at >= 0]]
+    return Covariances(covariance)

@@ -1,0 +1,78 @@
+"""Further points of known tasks, and new tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.fitted.at_times import drift_of
+from condmeta.fitted.collect import COLLECTED, collect
+from condmeta.fitted.groups import regroup, same_top
+from condmeta.fitted.known_statistics import with_priors
+from condmeta.fitted.prepared import raw_points, scaled_tasks
+from condmeta.fitted.task_model import require_resumable
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.tasks import TaskSet
+from condmeta.tasks.points import Points
+
+if TYPE_CHECKING:
+    from condmeta.fitted.fitted import Fitted
+
+
+def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Fitted:
+    """Return a value in which known tasks have further points, and new tasks are added."""
+    store = fitted.tasks
+    if store is None:
+        raise DataError("The model keeps no task models to update: fit with keep_tasks=True.")
+    state, by_statistics = fitted.state, isinstance(fitted.state, TaskStatistics)
+    drifts = drift_of(fitted.inner) is not None
+    require_resumable(fitted.predictor, state if by_statistics else store.state)
+    found = store.positions(tasks.ids.tolist())
+    known, new = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
+    store.refuse_lookalikes(tasks.ids[new].tolist())
+    tasks, side = fitted.past_shared_model(tasks), tasks.side
+    if len(known):
+        part, at = tasks.subset(known), found[known]
+        clock = fitted.clock(part)
+        if isinstance(state, COLLECTED):
+            raw = raw_points(part, fitted.scales)
+            state = state.extend(at, raw)
+            if isinstance(state, TaskStatistics):
+                state = state.remember(at, raw, clock)
+        if by_statistics and not drifts:
+            stats = scaled_statistics(state.whole, fitted.scales, at)
+            store = store.resolved(fitted.inner, at, with_priors(fitted, stats, at), n_jobs)
+        else:
+            scaled, y = scaled_tasks(part, fitted.scales)
+            rows = Points(fitted.scales.with_ones(scaled), y, part.offsets, part.weight)
+            store = store.extend(fitted.inner, at, rows, n_jobs, clock if drifts else None)
+    if len(new):
+        part = tasks.subset(new)
+        data = fitted.prepare(part, points)
+        clock = fitted.clock(part) if drifts else None
+        more = fitted.solve(data.ids, data.Phi, data.points, n_jobs, clock)
+        if by_statistics and not drifts:
+            more = replace(more, state=getattr(more.state, "priors", None))
+        store = store.concat(replace(more, sides=fitted.shared_sides(more.ids, side)))
+        if isinstance(state, COLLECTED):
+            more = collect(fitted, part, points, type(state), fitted.keeps_history)
+            state = state.join(more)
+    after = fitted._replace(tasks=store, state=state)
+    if fitted.groups is None:
+        return after
+    changed = np.append(found[known], np.arange(len(store) - len(new), len(store)))
+    return _regrouped(after, changed, n_jobs)
+
+
+def _regrouped(fitted: Fitted, changed, n_jobs: int) -> Fitted:
+    """Return a value in which the tasks that share a group with changed ones have moved."""
+    store = fitted.tasks
+    at = same_top(store.ids.tolist(), changed)
+    stats = scaled_statistics(fitted.state.whole, fitted.scales, at)
+    Phi = None if store.Phi is None else store.Phi[at]
+    found = regroup(store.ids[at], stats, store.state.base[at], Phi, fitted.inner, n_jobs)
+    store = store.put(at, found.theta, found.coef, found.priors)
+    return fitted._replace(tasks=store, groups=fitted.groups.put(found.groups))
