@@ -10,7 +10,7 @@ from condmeta.fitted.at_times import required_clock
 from condmeta.fitted.prepared import raw_points, user_points
 from condmeta.fitted.starts import aligned_features, with_cold_start
 from condmeta.fitted.task_store import TaskStore, narrow
-from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_packed
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
@@ -64,9 +64,9 @@ def solve_statistics(fitted: Fitted, state: TaskStatistics, Phi, n_jobs: int = 1
     """
     theta = np.empty((len(state.ids), fitted.scales.width))
     coef = np.empty_like(theta)
+    packed = scaled_packed(state.whole, fitted.scales)
     for at in state.leaves():
         theta[at] = fitted.tau.theta(Phi[at])
-        stats = scaled_statistics(state.whole, fitted.scales, at)
-        coef[at] = fitted.inner.posterior(stats, theta[at], n_jobs).mean
+        coef[at] = fitted.inner.posterior(packed.take(at), theta[at], n_jobs).mean
     coef = with_cold_start(fitted, coef, Phi, state.whole.count)
     return TaskStore(state.ids, state.whole.count, theta, coef, Phi=narrow(Phi))

@@ -201,7 +201,7 @@ class Scales:
         """
         if self.scale != "rows":
             with np.errstate(over="ignore"):
-                sizes = X.largest() if is_sparse(X) else np.abs(X).max(axis=0, initial=0.0)
+                sizes = X.largest() if is_sparse(X) else _largest(X)
                 far = (sizes + np.abs(self.x_mean)) / self.x_scale
             if not (far < LARGEST).all():
                 column = int(np.argmax(far))
@@ -330,15 +330,27 @@ def _moments(X, weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         unit = power_of_two(X.largest())
         mean, spread = X.times(1 / unit).moments(weight)
         return unit * mean, unit * spread, unit
-    step = max(BLOCK // max(X.shape[1], 1), 1)
-    parts = [slice(lo, lo + step) for lo in range(0, len(X), step)]
-    weight = np.ones(len(X)) if weight is None else weight
+    parts, weight = _parts(X), np.ones(len(X)) if weight is None else weight
     share = weight / weight.sum()
-    unit = power_of_two(np.max([np.abs(X[part]).max(axis=0) for part in parts], axis=0))
+    unit = power_of_two(_largest(X))
     pivot = X[0] / unit
     mean = pivot + sum(share[part] @ (X[part] / unit - pivot) for part in parts)
     square = sum(share[part] @ (X[part] / unit - mean) ** 2 for part in parts)
     return unit * mean, unit * np.sqrt(square), unit
+
+
+def _parts(X: np.ndarray) -> list[slice]:
+    """Return parts of the rows whose temporaries stay in the cache."""
+    step = max(BLOCK // max(X.shape[1], 1), 1)
+    return [slice(lo, lo + step) for lo in range(0, len(X), step)]
+
+
+def _largest(X: np.ndarray) -> np.ndarray:
+    """Return the largest absolute value of each column (d,)."""
+    sizes = np.zeros(X.shape[1])
+    for part in _parts(X):
+        np.maximum(sizes, np.abs(X[part]).max(axis=0), out=sizes)
+    return sizes
 
 
 def _scaling(mean, spread, scale: str, fit_intercept: bool) -> tuple[np.ndarray, ...]:

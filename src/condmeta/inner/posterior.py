@@ -16,6 +16,7 @@ import numpy as np
 from condmeta.engine import twin
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.context import Context
+from condmeta.inner.scaled import ScaledTasks, scaled_squares
 from condmeta.inner.squared import SquaredState
 from condmeta.persistence.fields import FLAG, floats, instance, maybe, number, optional
 from condmeta.persistence.registry import construct, register
@@ -69,14 +70,27 @@ def posterior_pass(
     return g, R if correlated else np.diag(np.diag(R)), rss, loglik, own
 
 
+@twin
+def scaled_posterior_pass(
+    triangles, mean, mass, at, centre, by, intercept, count, theta, factor, s2, n_jobs,
+    correlated=True, rounds=0, prior_points=0.0,
+):  # fmt: skip
+    """Return `posterior_pass` of the tasks at positions `at` (see `scaled_squares`).
+
+    The compiled twin makes the statistics of a few tasks at a time, which stay in the cache.
+    """
+    squares = scaled_squares(triangles, mean, mass, at, centre, by, intercept)
+    rest = theta, factor, s2, n_jobs, correlated, rounds, prior_points
+    return posterior_pass(*squares, count, *rest)
+
+
 def posterior_of_statistics(
-    state: SquaredState, theta, factor, s2: float, n_jobs=1, correlated=True, rounds=0
+    state: SquaredState | ScaledTasks, theta, factor, s2: float, n_jobs=1, correlated=True, rounds=0
 ):
     """Return `posterior_pass` of tasks from their statistics, with one noise s2 for all."""
     count, noise = state.count.astype(float), np.full(len(theta), s2)
-    return posterior_pass(
-        *state[:3], count, theta, factor, noise, n_jobs, correlated, rounds, PRIOR_POINTS
-    )
+    run = scaled_posterior_pass if isinstance(state, ScaledTasks) else posterior_pass
+    return run(*state[:-1], count, theta, factor, noise, n_jobs, correlated, rounds, PRIOR_POINTS)
 
 
 def information_of_level(state: SquaredState, factor, s2, n_jobs=1) -> np.ndarray:
@@ -166,12 +180,13 @@ class Gaussian:
         mean = self.posterior(state, theta, n_jobs).mean
         return Solved(mean, np.zeros(len(mean)), state if keep_state else None)
 
-    def posterior(self, state: SquaredState, theta, n_jobs=1) -> Posterior:
+    def posterior(self, state: SquaredState | ScaledTasks, theta, n_jobs=1) -> Posterior:
         """Return the posterior means and the noise of tasks."""
         L, rounds = self.factor, ROUNDS if self.own_noise else 0
         if self.context is None:
             g, *_, s2 = posterior_of_statistics(state, theta, L, self.s2, n_jobs, False, rounds)
             return Posterior(theta + g @ L @ L.T, s2)
+        state = state.squared if isinstance(state, ScaledTasks) else state
         return self._in_context(state, theta, n_jobs, rounds)
 
     def _in_context(self, state: SquaredState, theta, n_jobs, rounds) -> Posterior:

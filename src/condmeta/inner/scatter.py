@@ -1,46 +1,19 @@
 """Statistics of each task around its own means: the same bits whatever the other tasks are."""
 
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from condmeta.engine import twin
+from condmeta.inner.packed import cut, packed, square_of, triangle
+from condmeta.inner.scaled import ScaledTasks
 from condmeta.inner.squared import SquaredState
 from condmeta.persistence.fields import InvalidFieldError, counts, floats, maybe, optional
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.numbers import put_rows, tree_sum
 from condmeta.tasks.weights import masses, repeats, task_sums
 
-BLOCK = 1 << 17  # numbers in a temporary
 LARGEST = 1e101  # of the rows of a file in the learner's units; those of a fit are below 1e100
-
-
-@cache
-def triangle(p: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows and the columns of a packed triangle, entry (i, j) at i (i + 1) / 2 + j."""
-    return np.tril_indices(p)
-
-
-@cache
-def _square(p: int) -> np.ndarray:
-    """Return where each entry of a symmetric matrix (p, p) is in its packed triangle."""
-    at = np.empty((p, p), np.int64)
-    rows, columns = triangle(p)
-    at[rows, columns] = at[columns, rows] = np.arange(len(rows))
-    return at
-
-
-@cache
-def _flat(p: int) -> np.ndarray:
-    rows, columns = triangle(p)
-    return rows * p + columns
-
-
-def _pack(squares: np.ndarray) -> np.ndarray:
-    p = squares.shape[1]
-    return np.take(squares.reshape(-1, p * p), _flat(p), axis=1)
 
 
 def _is_a_triangle(state: dict, sizes: dict[str, int]) -> None:
@@ -66,7 +39,7 @@ def _upgrade(cls, state: dict) -> dict:
     if squares.shape[1] != squares.shape[2]:
         return state
     rest = {name: part for name, part in state.items() if name != "scatter"}
-    return rest | {"triangles": np.ascontiguousarray(_pack(squares))}
+    return rest | {"triangles": np.ascontiguousarray(packed(squares))}
 
 
 @register_tuple(
@@ -113,7 +86,7 @@ class Scatter(NamedTuple):
         # Tasks of equal size form one stack: the loop runs over sizes, not over tasks.
         for n in np.unique(sizes[sizes > 0]):
             average = np.full((1, n), 1.0 / n)
-            for tasks in _blocks(np.flatnonzero(sizes == n), n * p):
+            for tasks in cut(np.flatnonzero(sizes == n), n * p):
                 rows = offsets[tasks][:, None] + np.arange(n)
                 points = np.empty((len(tasks), n, p))
                 points[:, :, :-1], points[:, :, -1] = X[rows], y[rows]
@@ -126,13 +99,13 @@ class Scatter(NamedTuple):
                 mean[tasks] = (first + middle)[:, 0]
                 if weight is not None:
                     points *= np.sqrt(weight[rows])[:, :, None]
-                triangles[tasks] = _pack(np.swapaxes(points, 1, 2) @ points)
+                triangles[tasks] = packed(np.swapaxes(points, 1, 2) @ points)
         return cls(count, mean, triangles, *extra)
 
     @property
     def scatter(self) -> np.ndarray:
         """The whole matrices (T, d+1, d+1), made anew at each call."""
-        return self.triangles[:, _square(self.mean.shape[1])]
+        return self.triangles[:, square_of(self.mean.shape[1])]
 
     @property
     def masses(self) -> np.ndarray:
@@ -150,14 +123,14 @@ class Scatter(NamedTuple):
 
     def times(self, factor: np.ndarray) -> Self:
         """Return the statistics of points z times a factor (d+1,)."""
-        by = _pack(np.outer(factor, factor)[None])
+        by = packed(np.outer(factor, factor)[None])
         return self._replace(mean=self.mean * factor, triangles=self.triangles * by)
 
     def transformed(self, A, centre) -> Self:
         """Return the statistics of A (z - centre), for A (p, d+1) and centre (d+1,)."""
         triangles = np.empty((len(self.mean), len(A) * (len(A) + 1) // 2))
-        for tasks in _blocks(np.arange(len(self.mean)), A.shape[1] ** 2):
-            triangles[tasks] = _pack(A @ self.take(tasks).scatter @ A.T)
+        for tasks in cut(np.arange(len(self.mean)), A.shape[1] ** 2):
+            triangles[tasks] = packed(A @ self.take(tasks).scatter @ A.T)
         return self._replace(mean=(self.mean - centre) @ A.T, triangles=triangles)
 
     def join(self, other: Self) -> Self:
@@ -225,10 +198,14 @@ class Scatter(NamedTuple):
 
         mean (d+1,), of x and y; scale (d,). With an intercept the rows end with a one.
         """
+        return self.scaled(mean, scale, intercept, at).squared
+
+    def scaled(self, mean, scale, intercept: bool, at=None) -> ScaledTasks:
+        """Return what `statistics` is made of, for a caller that may not need whole matrices."""
         at = np.arange(len(self.mean)) if at is None else np.asarray(at, np.int64)
         mass, by = self.masses[at].astype(float), 1 / np.append(scale, 1.0)
-        found = scaled_squares(self.triangles, self.mean, mass, at, mean, by, bool(intercept))
-        return SquaredState(*found, self.count[at])
+        count = self.count[at]
+        return ScaledTasks(self.triangles, self.mean, mass, at, mean, by, bool(intercept), count)
 
 
 def moments(map_sum, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -249,36 +226,5 @@ def _first_moments(part: Scatter, at, around) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _second_moments(part: Scatter, at, mean) -> tuple[np.ndarray]:
-    within = part.triangles[np.ix_(at, np.diag(_square(len(mean))))].sum(axis=0)
+    within = part.triangles[np.ix_(at, np.diag(square_of(len(mean))))].sum(axis=0)
     return (within + part.masses[at] @ (part.mean[at] - mean) ** 2,)
-
-
-@twin
-def scaled_squares(triangles, mean, mass, at, centre, by, intercept):
-    """Return gram, moment and square (see `SquaredState`) of the tasks at positions `at` (m,).
-
-    triangles, mean: see `Scatter`; mass (m,), the weight of the points of these tasks; rows are
-    (x - centre) * by, and a one at the end if `intercept`; labels y - centre; centre, by (d+1,).
-    """
-    m, p = len(at), mean.shape[1]
-    last = p - 1  # the column of y, and then of the intercept
-    gram, moment, square = np.empty((m, p, p)), np.empty((m, p)), np.empty(m)
-    for here in _blocks(np.arange(m), p * p):
-        tasks, n = at[here], mass[here][:, None]
-        center = (mean[tasks] - centre) * by
-        whole = triangles[tasks][:, _square(p)] * np.outer(by, by)
-        whole += (n * center)[:, :, None] * center[:, None, :]
-        moment[here], square[here] = whole[:, last], whole[:, last, last]
-        # The column of ones replaces that of y.
-        whole[:, last, :-1] = whole[:, :-1, last] = n * center[:, :-1]
-        whole[:, last, last], moment[here, last] = n[:, 0], n[:, 0] * center[:, -1]
-        gram[here] = whole
-    if not intercept:
-        gram, moment = np.ascontiguousarray(gram[:, :-1, :-1]), moment[:, :-1].copy()
-    return gram, moment, square
-
-
-def _blocks(tasks: np.ndarray, size: int):
-    """Cut tasks into blocks whose temporaries, `size` numbers a task, stay in the cache."""
-    step = max(BLOCK // size, 1)
-    return (tasks[lo : lo + step] for lo in range(0, len(tasks), step))

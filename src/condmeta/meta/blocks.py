@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from condmeta.inner.scaled import ScaledTasks
 from condmeta.inner.squared import SquaredState
 from condmeta.tasks.numbers import tree_sum
 
@@ -27,9 +28,14 @@ Sums = tuple[np.ndarray, ...]
 class Block(NamedTuple):
     """Some tasks: their statistics, phi (T, k+1) with a one at the end, and threads to use."""
 
-    stats: SquaredState
+    given: SquaredState | ScaledTasks
     Phi1: np.ndarray
     n_jobs: int = 1
+
+    @property
+    def stats(self) -> SquaredState:
+        """The statistics as whole matrices."""
+        return squares_of(self.given)
 
 
 class Blocks(Protocol):
@@ -66,7 +72,7 @@ class OneBlock(NamedTuple):
 
     def changed(self, change: Callable[[SquaredState], SquaredState]) -> "OneBlock":
         """Return the same tasks with changed statistics."""
-        return type(self)(self.only._replace(stats=change(self.only.stats)))
+        return type(self)(self.only._replace(given=change(self.only.stats)))
 
 
 class Leaves(NamedTuple):
@@ -80,7 +86,7 @@ class Leaves(NamedTuple):
         phi of the tasks, leaf after leaf.
     """
 
-    read: Callable[[np.ndarray], SquaredState]
+    read: Callable[[np.ndarray], SquaredState | ScaledTasks]
     leaves: list[np.ndarray]
     Phi1: np.ndarray
     n_jobs: int = 1
@@ -92,7 +98,7 @@ class Leaves(NamedTuple):
 
     def changed(self, change: Callable[[SquaredState], SquaredState]) -> "Leaves":
         """Return the same tasks with changed statistics."""
-        return self._replace(read=lambda leaf: change(self.read(leaf)))
+        return self._replace(read=lambda leaf: change(squares_of(self.read(leaf))))
 
     def head(self, n_leaves: int) -> "Leaves":
         """Return the first leaves alone: the tasks with the smallest keys."""
@@ -121,6 +127,11 @@ class Leaves(NamedTuple):
         stats = self.read(leaf)
         stats = stats._replace(count=stats.count.astype(float))
         return Block(stats, self.Phi1[begin : begin + len(leaf)], n_jobs)
+
+
+def squares_of(given: SquaredState | ScaledTasks) -> SquaredState:
+    """Return statistics as whole matrices."""
+    return given.squared if isinstance(given, ScaledTasks) else given
 
 
 def with_one(Phi) -> np.ndarray:

@@ -48,20 +48,21 @@ def axes_of_inputs(blocks: Blocks) -> Context | None:
 
 def _sums_of_inputs(block: Block) -> Sums:
     """Return the numbers of tasks and of points, and the sums of 1 / n and of mean inputs."""
-    n, means = _means(block)
+    n, means = _means(block.stats)
     return np.int64(len(n)), n.sum(), (1 / n).sum(), means.sum(axis=0)
 
 
 def _squares_of_inputs(block: Block, center) -> Sums:
     """Return the squares of inputs around their tasks' means, and of these around the center."""
-    n, means = _means(block)
-    gram = block.stats.gram[block.stats.count > 0, :-1, :-1].sum(axis=0)
+    stats = block.stats
+    n, means = _means(stats)
+    gram = stats.gram[stats.count > 0, :-1, :-1].sum(axis=0)
     means_around = means - center
     return gram - (means * n[:, None]).T @ means, means_around.T @ means_around
 
 
-def _means(block: Block) -> tuple[np.ndarray, np.ndarray]:
-    gram = block.stats.gram[block.stats.count > 0]
+def _means(stats: SquaredState) -> tuple[np.ndarray, np.ndarray]:
+    gram = stats.gram[stats.count > 0]
     return gram[:, -1, -1], gram[:, -1, :-1] / gram[:, -1, -1:]
 
 
@@ -113,7 +114,7 @@ def _equations(block: Block, prior: Prior, context: Context) -> Sums:
 
     Where the effect is 1 in each coordinate, inputs leave the variances (q,) of levels open.
     """
-    stats, Phi1, n_jobs = block
+    stats, Phi1, n_jobs = block.stats, block.Phi1, block.n_jobs
     theta = Phi1[:, -len(prior.W) :] @ prior.W
     means, shifted = context.means(stats), without_context(stats, context)
     left = posterior_of_statistics(shifted, theta, prior.L, prior.s2, n_jobs, False)[0]

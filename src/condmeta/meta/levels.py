@@ -118,8 +118,8 @@ class LevelsModel(RidgeModel):
     def __init__(self, stats: SquaredState, Phi, kappa: float, tree: Tree, n_jobs: int, own=None):
         block = OneBlock.of(stats.take(tree.order), Phi[tree.order], n_jobs)
         super().__init__(block, kappa)
-        self.stats, Phi1, self.n_jobs = block.only
-        self.Phi1, self.tree = Phi1[:, -self.rows :], tree
+        _, Phi1, self.n_jobs = block.only
+        self.stats, self.Phi1, self.tree = block.only.stats, Phi1[:, -self.rows :], tree
         self.own = np.ones(self.shape[1], bool) if own is None else own
 
     def climb(self, frame, stopping: Stopping) -> Ascent:

@@ -46,7 +46,7 @@ class Equations(NamedTuple):
 
 def additive(block: Block) -> Equations:
     """Return the equations of slopes, then of levels by phi."""
-    stats, phi, _ = block
+    stats, phi = block.stats, block.Phi1
     n, sums = stats.gram[:, -1, -1], stats.gram[:, -1, :-1]
     slopes, both = stats.gram[:, :-1, :-1].sum(axis=0), sums.T @ phi
     G = np.block([[slopes, both], [both.T, (phi * n[:, None]).T @ phi]])
@@ -56,7 +56,7 @@ def additive(block: Block) -> Equations:
 
 def products(block: Block) -> Equations:
     """Return the equations of all products of phi and inputs."""
-    stats, phi, _ = block
+    stats, phi = block.stats, block.Phi1
     (T, k), d = phi.shape, stats.moment.shape[1]
     G = np.zeros((k * k, d * d))
     step = max(BLOCK // (k * k), 1)

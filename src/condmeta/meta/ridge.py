@@ -139,10 +139,10 @@ def _totals(block: Block) -> Sums:
 
 def _evaluate(block: Block, prior: Prior, correlated: bool) -> Sums:
     """Return the sums of loglik, of rss, of phi g^T, of g g^T, and R (see `posterior_pass`)."""
-    stats, Phi1, n_jobs = block
+    given, Phi1, n_jobs = block
     W, L, s2 = prior
     Phi1 = Phi1[:, -len(W) :]
-    g, R, rss, loglik, _ = posterior_of_statistics(stats, Phi1 @ W, L, s2, n_jobs, correlated)
+    g, R, rss, loglik, _ = posterior_of_statistics(given, Phi1 @ W, L, s2, n_jobs, correlated)
     return loglik.sum(), rss.sum(), Phi1.T @ g, g.T @ g, R
 
 

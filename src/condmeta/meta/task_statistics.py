@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.inner.scaled import ScaledTasks
 from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.blocks import by_leaf
@@ -234,9 +235,14 @@ class TaskStatistics(NamedTuple):
 
 def scaled_statistics(part: Scatter, scales, at=None) -> SquaredState:
     """Return the statistics of scaled rows, of the tasks at positions `at`."""
+    return scaled_packed(part, scales, at).squared
+
+
+def scaled_packed(part: Scatter, scales, at=None) -> ScaledTasks:
+    """Return the same, still packed: for passes that read it once."""
     units = scales.units
     mean, scale = np.append(scales.x_mean, scales.y_offset) / units, scales.x_scale / units[:-1]
-    return part.statistics(mean, scale, scales.fit_intercept, at)
+    return part.scaled(mean, scale, scales.fit_intercept, at)
 
 
 def refuse_known(known, ids, remedy: str) -> None:

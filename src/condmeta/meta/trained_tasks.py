@@ -16,7 +16,7 @@ from condmeta.inner.scatter import Scatter, moments
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.blocks import Blocks, Leaves, Sums, with_one
 from condmeta.meta.rotation import Rotation
-from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.task_statistics import TaskStatistics, scaled_packed, scaled_statistics
 from condmeta.tasks.numbers import tree_sum
 
 
@@ -126,7 +126,8 @@ class InMemory:
     def blocks(self, scaling: Scaling, n_jobs: int = 1) -> Leaves:
         """Return the tasks with scaled statistics."""
         Phi1 = np.concatenate([scaling.features_of_blocks(self.Phi[at]) for at in self.leaves])
-        return Leaves(partial(scaling.statistics, self.state.whole), self.leaves, Phi1, n_jobs)
+        packed, kept = scaled_packed(self.state.whole, scaling.overall), scaling.overall.kept
+        return Leaves(lambda at: packed.take(at).columns(kept), self.leaves, Phi1, n_jobs)
 
 
 def rotation_of(tasks: TrainedTasks, every: Callable[[], np.ndarray]) -> Rotation:

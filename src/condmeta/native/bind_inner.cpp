@@ -73,7 +73,7 @@ auto summed(size_t T, size_t d, int64_t n_jobs, int64_t doubles, Work work) {
     return total;
 }
 
-nb::tuple scaled_squares(In2 triangles, In2 mean, In1 mass, InOffsets at, In1 centre, In1 by, bool intercept) {
+ScatterTasks scatter_tasks(In2 triangles, In2 mean, In1 mass, InOffsets at, In1 centre, In1 by, bool intercept) {
     const size_t T = mean.shape(0), p = mean.shape(1), m = at.shape(0);
     if (p == 0) throw std::invalid_argument("'mean' must have a column.");
     need(triangles, "triangles", T, p * (p + 1) / 2);
@@ -83,11 +83,15 @@ nb::tuple scaled_squares(In2 triangles, In2 mean, In1 mass, InOffsets at, In1 ce
     for (size_t i = 0; i < m; ++i)
         if (at.data()[i] < 0 || at.data()[i] >= int64_t(T))
             throw std::invalid_argument("'at' must be positions of tasks.");
-    const size_t w = intercept ? p : p - 1;
+    return {triangles.data(), mean.data(), mass.data(), at.data(), centre.data(), by.data(), int64_t(p), intercept};
+}
+
+nb::tuple scaled_squares(In2 triangles, In2 mean, In1 mass, InOffsets at, In1 centre, In1 by, bool intercept) {
+    const ScatterTasks run = scatter_tasks(triangles, mean, mass, at, centre, by, intercept);
+    const size_t m = at.shape(0), p = mean.shape(1), w = intercept ? p : p - 1;
     auto gram = new_array<3>({m, w, w});
     auto moment = new_array<2>({m, w});
     auto square = new_array<1>({m});
-    const ScatterTasks run{triangles.data(), mean.data(), mass.data(), at.data(), centre.data(), by.data(), int64_t(p), intercept};
     const SquaredArrays out{gram.data(), moment.data(), square.data()};
     for_cells(1, 1, 1, int64_t(p), [&](int64_t, int64_t, double* scratch) {
         kernels().scaled(run, out, 0, int64_t(m), scratch);
@@ -113,6 +117,27 @@ nb::tuple posterior_pass(In3 gram, In2 moment, In1 square, In1 count, In2 theta,
     const int64_t space = kernels().posterior_space(run.d);
     auto R = summed(T, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* memory) {
         kernels().posterior(run, out, begin, end, part, memory);
+    });
+    return nb::make_tuple(g, R, rss, loglik, own);
+}
+
+nb::tuple scaled_posterior_pass(In2 triangles, In2 mean, In1 mass, InOffsets at, In1 centre, In1 by, bool intercept,
+                                In1 count, In2 theta, In2 factor, In1 s2, int64_t n_jobs, bool correlated,
+                                int64_t rounds, double prior_points) {
+    const ScatterTasks scatter = scatter_tasks(triangles, mean, mass, at, centre, by, intercept);
+    const size_t m = at.shape(0), d = intercept ? mean.shape(1) : mean.shape(1) - 1;
+    need(count, "count", m);
+    need(theta, "theta", m, d);
+    need(factor, "factor", d, d);
+    need(s2, "s2", m);
+    auto g = new_array<2>({m, d});
+    auto rss = new_array<1>({m}), loglik = new_array<1>({m}), own = new_array<1>({m});
+    const PosteriorTasks run{nullptr,      nullptr,       nullptr,   count.data(), theta.data(), factor.data(),
+                             s2.data(),    int64_t(d),    correlated, rounds,      prior_points};
+    const PosteriorArrays out{g.data(), rss.data(), loglik.data(), own.data()};
+    const int64_t space = kernels().scaled_posterior_space(scatter.p, run.d);
+    auto R = summed(m, d, n_jobs, space, [&](int64_t begin, int64_t end, double* part, double* memory) {
+        kernels().scaled_posterior(scatter, run, out, begin, end, part, memory);
     });
     return nb::make_tuple(g, R, rss, loglik, own);
 }
@@ -240,6 +265,11 @@ void bind_inner(nb::module_& m) {
           nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("theta").noconvert(),
           nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"), nb::arg("correlated") = true,
           nb::arg("rounds") = 0, nb::arg("prior_points") = 0.0);
+    m.def("scaled_posterior_pass", &scaled_posterior_pass, nb::arg("triangles").noconvert(),
+          nb::arg("mean").noconvert(), nb::arg("mass").noconvert(), nb::arg("at").noconvert(),
+          nb::arg("centre").noconvert(), nb::arg("by").noconvert(), nb::arg("intercept"), nb::arg("count").noconvert(),
+          nb::arg("theta").noconvert(), nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"),
+          nb::arg("correlated") = true, nb::arg("rounds") = 0, nb::arg("prior_points") = 0.0);
     m.def("tree_up", &tree_up, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
           nb::arg("theta").noconvert(), nb::arg("factor").noconvert(), nb::arg("s2").noconvert(), nb::arg("n_jobs"));
     m.def("tree_down", &tree_down, nb::arg("messages").noconvert(), nb::arg("g").noconvert(),

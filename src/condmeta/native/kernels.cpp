@@ -133,6 +133,8 @@ const Kernels table = {
     scaled_range,
     posterior_range,
     posterior_space,
+    scaled_posterior_range,
+    scaled_posterior_space,
     tree_up_range,
     tree_up_space,
     tree_down_range,

@@ -313,6 +313,9 @@ struct Kernels {
     void (*posterior)(const PosteriorTasks&, const PosteriorArrays&, int64_t begin, int64_t end, double* R,
                       double* space);
     int64_t (*posterior_space)(int64_t d);
+    void (*scaled_posterior)(const ScatterTasks&, const PosteriorTasks&, const PosteriorArrays&, int64_t begin,
+                             int64_t end, double* R, double* space);
+    int64_t (*scaled_posterior_space)(int64_t p, int64_t d);
     // Nodes [begin, end) of one level of a tree.
     void (*tree_up)(const TreeUp&, int64_t begin, int64_t end, double* space);
     int64_t (*tree_up_space)(int64_t d);

@@ -206,25 +206,44 @@ INLINE Fit fit_lanes(const PosteriorSpace& at, const double* L, bool diagonal, v
     return {at_least_zero(after) + s2 * (double(d) - trace), logdet, explained};
 }
 
+// Whole matrices of statistics.
+struct SquaredSource {
+    const PosteriorTasks& run;
+
+    INLINE_MEMBER void prefetch(int64_t, int64_t) const {}
+
+    // S and X^T y of W tasks, one in each lane; returns ||y||^2.
+    INLINE_MEMBER vec read(const int64_t* task, const PosteriorSpace& at) const {
+        const int64_t d = run.d;
+        vec square;
+        for (int lane = 0; lane < W; ++lane) {
+            const int64_t t = task[lane];
+            const double *gram = run.gram + t * d * d, *moment = run.moment + t * d;
+            square[lane] = run.square[t];
+            for (int64_t i = 0; i < d; ++i) {
+                at.moment[i][lane] = moment[i];
+                for (int64_t j = 0; j <= i; ++j) at.S[packed(i) + j][lane] = gram[i * d + j];
+            }
+        }
+        return square;
+    }
+};
+
 // The W tasks from `first` on; `live` of them are real. Other lanes repeat the last task; they are not counted.
-static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& out, bool diagonal, int64_t first,
-                            int64_t live, const PosteriorSpace& at) {
+template <class Source>
+static void posterior_lanes(const Source& source, const PosteriorTasks& run, const PosteriorArrays& out,
+                            bool diagonal, int64_t first, int64_t live, const PosteriorSpace& at) {
     const int64_t d = run.d;
     int64_t task[W];
-    vec shared, residual, count, weight;
+    vec shared, count, weight;
     for (int lane = 0; lane < W; ++lane) {
         const int64_t t = task[lane] = first + (lane < live ? lane : live - 1);
         shared[lane] = run.s2[t];
-        residual[lane] = run.square[t];
         count[lane] = run.count[t];
         weight[lane] = lane < live ? 1.0 : 0.0;
-        const double *gram = run.gram + t * d * d, *theta = run.theta + t * d, *moment = run.moment + t * d;
-        for (int64_t i = 0; i < d; ++i) {
-            at.theta[i][lane] = theta[i];
-            at.moment[i][lane] = moment[i];
-            for (int64_t j = 0; j <= i; ++j) at.S[packed(i) + j][lane] = gram[i * d + j];
-        }
+        for (int64_t i = 0; i < d; ++i) at.theta[i][lane] = run.theta[t * d + i];
     }
+    vec residual = source.read(task, at);
     symmetric_times(at.S, at.theta, d, at.fitted);
     for (int64_t i = 0; i < d; ++i) {
         at.e[i] = at.moment[i] - at.fitted[i];
@@ -262,20 +281,27 @@ static void posterior_lanes(const PosteriorTasks& run, const PosteriorArrays& ou
 }
 
 // Tasks [begin, end); their part of R goes to `R` (d, d).
-static void posterior_range(const PosteriorTasks& run, const PosteriorArrays& out, int64_t begin, int64_t end,
-                            double* R, double* memory) {
-    Space space{memory};
+template <class Source>
+INLINE void posteriors(const Source& source, const PosteriorTasks& run, const PosteriorArrays& out, int64_t begin,
+                       int64_t end, double* R, const PosteriorSpace& at) {
     const int64_t d = run.d;
-    const PosteriorSpace at(space, d);
     bool diagonal = true;
     for (int64_t i = 0; i < d; ++i)
         for (int64_t j = 0; j < i; ++j) diagonal = diagonal && run.factor[i * d + j] == 0.0;
     for (int64_t i = 0; i < packed(d); ++i) at.sum[i] = vec{};
-    for (int64_t first = begin; first < end; first += W)
-        posterior_lanes(run, out, diagonal, first, end - first < W ? end - first : W, at);
+    for (int64_t first = begin; first < end; first += W) {
+        source.prefetch(first + W, end);
+        posterior_lanes(source, run, out, diagonal, first, end - first < W ? end - first : W, at);
+    }
     for (int64_t i = 0; i < d; ++i)
         for (int64_t j = run.correlated ? 0 : i; j <= i; ++j)
             R[i * d + j] = R[j * d + i] = (i == j ? double(end - begin) : 0.0) - sum(at.sum[packed(i) + j]);
+}
+
+static void posterior_range(const PosteriorTasks& run, const PosteriorArrays& out, int64_t begin, int64_t end,
+                            double* R, double* memory) {
+    Space space{memory};
+    posteriors(SquaredSource{run}, run, out, begin, end, R, PosteriorSpace(space, run.d));
 }
 
 static int64_t posterior_space(int64_t d) {

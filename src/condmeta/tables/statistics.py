@@ -19,7 +19,8 @@ from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.sql import find_dialect
-from condmeta.inner.scatter import Scatter, triangle
+from condmeta.inner.packed import triangle
+from condmeta.inner.scatter import Scatter
 from condmeta.learners.learn import conclude
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.ridge import ConditionalRidge

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from condmeta import engine
-from condmeta.inner.scatter import Scatter, scaled_squares
+from condmeta.inner.posterior import posterior_pass, scaled_posterior_pass
+from condmeta.inner.scaled import scaled_squares
+from condmeta.inner.scatter import Scatter
 from condmeta.inner.squared import SquaredState
 from condmeta.persistence import decode, encode
 
@@ -106,6 +108,41 @@ def test_engines_agree_on_scaled_statistics(intercept):
         engine.compiled_core().scaled_squares(
             scatter.triangles, scatter.mean, rest[0], at + 9, *rest[2:]
         )
+
+
+@pytest.mark.skipif(engine.compiled_core() is None, reason="needs the compiled engine")
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("rounds", [0, 3])
+def test_posteriors_of_packed_tasks_are_those_of_whole_matrices(intercept, rounds):
+    """The pass that makes statistics as it reads them: the same bits, and the plain formulas."""
+    rng = np.random.default_rng(1)
+    sizes = rng.integers(0, 9, 11)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X, y = draw(n=offsets[-1])
+    scatter, at = Scatter.of(X, y, offsets), rng.permutation(11)[:9]
+    tasks = scatter.scaled(np.linspace(-1, 1, 4), np.linspace(0.5, 2, 3), intercept, at)
+    d = 3 + intercept
+    L = np.tril(rng.normal(size=(d, d)))
+    rest = (
+        tasks.count.astype(float),
+        rng.normal(size=(9, d)),
+        L,
+        np.full(9, 0.7),
+        2,
+        True,
+        rounds,
+        4.0,
+    )
+    found = scaled_posterior_pass(*tasks[:-1], *rest)
+    for ours, whole in zip(found, posterior_pass(*tasks.squared[:3], *rest), strict=True):
+        np.testing.assert_array_equal(ours, whole)
+    for ours, plain in zip(found, scaled_posterior_pass.reference(*tasks[:-1], *rest), strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=1e-8, atol=1e-8)
+    taken = scatter.scaled(np.zeros(4), np.ones(3), intercept).take(at)
+    for ours, whole in zip(
+        taken.squared, scatter.take(at).statistics(np.zeros(4), np.ones(3), intercept), strict=True
+    ):
+        np.testing.assert_array_equal(ours, whole)
 
 
 def test_files_with_whole_matrices_load():
