@@ -52,7 +52,10 @@ TABLES: dict[str, tuple[str, bytes]] = {
     "cut.feather": ("a damaged Feather file", b"ARROW1\0\0" + bytes(40)),
     "wide.csv": ("a column name of 200,000 letters", b"x" * 200_000 + b",store,sold\n1,2,3\n"),
     "one.csv": ("a target with one value for all rows", b"store,price,sold\na,1,yes\nb,2,yes\n"),
-    "three.csv": ("a target with three classes", b"store,price,sold\na,1,x\nb,2,y\nb,3,z\n"),
+    "names.csv": (
+        "a target of names",
+        b"store,price,sold\n" + b"".join(b"%d,%d,Anna %d\n" % (i % 9, i, i) for i in range(120)),
+    ),
     "only.csv": ("no feature columns", b"store,sold\na,1\nb,2\n"),
     "dates.csv": ("a target of dates", b"store,price,sold\na,1,2024-01-31\nb,2,2024-02-01\n"),
 }

@@ -93,7 +93,6 @@ BAD_Y = with_one(Y, 3) | {
 }  # fmt: skip
 BAD_CLASSES = {
     "one class": np.zeros(N, int),
-    "three classes": np.arange(N) % 3,
     "numbers that are no classes": Y,
     "a label that is missing (None)": put(np.where(Y > 0, "yes", "no"), 3, None),
     "a label that is NaN": put(np.where(Y > 0, 1.0, 0.0), 3, np.nan, float),

@@ -50,7 +50,7 @@ class Shots(click.ParamType):
               help="Numbers of rows that are known of a task left out.")  # fmt: skip
 @click.option("--criterion", type=click.Choice(["absolute", "squared"]), default="absolute",
               show_default=True,
-              help="Error to compare by; for two classes always the log loss.")  # fmt: skip
+              help="Error to compare by; for classes always the log loss.")  # fmt: skip
 @click.option("--no-boosting", is_flag=True, help="Leave out the learners with boosted trees.")
 @click.option("-o", "--output", default="comparison.html", show_default=True, metavar="REPORT",
               help="HTML page to write; the numbers go to NAME-errors.csv beside it.")  # fmt: skip
@@ -98,10 +98,11 @@ def compare_command(
             found = condmeta.compare(
                 tasks, shots=shots, criterion=criterion, base=None if no_boosting else "boosting",
                 order="random" if columns.sort_by is None else "first", progress=step, n_jobs=-1,
+                classes=classes,
             )  # fmt: skip
         given = given_options(ctx) | extra
         what, following = columns.target, _fit_command(found, table, given, no_boosting)
-        if classes is not None:
+        if classes is not None and len(classes) == 2:
             found, what = replace(found, positive=str(classes[1])), f"{what} = {classes[1]}"
         title = f"{what} by {' and '.join(columns.task)}"
         words = words_of(found)
@@ -137,7 +138,7 @@ def comparison_text(found, words) -> str:
 
 
 def _read(path, columns, params, shots, note) -> tuple[Any, list | None]:
-    """Return the tasks, and the two classes of the target or None; note what will be done."""
+    """Return the tasks, and the classes of the target or None; note what will be done."""
     from condmeta.cli.inputs import read_training
     from condmeta.tables.schema import learn_schema
 

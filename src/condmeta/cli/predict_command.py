@@ -23,7 +23,8 @@ def predict_command(model, table, coverage, chunks, output, safe, force, quiet, 
     The output has the rows of TABLE and further columns: prediction; lower and upper, with
     --coverage; task_points, the number of rows of the task that the model has seen; and task_kind:
     known, new, or outside (a new task with side information far outside the training range). If
-    the target has two classes, probability is that of the second.
+    the target has two classes, probability is that of the second; with more classes there is a
+    column for each.
 
     \b
     condmeta predict stores.condmeta monday.csv -o predicted.csv
@@ -51,7 +52,8 @@ def predict_command(model, table, coverage, chunks, output, safe, force, quiet, 
         with spinner(f"Predicting {table}", quiet):
             parts = read_rows(table, schema, params, keep_types=True, chunks=chunks)
             write_parts(map(answer, parts if chunks else [parts]), output, safe=safe)
-        if schema.classes is not None and hasattr(fitted.learner_, "predict_proba"):
+        two = schema.classes is not None and len(schema.classes) == 2
+        if two and hasattr(fitted.learner_, "predict_proba"):
             note(f"The column probability is that of {schema.roles.target} = {schema.classes[1]}.")
         if output != "-":
             counts["new"] += counts.pop("outside")

@@ -12,6 +12,7 @@ from condmeta.errors import DataError
 from condmeta.evaluation.advantage import advantage
 from condmeta.evaluation.comparison import AUTO, Comparison
 from condmeta.evaluation.gains import Gain, gain_of
+from condmeta.fitted.label_codes import encode_labels
 from condmeta.learners.auto import Auto
 from condmeta.learners.auto_classifier import AutoClassifier
 from condmeta.learners.auto_regressor import AutoRegressor
@@ -26,6 +27,9 @@ from condmeta.tasks.frames import is_series, to_array
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.splits import ORDERS, check_shots
 
+MOST_NUMBERS = 20  # that are classes if the learners are classifiers
+POSITIVE = "the true class"  # of more than two: answers are its probabilities
+
 
 def compare(
     X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, side_key: Any = None,
@@ -33,13 +37,15 @@ def compare(
     feature_map: Any = "auto", base: Any = "boosting", criterion: str = "absolute",
     order: str = "random", random_state: Any = 0, sample_weight: Any = None,
     n_jobs: int | None = None, progress: Callable[[str], None] | None = None,
+    classes: Any = None,
 ) -> Comparison:  # fmt: skip
     """Compare learners on held-out tasks, adapted to 0, 1, 2, ... points of each.
 
     Parameters
     ----------
     X, y, task, side_info, side_key
-        As for `fit`, or a `TaskSet` alone. A y with two values is taken as two classes.
+        As for `fit`, or a `TaskSet` alone. A y with two values is taken as two classes, a y of
+        texts as classes; and up to 20 whole numbers if `learners` are classifiers.
     learners : dict of name -> learner, optional
         Learners to compare, with their settings; each is fitted once without each fold of tasks.
         By default: a model of the task's own points ("own data"), one model for all tasks
@@ -63,6 +69,8 @@ def compare(
         Number of threads.
     progress : callable, optional
         Called with the name of each step before it starts.
+    classes : sequence of labels, optional
+        Names of the classes, if the labels of a `TaskSet` are their numbers 0, 1, ...
 
     Notes
     -----
@@ -79,8 +87,10 @@ def compare(
     (['ridge', 'pooled'], 'ridge', 4)
     """
     progress = progress or no_progress
-    classes = _classes(X, y)
-    coded = y if classes is None or isinstance(X, TaskSet) else _as_array(y) == classes[1]
+    classes = _classes(X, y, learners) if classes is None else np.asarray(classes)
+    coded = y
+    if classes is not None and not isinstance(X, TaskSet):
+        coded = np.maximum(encode_labels(_as_array(y), classes), 0.0)
     tasks = as_tasks(X, coded, task, side_info, side_key, sample_weight)
     shots = _usable(tasks, check_shots(shots))
     if order not in ORDERS:
@@ -92,10 +102,15 @@ def compare(
         listed = ", ".join(map(repr, CRITERIA))
         raise DataError(f"The 'criterion' parameter must be one of {listed}. Got {criterion!r}.")
     judge = CRITERIA[criterion] if classes is None else LOG_LOSS
-    about = {"order": order, "positive": None if classes is None else str(classes[1])}
+    two = classes is not None and len(classes) == 2
+    about = {"order": order, "positive": None if classes is None else POSITIVE}
+    if two:
+        about["positive"] = str(classes[1])
     held = tasks
-    if classes is not None:  # the log loss takes labels -1 and +1
+    if two:  # the log loss takes labels -1 and +1
         held = tasks.with_target(np.where(tasks.y == tasks.y.max(), 1.0, -1.0))
+    elif classes is not None:
+        held = tasks.with_target(np.unique(tasks.y, return_inverse=True)[1].astype(float))
     if learners is not None:
         _check_given(learners, classes is not None)
         models = {}
@@ -154,18 +169,18 @@ def _as_array(y: Any) -> np.ndarray:
     return to_array(y) if is_series(y) else np.asarray(y)
 
 
-def _classes(X: Any, y: Any) -> np.ndarray | None:
-    """Return the two classes of the target; None if it holds numbers."""
-    values = factorize(X.y if isinstance(X, TaskSet) else _as_array(y), what="y")[1]
-    if len(values) == 2:
-        return np.array(sorted(values.tolist()))
-    if not all(isinstance(value, int | float) for value in values.tolist()):
-        raise DataError(
-            f"y holds {len(values)} classes, but compare takes two. Compare one of them with the "
-            "rest, such as y == 'name', and wrap the learner that you choose in scikit-learn's "
-            "OneVsRestClassifier."
-        )
-    return None
+def _classes(X: Any, y: Any, learners: Any) -> np.ndarray | None:
+    """Return the classes of the target; None if it holds numbers."""
+    values = factorize(X.y if isinstance(X, TaskSet) else _as_array(y), what="y")[1].tolist()
+    given = learners.values() if isinstance(learners, Mapping) else ()
+    given = [learner for learner in given if hasattr(learner, "get_params")]
+    texts = not all(isinstance(value, int | float) for value in values)
+    few = not texts and len(values) <= MOST_NUMBERS and all(value == int(value) for value in values)
+    if len(values) != 2 and not texts and not (few and any(map(is_classifier, given))):
+        return None
+    if len(values) < 2:
+        raise DataError(f"y holds the single class {values}: there is nothing to tell apart.")
+    return np.array(sorted(values))
 
 
 def _with_choice(trial: HeldOutAnswers, criterion: Criterion) -> HeldOutAnswers:

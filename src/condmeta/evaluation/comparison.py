@@ -53,7 +53,7 @@ class Comparison:
     order : "random" or "first"
         Which points of the held-out tasks the learners adapted to.
     positive : str or None
-        The second of two classes; predictions are its probabilities.
+        The second of two classes, of more the true class; predictions are its probabilities.
 
     Examples
     --------

@@ -69,6 +69,20 @@ def deviance(y, mean, alpha) -> np.ndarray:
     return 2 * (xlogy(y, y) - xlogy(y, mean) - (y + r) * (np.log(y + r) - np.log(mean + r)))
 
 
+def class_losses(learner: Any, tasks: TaskSet, given: dict) -> DrawnLosses:
+    """Return the log losses of classes without order; labels are drawn from their probabilities."""
+    chances = learner.predict_proba(tasks, **given)
+    log_chances = np.log(np.maximum(chances, 1e-12))
+    upto = chances.cumsum(axis=1)[:, :-1]
+
+    def draw(t: int, at: slice, rng) -> np.ndarray:
+        y = (rng.random((at.stop - at.start, DRAWS))[..., None] > upto[at, None]).sum(axis=2)
+        return -np.take_along_axis(log_chances[at], y, axis=1).mean(axis=0)
+
+    codes = tasks.y.astype(np.int64)
+    return DrawnLosses(-log_chances[np.arange(len(codes)), codes], draw)
+
+
 def ordinal_losses(learner: Any, tasks: TaskSet, given: dict) -> DrawnLosses:
     """Return the log losses of `ConditionalOrdinal`; labels are numbers of classes."""
     law, scores = learner.fitted_.inner.likelihood, score_drawer(learner, tasks, given)

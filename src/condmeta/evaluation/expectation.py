@@ -23,6 +23,7 @@ from condmeta.evaluation.calibrate import Calibrated
 from condmeta.evaluation.drawn_labels import (
     DRAWS,
     DrawnLosses,
+    class_losses,
     count_losses,
     ordinal_losses,
     score_drawer,
@@ -75,6 +76,9 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
     learner = model.model if isinstance(model, Calibrated) else model
     if isinstance(learner, ConditionalOrdinal):
         return _judge_drawn("log_loss", {}, ordinal_losses(learner, tasks, given), tasks)
+    if is_classifier(learner) and len(learner.classes_) > 2 and hasattr(learner, "predict_proba"):
+        drawn = class_losses(learner, tasks, given)
+        return _judge_drawn("log_loss", {}, drawn, tasks, "the probabilities")
     if is_classifier(learner):
         return _judge_classes(learner, tasks, given)
     residual = tasks.y - learner.predict(tasks, **given)
@@ -179,14 +183,16 @@ def _judge_classes(learner: Any, tasks: TaskSet, given: dict) -> Judged:
     return Judged({"log_loss": loss}, "log_loss", expected, p, ground)
 
 
-def _judge_drawn(name: str, errors: dict, losses: DrawnLosses, tasks: TaskSet) -> Judged:
+def _judge_drawn(
+    name: str, errors: dict, losses: DrawnLosses, tasks: TaskSet, ground: str = "the model"
+) -> Judged:
     """Judge the mean losses of tasks by those of labels drawn from the model."""
     rng, found = np.random.default_rng(0), _mean(losses.found, tasks)
     p, expected = np.empty(len(tasks)), np.empty(len(tasks))
     for t in range(len(tasks)):
         drawn = losses.draw(t, slice(tasks.offsets[t], tasks.offsets[t + 1]), rng)
         expected[t], p[t] = drawn.mean(), _tail(drawn, found[t])
-    return Judged(errors | {name: found}, name, expected, p, "the model")
+    return Judged(errors | {name: found}, name, expected, p, ground)
 
 
 def _by_drawing(tasks: TaskSet, positive, loss, draw_scores):

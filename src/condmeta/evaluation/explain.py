@@ -17,6 +17,7 @@ from condmeta.evaluation.extrapolation import (
     unusual_sides,
 )  # fmt: skip
 from condmeta.feature_maps.raw_columns import raw_columns
+from condmeta.fitted.against_rest import one_class_only
 from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.starts import start as start_of
@@ -76,6 +77,7 @@ def explain(
     learner = model.model if isinstance(model, Calibrated) else model
     _refuse(learner, n_nearest)
     fitted = learner.fitted_
+    one_class_only(fitted, "explain")
     at = None if task is None else _known(fitted, task, side_info)
     sides = _given_sides(learner, fitted, side_info) if at is None else _kept_sides(fitted, at)
     ids = sides.ids

@@ -14,6 +14,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.feature_maps.table_encoder import EncodedColumn, TableEncoder
+from condmeta.fitted.against_rest import one_class_only
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.tau import LinearTau
 from condmeta.tasks.ids import id_columns
@@ -92,6 +93,7 @@ def score_query(
     `features` says how the features are computed from the columns of the rows, and `impute` whether
     gaps are filled; by default they are columns of that name.
     """
+    one_class_only(fitted, "SQL")
     require_linear(fitted)
     sql, names, scales = find_dialect(dialect), feature_names(fitted), fitted.scales
     columns = [EncodedColumn(name, None) for name in names] if features is None else features

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.against_rest import AgainstRest
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.known_statistics import own_estimates
 from condmeta.fitted.standard_errors import MapErrors, coefficient_std, map_std
@@ -21,8 +25,24 @@ def coefficient_names(fitted: Fitted) -> list[str]:
     return [*names, INTERCEPT] if fitted.scales.fit_intercept else names
 
 
-def coef_table(fitted: Fitted, wide: bool, std: bool = False):
+def coef_table(fitted: Fitted | AgainstRest, wide: bool, std: bool = False):
     """Return the table of `coef_frame`; with `std`, with posterior standard deviations."""
+    columns = by_class(fitted, lambda part: coef_columns(part, wide, std))
+    return make_frame(columns, fitted.columns.backend)
+
+
+def by_class(fitted: Fitted | AgainstRest, columns_of: Callable) -> dict[str, np.ndarray]:
+    """Return the columns of a table; of several classes one below the other, by "class"."""
+    if isinstance(fitted, Fitted):
+        return columns_of(fitted)
+    tables = [columns_of(part) for part in fitted.parts]
+    n = len(next(iter(tables[0].values())))
+    stacked = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    return {"class": np.repeat(fitted.classes, n)} | stacked
+
+
+def coef_columns(fitted: Fitted, wide: bool, std: bool = False) -> dict[str, np.ndarray]:
+    """Return the columns of `coef_frame`."""
     store, scales, columns = fitted.tasks, fitted.scales, fitted.columns
     if store is None:
         raise DataError("No task models were kept. Fit with keep_tasks=True.")
@@ -31,8 +51,7 @@ def coef_table(fitted: Fitted, wide: bool, std: bool = False):
     spread = coefficient_std(fitted) if std else None
     if wide:
         by_task = id_columns(ids, columns.task_name) | {"n": store.sizes}
-        by_task |= _wide(names, adapted, spread)
-        return make_frame(by_task, columns.backend)
+        return by_task | _wide(names, adapted, spread)
     repeated = [task for task in ids for _ in names]
     by_coefficient = id_columns(repeated, columns.task_name) | {
         "feature": np.array(names * len(ids)),
@@ -44,7 +63,7 @@ def coef_table(fitted: Fitted, wide: bool, std: bool = False):
     }
     if spread is not None:
         by_coefficient["std"] = spread.ravel()
-    return make_frame(by_coefficient, columns.backend)
+    return by_coefficient
 
 
 def map_effects(fitted: Fitted) -> np.ndarray:
@@ -53,9 +72,10 @@ def map_effects(fitted: Fitted) -> np.ndarray:
     return scales.user_vector(W) - scales.user_vector(np.zeros(scales.width))
 
 
-def map_table(fitted: Fitted, wide: bool, std: bool = False, robust: bool | None = None):
+def map_table(fitted: Any, wide: bool, std: bool = False, robust: bool | None = None):
     """Return the table of `M_frame`; with `std`, with standard errors."""
-    return make_frame(map_columns(fitted, wide, std, robust), fitted.columns.backend)
+    columns = by_class(fitted, lambda part: map_columns(part, wide, std, robust))
+    return make_frame(columns, fitted.columns.backend)
 
 
 def map_columns(fitted: Fitted, wide=False, std=False, robust=None) -> dict[str, np.ndarray]:

@@ -168,7 +168,8 @@ class Auto(BaseEstimator):
             None,
             self._too_few(given),
         )
-        if self.base is not None and not why and len(tasks.y) >= FEWEST_ROWS:
+        two = given.classes is None or len(given.classes) == 2  # a base has log odds of one class
+        if self.base is not None and two and not why and len(tasks.y) >= FEWEST_ROWS:
             progress("boosted trees" if self.base == "boosting" else "the base of all tasks")
             shared = shared_model_of(self, tasks)
             learners |= candidates_on_base(learners, given.classes is None)

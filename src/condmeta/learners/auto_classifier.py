@@ -1,4 +1,4 @@
-"""The learner to take when there is no telling which: two classes."""
+"""The learner to take when there is no telling which: classes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
+from condmeta.fitted.against_rest import LEAST
+from condmeta.fitted.label_codes import encode_labels
 from condmeta.learners.auto import Auto
 from condmeta.learners.auto_candidates import Kinds
 from condmeta.learners.auto_file import storable
@@ -27,7 +29,8 @@ class AutoClassifier(Classifier, Auto):
     Like `AutoRegressor`, by the log loss of the probabilities. The candidates are: the task's own
     data alone, one pooled model, a learned prior without and with side information, and the last
     two on top of gradient boosting. A convex combination of their probabilities is used if it is
-    better on held-out tasks.
+    better on held-out tasks. With more than two classes there are no candidates on boosting, and
+    `base` is not used.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ class AutoClassifier(Classifier, Auto):
 
     Attributes
     ----------
-    classes_ : (2,) array
+    classes_ : (K,) array
     weights_ : (shots, candidates) array
         The convex combination for each number of points.
     candidates_ : list of str
@@ -88,9 +91,10 @@ class AutoClassifier(Classifier, Auto):
 
     @property
     def classes_(self) -> np.ndarray:
-        """The two classes (2,)."""
+        """The classes (K,)."""
         return self.chosen_.classes
 
+    _many_classes = True
     _kinds = Kinds(IndependentClassifier, PooledClassifier, ConditionalLogistic)
 
     def _criterion(self) -> Criterion:
@@ -102,7 +106,8 @@ class AutoClassifier(Classifier, Auto):
             return few
         tasks = given.tasks
         task = np.repeat(np.arange(len(tasks)), tasks.sizes)
-        for label, name in zip((-1.0, 1.0), given.classes.tolist(), strict=True):
+        codes = encode_labels(given.classes, given.classes)
+        for label, name in zip(codes, given.classes.tolist(), strict=True):
             count = len(np.unique(task[tasks.y == label]))
             if count < FEWEST_TASKS:  # folds without the class could not be learned from
                 return f"the class {show_id(name)} is in {count} tasks, too few to hold any out"
@@ -125,7 +130,7 @@ class AutoClassifier(Classifier, Auto):
         return decided(self._blended(X, task=task, side_info=side_info), self.classes_)
 
     def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
-        """Return the probabilities of the two classes (N, 2), in the order of `classes_`.
+        """Return the probabilities of the classes (N, K), in the order of `classes_`.
 
         Parameters
         ----------
@@ -141,7 +146,7 @@ class AutoClassifier(Classifier, Auto):
         return probabilities(self._blended(X, task=task, side_info=side_info), self.classes_)
 
     def decision_function(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
-        """Return the log odds of the second class (N,).
+        """Return the log odds of the second of two classes (N,), or log probabilities (N, K).
 
         Parameters
         ----------
@@ -154,4 +159,5 @@ class AutoClassifier(Classifier, Auto):
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
         """
-        return logit(self._blended(X, task=task, side_info=side_info))
+        answers = self._blended(X, task=task, side_info=side_info)
+        return logit(answers) if answers.ndim == 1 else np.log(np.maximum(answers, LEAST))

@@ -30,7 +30,7 @@ CHOSEN = record(
         "task_errors": maybe(floats("s 2", nan=True)), "report": TEXT,
         "learners": mapping(instance()),
         "columns": instance("InputColumns", n="n"), "n_tasks": number(low=0, whole=True),
-        "classes": maybe(labels("2")), "lines": floats("s 2"),
+        "classes": maybe(labels("k")), "lines": floats("s 2"),
     }
 )  # fmt: skip
 
@@ -75,7 +75,8 @@ def _check_choice(state: dict, sizes: dict[str, int]) -> None:
         if not hasattr(learner, "fitted_") or learner.n_features_in_ != sizes["n"]:
             raise InvalidFieldError(f"chosen['learners'][{name!r}]", "must be a learner like it")
         classes = learner.fitted_.predictor.classes
-        if (classes is None) != (chosen.classes is None):
+        same = (classes is None) == (chosen.classes is None)
+        if not same or (classes is not None and classes.tolist() != chosen.classes.tolist()):
             raise InvalidFieldError("chosen['classes']", "must be those of the learners")
 
 

@@ -278,6 +278,8 @@ class IndependentClassifier(Classifier, FixedBias):
     _: KW_ONLY
     loss: Any = "logistic"
 
+    _many_classes = True
+
 
 class Pooled(Baseline):
     """One model for all tasks."""
@@ -380,3 +382,5 @@ class PooledClassifier(Classifier, Pooled):
 
     _: KW_ONLY
     loss: Any = "logistic"
+
+    _many_classes = True

@@ -25,30 +25,40 @@ class Blends(NamedTuple):
     def of(self, answers, points) -> np.ndarray:
         """Return the combination (N,) of answers (N, C), by the points (N,) of each row's task.
 
-        The largest number of points up to a task's own counts, or the first.
+        The largest number of points up to a task's own counts, or the first. Answers (N, C, K) that
+        are probabilities of K classes give (N, K).
         """
         at = np.maximum(np.searchsorted(self.shots, points, side="right") - 1, 0)
+        mixed = np.einsum("ij...,ij->i...", answers, self.weights[at])
+        if mixed.ndim > 1:
+            return mixed
         shift, slope = self.lines[at].T
-        return shift + slope * np.einsum("ij,ij->i", answers, self.weights[at])
+        return shift + slope * mixed
 
 
 def decided(answers, classes) -> np.ndarray:
-    """Return numbers as they are; of probabilities of the second class, the class."""
-    return answers if classes is None else classes[(answers > 0.5).astype(int)]
+    """Return numbers as they are; of probabilities, the more probable class."""
+    if classes is None:
+        return answers
+    return classes[answers.argmax(axis=1) if answers.ndim > 1 else (answers > 0.5).astype(int)]
 
 
 def probabilities(answers, classes) -> np.ndarray:
-    """Return the probabilities of both classes (N, 2)."""
+    """Return the probabilities of the classes (N, K)."""
     if classes is None:
         raise DataError("predict_proba is for classes: this model predicts numbers.")
-    return np.column_stack([1 - answers, answers])
+    return answers if answers.ndim > 1 else np.column_stack([1 - answers, answers])
 
 
 def answers_of(parts, classes, X, **whose) -> np.ndarray:
-    """Return what each part says (N, C): numbers, or probabilities of the second class."""
+    """Return what each part says (N, C): numbers, or probabilities of the second class.
+
+    With K > 2 classes they are the probabilities of all (N, C, K).
+    """
     if classes is None:
         return np.column_stack([part.predict(X, **whose) for part in parts])
-    return np.column_stack([part.predict_proba(X, **whose)[:, 1] for part in parts])
+    chances = np.stack([part.predict_proba(X, **whose) for part in parts], axis=1)
+    return chances[..., 1] if len(classes) == 2 else chances
 
 
 class BlendedModel:
@@ -79,7 +89,7 @@ class BlendedModel:
         return decided(self._blended(X), self._classes)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities (N, 2); of `AutoClassifier` only."""
+        """Return class probabilities (N, K); of `AutoClassifier` only."""
         return probabilities(self._blended(X), self._classes)
 
     def _blended(self, X) -> np.ndarray:
@@ -131,7 +141,7 @@ class BlendedModels(Mapping):
         return decided(self._blended(X, task), self._classes)
 
     def predict_proba(self, X: Any, *, task: Any = None) -> np.ndarray:
-        """Return class probabilities (N, 2); of `AutoClassifier` only."""
+        """Return class probabilities (N, K); of `AutoClassifier` only."""
         return probabilities(self._blended(X, task), self._classes)
 
     def _blended(self, X, task) -> np.ndarray:

@@ -19,8 +19,9 @@ class HeldOutAnswers(NamedTuple):
     """Predictions of C candidates for held-out tasks that showed `shot` points.
 
     ids (T,) and fold (T,) of the tasks; task (N,), the position of each row's task; row (N,), its
-    row in the input; y (N,); answers (N, C), for classifiers the probability of the second class.
-    Rows count weight (N,) times, or once.
+    row in the input; y (N,); answers (N, C), for two classes the probability of the second. For
+    more classes the answers are the probabilities of the true one, and all y are +1. Rows
+    count weight (N,) times, or once.
     """
 
     shot: int
@@ -66,6 +67,7 @@ def hold_out(
         scores = scores + base[asked.row_order] if adds else scores
         return scores if target is None else target.undo(scores)
 
+    many = any(map(is_classifier, learners.values())) and len(np.unique(tasks.y)) > 2
     answers: dict[int, list] = {m: [] for m in shots}
     folds = folds_of_tasks(tasks, FOLDS, shots, order, random_state)
     for number, (train, parts) in enumerate(folds):
@@ -77,28 +79,44 @@ def hold_out(
             predicted = []
             for name, learner in fitted.items():
                 models = learner.adapt(few[on_base(name)])
-                said = answer(learner, models, query[on_base(name)])
+                said = answer(learner, models, query[on_base(name)], many)
                 predicted.append(on_labels(said, asked) if on_base(name) else said)
             answers[m].append((number, asked, np.column_stack(predicted)))
+    if many:
+        for parts in answers.values():
+            parts[:] = [(f, q.with_target(np.ones(len(q.y))), said) for f, q, said in parts]
     return [_joined(m, parts) for m, parts in answers.items() if parts]
 
 
-def answer(learner, models, query: TaskSet) -> np.ndarray:
-    """Return the predictions of task models for query rows (N,), in the order of `query.X`."""
+def answer(learner, models, query: TaskSet, many: bool = False) -> np.ndarray:
+    """Return the predictions of task models for query rows (N,), in the order of `query.X`.
+
+    `many`: there are more than two classes, and labels are their numbers.
+    """
     task = query.ids[np.repeat(np.arange(len(query)), query.sizes)]
-    if is_classifier(learner):
-        return models.predict_proba(query.X, task=task)[:, 1]
-    return models.predict(query.X, task=task)
+    if not is_classifier(learner):
+        return models.predict(query.X, task=task)
+    chances = models.predict_proba(query.X, task=task)
+    if not many:
+        return chances[:, 1]
+    # The probability of the true class; a fold may not have seen it.
+    true = query.y[:, None] == learner.classes_
+    return np.where(true, chances, 0.0).sum(axis=1)
 
 
 def frozen(learner):
-    """Return an unfitted learner with the settings that a fitted one chose."""
+    """Return an unfitted learner with the settings that a fitted one chose.
+
+    With more than two classes each has its own settings: they are chosen again.
+    """
     params = learner.get_params(deep=False)
     chosen = {
         name: getattr(learner, f"{name}_")
         for name in CHOSEN
         if name in params and hasattr(learner, f"{name}_")
     }
+    if len(getattr(learner, "classes_", ())) > 2:
+        chosen = {}
     return clone(learner).set_params(**chosen, keep_tasks=False)
 
 

@@ -69,10 +69,15 @@ def two_classes(labels) -> np.ndarray:
     if len(classes) > 2:
         raise DataError(
             "Only binary classification is supported. The type of the target is multiclass: "
-            f"y holds {len(classes)} classes. Wrap the learner with task_column set in "
-            "sklearn.multiclass.OneVsRestClassifier; if the classes have an order, use "
-            "ConditionalOrdinal."
+            f"y holds {len(classes)} classes. Use ConditionalLogistic; if the classes have an "
+            "order, ConditionalOrdinal."
         )
+    return some_classes(classes)
+
+
+def some_classes(labels) -> np.ndarray:
+    """Return the two or more classes of labels, sorted, or raise."""
+    classes = np.unique(labels)
     if len(classes) < 2:
         raise DataError(
             f"y holds the single class {classes.tolist()}: a classifier can't be fitted with "

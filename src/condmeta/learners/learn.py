@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 
 from condmeta import engine
 from condmeta.blas_threads import limit_threads
+from condmeta.fitted.against_rest import REST, AgainstRest, coded_against_rest
 from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.collect import collect, solve_statistics
 from condmeta.fitted.fitted import Fitted
@@ -114,11 +115,13 @@ def fit_inputs(learner, given: Inputs, shared: OutOfTask | None = None) -> Any:
     return learner
 
 
-def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
+def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted | AgainstRest:
     """Learn from the tasks of a call: scales and encodings, tau, then the model of every task.
 
     `shared` is a shared model that was fitted to these tasks already; else `learner.base` names it.
     """
+    if learner._many_classes and given.classes is not None and len(given.classes) > 2:
+        return _against_rest(learner, given)
     given = on_target_scale(learner, given)
     if shared is None and getattr(learner, "base", None) is not None:
         shared = shared_model_of(learner, given.tasks)
@@ -146,6 +149,17 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted:
         more = fitted.solve(spare.ids, spare.Phi, spare.points, jobs_of(learner))
         store = store.concat(more)
     return with_store(fitted, store, tasks.side)
+
+
+def _against_rest(learner, given: Inputs) -> AgainstRest:
+    """Learn each of more than two classes against the rest."""
+    tasks, points, parts = given.tasks, given.points, []
+    for k, label in enumerate(given.classes):
+        if points is not None and points.y is not None:
+            points = given.points.with_target(1.0 * (given.points.y == label))
+        own = tasks.with_target(coded_against_rest(tasks.y, k))
+        parts.append(learn(learner, given._replace(tasks=own, points=points, classes=REST)))
+    return AgainstRest(given.classes, tuple(parts))
 
 
 def on_target_scale(learner, given: Inputs) -> Inputs:

@@ -33,7 +33,7 @@ from condmeta.learners.inputs import (
     read_training,
     warn_of_one_task,
 )
-from condmeta.learners.labels import two_classes
+from condmeta.learners.labels import some_classes, two_classes
 from condmeta.learners.learn import Learned, Training, conclude, learn
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import read_sides
@@ -80,6 +80,7 @@ class Learner(BaseEstimator):
     _rules = {}  # of parameters, beside those that all learners share
     _weighs = True  # rows may have weights
     _learns_across_tasks = True  # one task alone is probably a mistake
+    _many_classes = False  # a classifier of more than two, one against the rest
     _streams = False  # `_learn` can go on from an earlier value
     _by_statistics = False  # `_learn` reads `Training.statistics`
     _unit_free = False  # maps of points read rows and targets in units of their size
@@ -102,7 +103,7 @@ class Learner(BaseEstimator):
 
     def _classes_of(self, y: np.ndarray) -> np.ndarray:
         """Return the classes of labels, or raise; for classifiers."""
-        return two_classes(y)
+        return some_classes(y) if self._many_classes else two_classes(y)
 
     def _given_classes(self, y: Any) -> np.ndarray | None:
         """Return the classes that the user gave, in their order; None if they follow from y."""

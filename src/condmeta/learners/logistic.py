@@ -23,7 +23,7 @@ from condmeta.tasks.weights import weighted_by
 @storable(inner=Bernoulli, info={"H_": floats("w w")})
 @dataclass(eq=False, repr=False)
 class ConditionalLogistic(Classifier, Learner):
-    r"""Learn the prior of a task's weights for two classes; all settings are automatic.
+    r"""Learn the prior of a task's weights for two or more classes; all settings are automatic.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
 
@@ -32,6 +32,9 @@ class ConditionalLogistic(Classifier, Learner):
     and W and H maximise a variational bound of the likelihood of all tasks. A task's model is the
     posterior mean of w given its points; without points it is W phi = tau(s). Probabilities average
     over the posterior of w, so they are not overconfident for tasks with few points.
+
+    More than two classes are learned one against the rest, each with its own prior; their
+    probabilities are divided by their sum. For classes with an order use `ConditionalOrdinal`.
 
     Parameters
     ----------
@@ -77,6 +80,8 @@ class ConditionalLogistic(Classifier, Learner):
     Attributes
     ----------
     metric_, kappa_ : the chosen settings
+        With more than two classes these, and `choice_`, `n_iter_` and `objective_`, are lists with
+        an entry for each class; `H_`, `M_`, `b_` and `theta_mean_` have a first axis of classes.
         Chosen by the log loss on held-out tasks: half of the points of such a task are predicted
         without points, and after adapting to the other half. If fewer than 20 tasks have points to
         predict, the evidence (marginal likelihood) decides instead.
@@ -87,8 +92,8 @@ class ConditionalLogistic(Classifier, Learner):
     n_iter_ : int
     objective_ : float
         The bound of the log likelihood, less the penalty on the map.
-    classes_ : (2,) array
-        The two classes.
+    classes_ : (K,) array
+        The classes, sorted.
     M_, b_ : (width, k) and (width,) arrays
         The map tau = M Phi + b, in the learner's units.
     theta_mean_ : array
@@ -123,6 +128,7 @@ class ConditionalLogistic(Classifier, Learner):
     max_iter: int = 300
 
     loss = "logistic"
+    _many_classes = True
 
     _rules = {"metric": or_word("auto", one_of(METRICS)), "kappa": or_word("auto", NON_NEGATIVE)}
     metric_, kappa_, choice_ = found(), found(), found()
@@ -190,10 +196,10 @@ class ConditionalLogistic(Classifier, Learner):
         return Learned(tau, Bernoulli(factor), info)
 
     def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
-        """Return the probabilities of the two classes (N, 2), in the order of `classes_`.
+        """Return the probabilities of the classes (N, K), in the order of `classes_`.
 
         They average over the posterior of the task's weights; for a task without points, over
-        N(tau, H). The more probable class is the one that `predict` returns. They are valid as far
+        N(tau, H). The most probable class is the one that `predict` returns. They are valid as far
         as the model is; `conditioning="shared"` with maps of points makes them overconfident.
 
         Parameters

@@ -6,6 +6,7 @@ from sklearn.base import is_classifier
 
 from condmeta import persistence
 from condmeta.engine import active_engine, instruction_set
+from condmeta.fitted.against_rest import AgainstRest
 from condmeta.fitted.consistency import check_fitted
 from condmeta.fitted.first_format import fitted_of_parts
 from condmeta.fitted.shared_model import require_storable
@@ -31,14 +32,17 @@ def storable(cls=None, *, inner=object, state=(), info=None, also=None):
 
     def rule(stored: dict, sizes: dict[str, int]) -> None:
         check_jobs(stored["params"])
-        learner, fitted = cls(**stored["params"]), stored["fitted"]
+        learner, whole = cls(**stored["params"]), stored["fitted"]
         check_learner(learner)
-        _check_kind(learner, fitted, inner, state)
-        check_fitted(fitted, info or {})
-        if also is not None:
-            also(learner, fitted)
+        if isinstance(whole, AgainstRest) and not learner._many_classes:
+            raise InvalidFieldError("fitted", f"is none of {cls.__name__}")
+        for fitted in whole.parts if isinstance(whole, AgainstRest) else [whole]:
+            _check_kind(learner, fitted, inner, state)
+            check_fitted(fitted, info or {})
+            if also is not None:
+                also(learner, fitted)
 
-    fields = {"params": mapping(ANY), "fitted": instance("Fitted", n="n")}
+    fields = {"params": mapping(ANY), "fitted": instance("Fitted", "AgainstRest", n="n")}
     how = {"export": _export, "restore": _restore, "upgrade": _upgrade}
     return persistence.register(cls, **how, fields=fields, rule=rule)
 

@@ -1,4 +1,4 @@
-"""What a learner predicts: a number, or one of two classes."""
+"""What a learner predicts: a number, or a class."""
 
 from __future__ import annotations
 
@@ -62,6 +62,8 @@ class Classifier(ClassifierMixin):
     def decision_function(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
         """Return the scores of rows X (N,); a positive one is the second class.
 
+        With more than two classes (N, K): log probabilities, the largest is predicted.
+
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
@@ -78,7 +80,7 @@ class Classifier(ClassifierMixin):
 
     @available_if(lambda learner: getattr(get_loss(learner.loss), "name", "") == "logistic")
     def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
-        """Return the probabilities of the two classes (N, 2), in the order of `classes_`.
+        """Return the probabilities of the classes (N, K), in the order of `classes_`.
 
         Parameters
         ----------
@@ -127,7 +129,7 @@ class Classifier(ClassifierMixin):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._many_classes
         return tags
 
 

@@ -15,6 +15,7 @@ from condmeta.tables.learner import kind_of_learner, make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema, learn_schema
 from condmeta.tasks import TaskSet
+from condmeta.tasks.messages import show_ids
 from condmeta.text import pluralize
 
 
@@ -36,6 +37,8 @@ def fit_table(
     schema, tasks = read_training(learner, frame, side_info, columns, missing)
     if schema.kind == "count" and learner is None and columns.exposure is None:
         schema = _note_counts(schema, columns)
+    if schema.kind == "class" and len(schema.classes or ()) > 2:
+        _note_classes(schema, columns)
     made = make_learner(learner, schema.kind, missing_side)
     _require_drift(made, columns.time)
     fitted, n_rows = _fit_learner(made, tasks, intervals, order), len(tasks.X)
@@ -52,6 +55,17 @@ def _note_counts(schema: Schema, columns: ColumnOptions) -> Schema:
         ReadingNote, stacklevel=4,
     )  # fmt: skip
     return schema
+
+
+def _note_classes(schema: Schema, columns: ColumnOptions) -> None:
+    """Say that the target has more than two classes, and that they have no order."""
+    shown = show_ids(schema.classes)
+    warnings.warn(
+        f"The target {columns.target!r} holds {len(schema.classes)} classes ({shown}): each is "
+        "learned against the rest. If they have an order, take ConditionalOrdinal (--learner "
+        "ordinal --classes).",
+        ReadingNote, stacklevel=4,
+    )  # fmt: skip
 
 
 def _require_drift(learner: Any, time: str | None) -> None:

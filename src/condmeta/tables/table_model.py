@@ -387,12 +387,20 @@ class TableModel(BaseEstimator):
         return self.learner_.adapt(tasks)
 
     def adapt_frame(self, frame: Any, side_info: Any = None) -> Any:
-        """Return the result of `adapt` as a table: task, n, intercept, one column a feature."""
-        models, learner = self.adapt(frame, side_info), self._fitted.linear
-        columns = id_columns(models.ids.tolist(), self.schema_.roles.task_name) | {"n": models.n_}
-        names = [name for name in coefficient_names(learner.fitted_) if name != INTERCEPT]
-        columns[INTERCEPT] = np.broadcast_to(models.intercept_, len(models.ids))
-        columns |= {name: models.coef_[:, j] for j, name in enumerate(names)}
+        """Return the result of `adapt` as a table: task, n, intercept, one column a feature.
+
+        With more than two classes it has a row for each task and class.
+        """
+        models, fitted = self.adapt(frame, side_info), self._fitted.linear.fitted_
+        coef, classes, T = models.coef_, self.schema_.classes, len(models.ids)
+        K = coef.shape[1] if coef.ndim == 3 else 1  # a row for each task and class
+        ids = [task for task in models.ids.tolist() for _ in range(K)]
+        columns = id_columns(ids, self.schema_.roles.task_name)
+        columns |= {"class": np.array(classes * T, dtype=object)} if coef.ndim == 3 else {}
+        columns |= {"n": np.repeat(models.n_, K)}
+        columns[INTERCEPT] = np.broadcast_to(models.intercept_, coef.shape[:-1]).ravel()
+        names = [name for name in coefficient_names(fitted) if name != INTERCEPT]
+        columns |= dict(zip(names, coef.reshape(T * K, -1).T, strict=True))
         return make_frame(columns, backend_of(frame))
 
     def n_points(self, frame: Any) -> np.ndarray:

@@ -13,6 +13,8 @@ from condmeta.tasks.messages import show_ids
 from condmeta.tasks.numbers import DATE, to_floats
 
 ZEROS = 0.01  # share of zeros from which on whole numbers are counts,
+MOST_CLASSES = 100
+MOST_NUMBERS = 20  # different ones that may be classes
 TAIL = 3.0  # if the largest is this many times the mean
 
 
@@ -41,7 +43,7 @@ def require_values(frame: Any, names: Sequence[str], role: str) -> None:
 class Target(NamedTuple):
     """What a target holds.
 
-    `kind` is "number", "count", "class" (two) or "ordered" (two or more, in their order).
+    `kind` is "number", "count", "class" or "ordered" (in their order).
     """
 
     kind: str
@@ -51,7 +53,8 @@ class Target(NamedTuple):
 def find_target(frame: Any, target: str, kind: str | None, order: Any = None) -> Target:
     """Return what a target holds; `kind` is what the learner reads, None leaves it to the target.
 
-    Two values are classes, and so are ordered categories; whole numbers from 0 on may be counts.
+    Two values are classes, and so are texts and ordered categories; whole numbers from 0 on may be
+    counts.
     `order` are ordered classes, from the lowest.
     """
     require_values(frame, [target], "target")
@@ -104,9 +107,9 @@ def _ordered(column: np.ndarray, target: str, order: Any, categories: Any) -> li
 
 
 def _find_classes(column: np.ndarray, target: str, classifier: bool | None) -> list | None:
-    """Return the two classes of a target, sorted, or None if it is a number.
+    """Return the classes of a target, sorted, or None if it is a number.
 
-    Two values are classes, unless `classifier` is False: then the learner predicts numbers.
+    Two values and texts are classes, unless `classifier` is False: the learner predicts numbers.
     """
     text = has_text(column)
     if classifier is False and not text:
@@ -132,12 +135,19 @@ def _find_classes(column: np.ndarray, target: str, classifier: bool | None) -> l
     if text or classifier:
         if len(values) == 1:
             raise DataError(f"Column {target!r} (target) has only the one value {values[0]!r}.")
-        raise DataError(
-            f"Column {target!r} (target) has {len(values)} values ({show_ids(values)}), but a "
-            "classifier needs two: make a yes/no column for each value, such as "
-            f"{target}_{values[0]}, and fit a model to each column. If the values have an order, "
-            "take ConditionalOrdinal (--learner ordinal)."
-        )
+        if not text and len(values) > MOST_NUMBERS:
+            raise DataError(
+                f"Column {target!r} (target) has {len(values)} different numbers "
+                f"({show_ids(values)}), and the learner tells classes apart: take a regressor, or "
+                "write the classes as text."
+            )
+        if len(values) > MOST_CLASSES:
+            raise DataError(
+                f"Column {target!r} (target) has {len(values)} different values "
+                f"({show_ids(values)}): at most {MOST_CLASSES} classes are told apart. Join rare "
+                "ones, or choose another column."
+            )
+        return values
     to_floats(column, f"Column {target!r}", role="y")
     return None
 

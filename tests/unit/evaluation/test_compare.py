@@ -186,8 +186,8 @@ def test_task_may_be_the_name_of_a_column():
 
 def test_bad_targets():
     rows, stores = draw(20)
-    rows["colour"] = np.array(["red", "green", "blue"])[np.arange(len(rows)) % 3]
-    with pytest.raises(DataError, match="y holds 3 classes, but compare takes two"):
+    rows["colour"] = "red"
+    with pytest.raises(DataError, match=r"y holds the single class \['red'\]: there is nothing"):
         run(rows, stores, "colour")
     few = rows[rows["store"].isin(["s1", "s2"])]
     with pytest.raises(DataError, match="needs 10 with more than 0 points; there are 2"):

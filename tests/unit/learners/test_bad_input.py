@@ -363,7 +363,7 @@ LABELS = np.where(Y > 0, "high", "low")
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        (np.arange(len(Y)) % 3, r"Only binary classification.*y holds 3 classes\. Wrap.*OneVsRest"),
+        (np.arange(len(Y)) % 3, r"Only binary classification.*y holds 3 classes\. Use Cond"),
         (np.ones(len(Y)), r"y holds the single class \[1\.0\]"),
         (Y, r"Unknown label type: continuous"),
         (put(LABELS, BAD_ROW, None), rf"Task '{BAD_TASK}' has NaN in y: fill it or drop the row"),

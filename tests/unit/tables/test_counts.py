@@ -92,7 +92,6 @@ def test_ordered_classes(table, tmp_path):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"target": "rating"}, r"but a classifier needs two.*ConditionalOrdinal"),
         ({"target": "sold", "exposure": "none"}, r"'none'"),
         ({"target": "sold", "exposure": "days", "trials": "days"}, r"^Give exposure"),
         ({"target": "sold", "trials": "days"}, r"has \d+ successes in \d trials: with"),

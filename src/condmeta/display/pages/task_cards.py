@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from condmeta.fitted.against_rest import AgainstRest
 from condmeta.fitted.tables import coefficient_names
 from condmeta.learners.held_out import HeldOutAnswers
 from condmeta.meta.conformal import Scores
@@ -71,6 +72,8 @@ def _coefficients(found: Comparison, ids: list[Any]) -> list[list[Any]]:
     name = "conditional" if "conditional" in found.models else "unconditional"
     learner = found.models.get(name)
     if learner is None or learner.fitted_.tasks is None:
+        return [[] for _ in ids]
+    if isinstance(learner.fitted_, AgainstRest):  # a table for each class would be too much
         return [[] for _ in ids]
     fitted, store = learner.fitted_, learner.fitted_.tasks
     names, at = coefficient_names(fitted), store.positions(ids)

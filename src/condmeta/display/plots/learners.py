@@ -7,6 +7,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.feature_maps.table_encoder import TableEncoder
+from condmeta.fitted.against_rest import one_class_only
 from condmeta.fitted.tau import LinearTau
 
 
@@ -15,6 +16,8 @@ def learner_of(estimator: Any, what: str, *, linear: bool = False, tasks: bool =
     fitted = getattr(estimator, "learner_", estimator)  # a TableModel has a learner_
     learner = getattr(fitted, "model", fitted)  # a Calibrated has a model
     name = type(learner).__name__
+    if hasattr(learner, "fitted_"):
+        one_class_only(learner.fitted_, what)
     if not hasattr(learner, "coef_frame") or (
         linear and not isinstance(learner.fitted_.tau, LinearTau)
     ):
