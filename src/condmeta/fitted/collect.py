@@ -10,6 +10,7 @@ from condmeta.fitted.at_times import required_clock
 from condmeta.fitted.prepared import raw_points, user_points
 from condmeta.fitted.starts import aligned_features, with_cold_start
 from condmeta.fitted.task_store import TaskStore, narrow
+from condmeta.meta.blocks import LEAF
 from condmeta.meta.task_statistics import TaskStatistics, scaled_packed
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
@@ -65,7 +66,9 @@ def solve_statistics(fitted: Fitted, state: TaskStatistics, Phi, n_jobs: int = 1
     theta = np.empty((len(state.ids), fitted.scales.width))
     coef = np.empty_like(theta)
     packed = scaled_packed(state.whole, fitted.scales)
-    for at in state.leaves():
+    empty = np.flatnonzero(state.whole.count == 0)
+    spare = [empty[lo : lo + LEAF] for lo in range(0, len(empty), LEAF)]
+    for at in (*state.leaves(np.flatnonzero(state.whole.count > 0)), *spare):
         theta[at] = fitted.tau.theta(Phi[at])
         coef[at] = fitted.inner.posterior(packed.take(at), theta[at], n_jobs).mean
     coef = with_cold_start(fitted, coef, Phi, state.whole.count)

@@ -149,7 +149,15 @@ def by_leaf(keys: np.ndarray) -> list[np.ndarray]:
     >>> [leaf.tolist() for leaf in by_leaf(np.array([7, 5, 9], dtype=np.uint64))]
     [[1, 0, 2]]
     """
-    bits = max((len(keys) // LEAF).bit_length() - 1, 0)
     order = np.argsort(keys, kind="stable")
-    edges = np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
-    return np.split(order, np.searchsorted(keys[order], edges))
+    return np.split(order, np.searchsorted(keys[order], leaf_edges(leaf_bits(len(keys)))))
+
+
+def leaf_bits(n_tasks: int) -> int:
+    """Return b of the 2^b leaves that so many tasks have."""
+    return max((n_tasks // LEAF).bit_length() - 1, 0)
+
+
+def leaf_edges(bits: int) -> np.ndarray:
+    """Return the keys (2^b - 1,) at which leaves begin, but for the first."""
+    return np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits)

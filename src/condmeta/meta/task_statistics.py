@@ -2,6 +2,7 @@
 
 from functools import reduce
 from typing import NamedTuple, Self
+from zlib import crc32
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class TaskStatistics(NamedTuple):
     sizes : (T,) int array
         Rows of each task, without their weights.
     keys : (T,) uint64 array
-        Hashes of the tasks' points: the tasks with the smallest are the sample.
+        Hashes of the tasks' points, then of their ids: the tasks with the smallest are the sample.
     sample : (m,) int array
         Positions of the sampled tasks, by rising key.
     support, query : Scatter of the sampled tasks
@@ -107,7 +108,7 @@ class TaskStatistics(NamedTuple):
         `features(tasks, points)` gives Phi of the tasks at some positions from these points of
         theirs, for a map that reads the points themselves.
         """
-        keys = keys_by_content(points)
+        keys = without_ties(keys_by_content(points), ids)
         order = np.argsort(keys, kind="stable")
         sample = order[points.sizes[order] > 0][:SAMPLE]
         sampled = in_content_order(points.take(sample))
@@ -231,6 +232,16 @@ class TaskStatistics(NamedTuple):
     def folds(self) -> np.ndarray:
         """Return the fold in which each task of the sample is held out."""
         return fold_numbers(len(self.sample))
+
+
+def without_ties(keys: np.ndarray, ids) -> np.ndarray:
+    """Return keys (T,) whose last 32 bits come from the ids.
+
+    Tasks of one row often have the same content; their order must not be that of the input.
+    """
+    texts = map(str.encode, map(repr, ids.tolist()))
+    last = np.fromiter(map(crc32, texts), np.uint64, len(ids))
+    return keys & np.uint64(0xFFFFFFFF00000000) | last
 
 
 def scaled_statistics(part: Scatter, scales, at=None) -> SquaredState:

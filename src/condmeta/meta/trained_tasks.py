@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from condmeta.inner.scaled import ScaledTasks
 from condmeta.inner.scatter import Scatter, moments
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.blocks import Blocks, Leaves, Sums, with_one
@@ -57,6 +58,10 @@ class Scaling(NamedTuple):
     def statistics(self, part: Scatter, at=None) -> SquaredState:
         """Return the statistics of scaled rows, without constant columns."""
         return scaled_statistics(part, self.overall, at).columns(self.overall.kept)
+
+    def packed(self, part: Scatter, at=None) -> ScaledTasks | SquaredState:
+        """Return the same, still packed if there is no constant column."""
+        return scaled_packed(part, self.overall, at).columns(self.overall.kept)
 
     def features(self, Phi) -> np.ndarray:
         """Return the coordinates of features."""

@@ -45,10 +45,11 @@ def fit_parts(
     return learner, schema, n_rows
 
 
-def whole_tasks(parts: Iterable[Any], schema: Schema) -> Iterator[Any]:
+def whole_tasks(parts: Iterable[Any], schema: Schema, ordered: bool = False) -> Iterator[Any]:
     """Yield tables of whole tasks: the last task of a part waits for the next part.
 
-    Raise an error if a task comes back after it was yielded: the table must be sorted.
+    Raise an error if a task comes back after it was yielded: the table must be sorted. With
+    `ordered` it is, and tasks that were yielded are not remembered.
     """
     seen: set[Any] = set()
     waiting = None
@@ -64,7 +65,8 @@ def whole_tasks(parts: Iterable[Any], schema: Schema) -> Iterator[Any]:
             )
         waiting = _rows(part, last)
         if not last.all():
-            seen.update(i for i in ids.tolist() if i != ids[codes[-1]])
+            if not ordered:
+                seen.update(i for i in ids.tolist() if i != ids[codes[-1]])
             yield _rows(part, ~last)
     if waiting is not None:
         yield waiting

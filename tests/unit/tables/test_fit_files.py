@@ -9,6 +9,7 @@ import pytest
 
 import condmeta as cm
 from condmeta.errors import DataError, ReadingNote
+from condmeta.tables.big import fit
 from condmeta.tables.files import CsvOptions
 
 pytest.importorskip("duckdb")
@@ -215,3 +216,14 @@ def test_how_columns_are_read_is_said(tmp_path):
     folder = cut(table(), tmp_path / "rows")
     with pytest.warns(ReadingNote, match="'rate' is written as text"):
         model().fit_files(folder)
+
+
+def test_more_statistics_than_the_memory_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr(fit, "KEPT", 10**5)
+    frame = table()
+    folder = cut(frame, tmp_path / "rows")
+    with pytest.warns(UserWarning, match=r"take more than 1/100000 of 1GB: .* takes no update"):
+        small = model().fit_files(folder)
+    same(model().fit(arrow(frame)), small)
+    with pytest.raises(DataError, match="without what update needs"):
+        small.update(arrow(frame[:5]))

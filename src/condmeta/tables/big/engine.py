@@ -13,6 +13,7 @@ from typing import Any
 from condmeta.errors import DataError
 
 FILE, ROW = "condmeta file", "file_row_number"  # columns that keep the order of the rows
+SIZE = r"\s*(\d+(?:\.\d+)?)\s*([KMGT])(i?)B\s*"
 GROUP = 100_000  # rows in a group of the ordered file
 
 
@@ -47,7 +48,7 @@ class Rows:
         self.error = duckdb.Error
         self.connection = duckdb.connect()
         for setting, value in (
-            ("memory_limit", literal(check_memory(memory))), ("temp_directory", literal(folder)),
+            ("memory_limit", literal(memory)), ("temp_directory", literal(folder)),
             ("preserve_insertion_order", "false"), ("enable_progress_bar", "false"),
             ("threads", str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
                             else os.cpu_count() or 1)),
@@ -121,11 +122,19 @@ class Rows:
         os.replace(part, target)
 
 
-def check_memory(memory: str) -> str:
-    """Return a size such as "2GB", or raise."""
-    if not isinstance(memory, str) or not re.fullmatch(r"\s*\d+(\.\d+)?\s*[KMGT]i?B\s*", memory):
+def to_bytes(memory: str) -> int:
+    """Return a size such as "2GB" in bytes, or raise.
+
+    Examples
+    --------
+    >>> to_bytes("1.5GB"), to_bytes("1 KiB")
+    (1500000000, 1024)
+    """
+    found = isinstance(memory, str) and re.fullmatch(SIZE, memory)
+    if not found:
         raise DataError(f"The memory must be a size such as '2GB' or '500MB'. Got {memory!r}.")
-    return memory.strip()
+    number, unit, binary = found.groups()
+    return int(float(number) * (1024 if binary else 1000) ** (1 + "KMGT".index(unit)))
 
 
 def _first_sentence(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Fit to the rows of many files: find, convert, order by task, sum up, learn.
+"""Fit to the rows of many files: find, convert, order by task, sum up to files, learn from these.
 
 The work folder keeps what is done. A fit that was stopped goes on there: files that were converted,
 and rows that were ordered, are not touched again. As each step gives the same bits, so does the
@@ -10,17 +10,16 @@ import logging
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from condmeta import __version__
 from condmeta.errors import DataError
 from condmeta.learners.parts import fit_parts
 from condmeta.learners.ridge import ConditionalRidge
-from condmeta.tables.big.engine import Rows, check_memory
+from condmeta.tables.big.engine import Rows, to_bytes
 from condmeta.tables.big.paths import find_files, stage
 from condmeta.tables.big.schema import learn_schema_of
 from condmeta.tables.files import CsvOptions, arrow, read_table
@@ -28,10 +27,12 @@ from condmeta.tables.learner import make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
 from condmeta.tables.stream import whole_tasks
-from condmeta.tasks import TaskSet, TaskTable
-from condmeta.tasks.ids import factorize
+from condmeta.tasks import TaskSet
 
 PLAN, STAGED, ORDERED, SPILL = "plan.json", "staged", "ordered.parquet", "spill"
+STATISTICS = "statistics"
+KEPT = 4  # statistics of up to 1/4 of the memory are kept in the model
+SHARE = 60  # percent of the memory that DuckDB may use: condmeta holds the side table beside it
 PART = 1 << 16  # rows that are summed up at once
 log = logging.getLogger("condmeta")
 
@@ -52,7 +53,7 @@ def fit_files(
         raise DataError(
             f"{type(learner).__name__} needs all rows at once; ConditionalRidge learns from files."
         )
-    check_memory(memory)
+    to_bytes(memory)
     if isinstance(side_info, str | os.PathLike):
         side_info = read_table(side_info, text=options.side_table_text if text else ())
     paths = find_files(files)
@@ -69,36 +70,39 @@ def _fit(
 ) -> tuple[Any, Schema, int]:  # fmt: skip
     log.info("reading %s files", len(paths))
     staged = stage(paths, work / STAGED, text, csv)
-    rows = Rows(staged, list(text), memory, work / SPILL)
+    limit = to_bytes(memory)
+    rows = Rows(staged, list(text), f"{limit * SHARE // 100}B", work / SPILL)
     schema, side = learn_schema_of(rows, side_info, options, missing, guess)
     roles, ordered = schema.roles, work / ORDERED
     if not ordered.exists():
         log.info("ordering the rows by task")
         rows.order([*roles.task, roles.target, *roles.features], roles.task, ordered)
     rows.connection.close()
+    statistics = work / STATISTICS
+    shutil.rmtree(statistics, ignore_errors=True)
+    statistics.mkdir()
     count = [0]
-    parts = _tasks(ordered, schema, side, count)
-    return fit_parts(learner, parts), schema, count[0]
+    parts = _tasks(ordered, schema, count)
+    learner = fit_parts(learner, parts, statistics, side, keep=limit // KEPT)
+    if learner.fitted_.state is None:
+        warnings.warn(
+            f"The statistics of the tasks take more than 1/{KEPT} of {memory}: the model does not "
+            "keep them. It predicts and adapts, but takes no update; for that allow more memory.",
+            stacklevel=4,
+        )
+    shutil.rmtree(statistics, ignore_errors=True)
+    return learner, schema, count[0]
 
 
-def _tasks(path: Path, schema: Schema, side: TaskTable | None, count: list) -> Iterator[TaskSet]:
-    """Yield whole tasks; the last part has those of the side table without rows. `count` rows."""
-    left = np.zeros(0, bool) if side is None else np.ones(side.n_tasks, bool)
+def _tasks(path: Path, schema: Schema, count: list) -> Iterator[TaskSet]:
+    """Yield whole tasks; `count` rows."""
     batches = arrow.parquet.ParquetFile(path).iter_batches(PART)
-    parts = whole_tasks(map(arrow.pa.Table.from_batches, ([batch] for batch in batches)), schema)
-    part = next(parts, None)
-    while part is not None:
-        later, rows = next(parts, None), None
-        if side is not None:
-            at = side.positions(factorize(schema.roles.ids(part))[1])
-            at = at[at >= 0]
-            left[at] = False
-            rows = side.rows(at if later is not None else np.append(at, np.flatnonzero(left)))
-        tasks = schema.tasks(part, rows, labelled=True)
+    tables = map(arrow.pa.Table.from_batches, ([batch] for batch in batches))
+    for part in whole_tasks(tables, schema, ordered=True):
+        tasks = schema.tasks(part, None, labelled=True)
         count[0] += len(tasks.X)
         log.info("summing up the rows: %s", f"{count[0]:,}")
         yield tasks
-        part = later
     arrow.pa.default_memory_pool().release_unused()
 
 
@@ -124,7 +128,7 @@ def _open_folder(folder: Path, paths: list[str], options: ColumnOptions, text) -
 def remove_work(folder: Any) -> None:
     """Remove a work folder, with its own files alone."""
     folder = Path(folder)
-    for name in (STAGED, SPILL):
+    for name in (STAGED, SPILL, STATISTICS):
         shutil.rmtree(folder / name, ignore_errors=True)
     for path in (folder / ORDERED, folder / PLAN):
         path.unlink(missing_ok=True)
