@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from condmeta.blas_threads import limit_threads
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.blocks import GROWTH, Block, Sums, squares_of
 from condmeta.meta.rotation import Rotation
@@ -90,7 +90,7 @@ def raw_blocks(layout: Layout, shards: Sequence[Shard]) -> Iterator[RawBlock]:
 
 def sum_leaves(layout: Layout, view, function, params, shards: Sequence[Shard]) -> Sums:
     """Return the sum of function(block, *params) over the 2^b leaves of some shards."""
-    with threadpool_limits(1):
+    with limit_threads(1):
         blocks = raw_blocks(layout, shards)
         return tree_sum(function(raw if view is None else view(raw), *params) for raw in blocks)
 
@@ -254,7 +254,7 @@ class StoredTasks:
 
 def map_leaves(layout: Layout, shard: Shard, function, params) -> tuple[np.ndarray, ...]:
     """Return the arrays of function(raw block, *params), for all leaves of a shard."""
-    with threadpool_limits(1):
+    with limit_threads(1):
         found = [function(raw, *params) for raw in raw_blocks(layout, [shard])]
     return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
