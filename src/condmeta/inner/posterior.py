@@ -89,8 +89,10 @@ def posterior_of_statistics(
 ):
     """Return `posterior_pass` of tasks from their statistics, with one noise s2 for all."""
     count, noise = state.count.astype(float), np.full(len(theta), s2)
-    run = scaled_posterior_pass if isinstance(state, ScaledTasks) else posterior_pass
-    return run(*state[:-1], count, theta, factor, noise, n_jobs, correlated, rounds, PRIOR_POINTS)
+    packed = isinstance(state, ScaledTasks)
+    run = scaled_posterior_pass if packed else posterior_pass
+    squares = state[:-1] if packed else (state.gram, state.moment, state.square)
+    return run(*squares, count, theta, factor, noise, n_jobs, correlated, rounds, PRIOR_POINTS)
 
 
 def information_of_level(state: SquaredState, factor, s2, n_jobs=1) -> np.ndarray:
