@@ -19,13 +19,16 @@ from benchmarks.common import at_most, fastest, interleaved, no_goal, row, show_
 TASKS, ROWS, SHOTS = 100, 30, (0, 1, 3, 5, 10)
 BEFORE = {50: 2.5, 100: 12.0}  # seconds, before tables of many columns had a prior of their own
 ALPHAS = np.logspace(-2, 4, 13)
-KINDS = "same", "levels", "dense", "few columns", "side", "multiples", "spectra"
+KINDS = (
+    "same", "levels", "levels by inputs", "dense", "few columns", "side", "multiples", "spectra"
+)  # fmt: skip
 
 
 def draw(kind: str, d: int, seed: int, n_tasks: int = TASKS, n_rows: int = ROWS):
     """Return X, y, the task of each row, and side information (T, 3), of tasks that differ.
 
-    same: in nothing; levels: in their intercepts; dense: a little in every coefficient; few
+    same: in nothing; levels: in their intercepts; levels by inputs: in intercepts that grow with
+    the mean of the task's rows in one direction; dense: a little in every coefficient; few
     columns: in five of them; side: as side information says; multiples: in the size of all
     coefficients; spectra: in correlated columns.
     """
@@ -40,6 +43,10 @@ def draw(kind: str, d: int, seed: int, n_tasks: int = TASKS, n_rows: int = ROWS)
         W += 0.5 * rng.normal(size=W.shape) / np.sqrt(d)
     elif kind == "levels":
         level = 2 * rng.normal(size=n_tasks)
+    elif kind == "levels by inputs":
+        center = rng.normal(size=n_tasks)
+        X += center[task, None] * mixing[0] / np.sqrt(8)
+        level = 2 * center + 0.5 * rng.normal(size=n_tasks)
     elif kind == "few columns":
         W[:, few] += 0.7 * rng.normal(size=(n_tasks, 5))
     elif kind == "side":

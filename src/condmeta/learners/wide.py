@@ -15,6 +15,7 @@ from condmeta.fitted.tau import LinearTau
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.learners.learn import Learned, Training, in_units_of_y
 from condmeta.learners.shared_columns import PLAIN, differing_columns
+from condmeta.meta.ridge_choice import COLD_STARTS
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide import learn_wide
@@ -37,7 +38,8 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
         learner.fit_intercept, np.mean, weight=masses(points.weight),
     )  # fmt: skip
     overall = replace(overall, y_scale=y_scale)
-    rotation = Rotation.learn(Phi)
+    rotation, cold_start = Rotation.learn(Phi), learner.cold_start
+    Z = rotation.apply(Phi) * (learner.kappa != np.inf)  # an infinite kappa: no side information
     heads = clone(learner).set_params(scale="none", random="all", feature_map=None, **PLAIN)
 
     features = None if state.Phi is None else Phi
@@ -52,9 +54,8 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     with limit_threads(1):
         folds = fold_numbers(len(ids))
         columns = differing_columns(learner.random, data.names, learner.fit_intercept)
-        found = learn_wide(
-            rows, rotation.apply(Phi), folds, learner.fit_intercept, learn_heads, columns
-        )
+        cold_starts = tuple(COLD_STARTS) if cold_start == "auto" else (cold_start,)
+        found = learn_wide(rows, Z, folds, learner.fit_intercept, learn_heads, columns, cold_starts)
     P, (tau, inner, info, _) = found.P, found.heads
     r = P.shape[1]
     W = rotation.undo(found.B) + tau.weights[:, :r] @ P.T
@@ -63,13 +64,17 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
         W = np.hstack([W, tau.weights[:, r:]])
         factor = np.vstack([factor, inner.factor[r:]])
     change = overall, data.scales
-    W, factor = in_scale(W, *change), in_scale(factor.T, *change).T
-    W[-1, -1] += learner.fit_intercept * (overall.y_offset - data.scales.y_offset) / y_scale
+    share, factor = COLD_STARTS[found.cold_start], in_scale(factor.T, *change).T
+    W, cold = (
+        in_scale(one, *change) for one in (W, (1 - share) * W + share * rotation.undo(found.pooled))
+    )
+    for one in (W, cold):
+        one[-1, -1] += learner.fit_intercept * (overall.y_offset - data.scales.y_offset) / y_scale
     info = {name: value for name, value in info.items() if name != "H_"}
     info |= in_units_of_y(info["s2_"], info["objective_"], points.count.sum(), y_scale)
-    info["constant"] = overall.constant
+    info |= {"constant": overall.constant, "cold_start_": found.cold_start}
     inner = LowRankGaussian(np.ascontiguousarray(factor), inner.s2, inner.own_noise)
-    return Learned(LinearTau(W, Phi.mean(axis=0)), inner, info)
+    return Learned(LinearTau(W, Phi.mean(axis=0), cold if share else None), inner, info)
 
 
 def in_scale(W, one: Scales, other: Scales) -> np.ndarray:

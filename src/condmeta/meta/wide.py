@@ -8,35 +8,38 @@ B is a ridge on all columns (`meta.wide_solve`), in the span of the rows. P hold
 which tasks may differ (`meta.wide_directions`). A and K are the prior of `meta.ridge` for r columns
 X P, and its choice of metric, noise and ridge is that of `meta.ridge_choice`. The two parts are
 fitted in turn: B by generalised least squares, with the covariance that K and the noise give the
-labels of a task; A and K to the residuals of labels from fits of B without the task's fold. At the
-end a pooled ridge takes the place of B if it predicts held-out tasks better: so it does if the
-levels of tasks go with their inputs.
+labels of a task; A and K to the residuals of labels from fits of B without the task's fold.
+
+A pooled ridge, by ordinary least squares, is fitted last. It takes the place of B if held-out tasks
+are predicted better after adapting to half of their points. It is the map of tasks without points
+if it predicts these better: so it does if the levels of tasks go with their inputs.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from condmeta.inner.scores import task_scores
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.prior import SMALLEST, Prior
-from condmeta.meta.ridge import learn_prior
-from condmeta.meta.ridge_judge import ROUGH
+from condmeta.meta.prior import Prior
+from condmeta.meta.ridge_choice import COLD_STARTS, TIE
+from condmeta.meta.selection import close_to_best
 from condmeta.meta.wide_directions import Directions, differing
-from condmeta.meta.wide_judge import held_out_score
+from condmeta.meta.wide_judge import held_out_errors
 from condmeta.meta.wide_noise import TaskNoise
-from condmeta.meta.wide_ridge import Ridge, choose_ridge
+from condmeta.meta.wide_pooled import pooled_fit, rough_prior
+from condmeta.meta.wide_ridge import choose_ridge
 from condmeta.meta.wide_rows import WideRows, times
-from condmeta.meta.wide_solve import WideFit, fit_folds
+from condmeta.meta.wide_solve import fit_folds
 from condmeta.tasks.points import Points
 from condmeta.tasks.weights import masses
 
 log = logging.getLogger(__name__)  # steps: the command line shows them
-WORTH = 1e-3  # relative gain of a pooled ridge, to be taken in place of the weighted one
 LEAST_EXPLAINED = (
     0.01  # share of the squares by which the mean must predict tasks, to be a direction
 )
@@ -44,16 +47,23 @@ ROUNDS = 2  # in which both parts are fitted in turn
 
 
 class WidePrior(NamedTuple):
-    """B^T (k+1, d) with b last, P (d, r), and what `learn_heads` found in these directions."""
+    """B^T (k+1, d) with b last, P (d, r), and what `learn_heads` found in these directions.
+
+    `cold_start` is a name of `COLD_STARTS`; `pooled` (k+1, d) or (k+1, d+1), with an intercept, is
+    the map that it speaks of.
+    """
 
     B: np.ndarray
     P: np.ndarray
     heads: Any
+    cold_start: str
+    pooled: np.ndarray
 
 
 def learn_wide(
-    points: Points, Phi, fold, intercept: bool, learn_heads: Callable, columns=None
-) -> WidePrior:
+    points: Points, Phi, fold, intercept: bool, learn_heads: Callable, columns=None,
+    cold_starts: Sequence[str] = tuple(COLD_STARTS),
+) -> WidePrior:  # fmt: skip
     """Fit the prior to T tasks, all of which have rows.
 
     Parameters
@@ -70,6 +80,8 @@ def learn_wide(
         `learn_heads(Points)` learns A and K from the residuals, on rows (N, r) in the directions P.
     columns : (m,) positions, optional
         The columns with weights that may differ; by default P is found.
+    cold_starts : names of `COLD_STARTS`
+        The candidates for tasks without points.
     """
     X, y, offsets, weight = points
     root = np.ones(len(y)) if weight is None else np.sqrt(masses(weight))
@@ -79,8 +91,7 @@ def learn_wide(
 
     def rough_fit(target) -> tuple[Prior, np.ndarray]:
         Z = directions.rows(intercept)
-        stats = SquaredState.of(Z, target, offsets, weight)
-        return learn_prior(stats, Phi, "diagonal", kappa, stopping=ROUGH).prior, Z
+        return rough_prior(SquaredState.of(Z, target, offsets, weight), Phi, kappa), Z
 
     prior, Z = rough_fit(y)
     ridge, fit, held_out = None, None, np.zeros(len(y))
@@ -100,24 +111,24 @@ def learn_wide(
         ridge = choose_ridge(data, target, noise, ridge)
         fit = fit_folds(data, target, noise, ridge, fold)
         held_out = fit.held_out / root
-    pooled = _pooled_fit(data, target, ridge, fold)
-    scores = []
-    for one in (fit, pooled):
-        left = y - one.held_out / root
-        prior, Z = rough_fit(left)
-        scores.append(held_out_score(Points(Z, left, offsets, weight), prior, Phi))
-    fit = pooled if scores[1] < (1 - WORTH) * scores[0] else fit
+    in_noise = ridge._replace(lam=ridge.lam * prior.s2)
+    pooled = pooled_fit(data, points, in_noise, fold, intercept, kappa)
+    fits = {"weighted": (fit, target), "pooled": (pooled.fit, pooled.target)}
+    rows, learn = points._replace(X=directions.rows(intercept)), partial(rough_prior, kappa=kappa)
+    errors = {
+        name: held_out_errors(rows._replace(y=y - one.held_out / root), Phi, fold, learn)
+        for name, (one, _) in fits.items()
+    }
+    best = close_to_best({name: each.adapted for name, each in errors.items()}, TIE)[0]
+    (fit, target), alone = fits[best], errors[best].alone
+    cold = {
+        name: float(np.linalg.norm(root * (alone + COLD_STARTS[name] * (pooled.left - alone))))
+        for name in cold_starts
+    }
     held_out = fit.held_out / root
     explains = np.sum((target - fit.held_out) ** 2) < (1 - LEAST_EXPLAINED) * np.sum(target**2)
     if columns is None and not ridge.c and explains:
         directions = directions.with_mean(fit.B[-1], held_out)
     log.info("prior of %d directions in which tasks differ", directions.P.shape[1])
     heads = learn_heads(Points(directions.Z, y - held_out, offsets, weight))
-    return WidePrior(fit.B, directions.P, heads)
-
-
-def _pooled_fit(data: WideRows, target, ridge: Ridge, fold) -> WideFit:
-    """Return a fit by ordinary least squares, with a ridge of its own."""
-    s2 = max(float(np.mean(target**2)), SMALLEST)
-    noise = TaskNoise(np.zeros((len(target), 1)), s2, data.offsets)
-    return fit_folds(data, target, noise, choose_ridge(data, target, noise, ridge), fold)
+    return WidePrior(fit.B, directions.P, heads, close_to_best(cold, TIE)[0], pooled.map)

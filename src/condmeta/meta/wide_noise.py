@@ -30,6 +30,14 @@ class TaskNoise:
         G = gram / self.s2 + np.eye(r)
         return np.linalg.inv(np.linalg.cholesky(G)) / np.sqrt(self.s2)
 
+    @cached_property
+    def _inward(self) -> np.ndarray:
+        """E_t (T, r, r) with V_t^-1/2 = (I - Z_t E_t Z_t^T) / sqrt(s2)."""
+        gram = SquaredState.of(self.Z, np.zeros(len(self.Z)), self.offsets).gram
+        h, U = np.linalg.eigh(gram / self.s2)
+        root = np.sqrt(1 + np.maximum(h, 0.0))
+        return (U / (self.s2 * root * (1 + root))[:, None]) @ U.transpose(0, 2, 1)
+
     def _sums(self, rows: np.ndarray) -> np.ndarray:
         """Return the sums of rows (N, ...) by task (T, ...)."""
         return np.add.reduceat(rows, self.offsets[:-1], axis=0)
@@ -44,6 +52,12 @@ class TaskNoise:
         """Return C_t Z_t^T X_t (r, d): X^T V^-1 X = (X^T X - its square) / s2, for task t."""
         rows = slice(self.offsets[t], self.offsets[t + 1])
         return self.roots[t] @ (X[rows].T @ self.Z[rows]).T
+
+    def whitened(self, X: np.ndarray, t: int) -> np.ndarray:
+        """Return V_t^-1/2 X_t (n_t, d) of dense rows, for task t."""
+        rows = slice(self.offsets[t], self.offsets[t + 1])
+        Z = self.Z[rows]
+        return (X[rows] - Z @ (self._inward[t] @ (Z.T @ X[rows]))) / np.sqrt(self.s2)
 
     def add_to(self, K: np.ndarray) -> np.ndarray:
         """Add V to K (N, N), in place, and return it."""

@@ -24,6 +24,7 @@ from condmeta.meta.wide_rows import WideRows
 
 SHARES = (0.0, 0.1, 1.0)  # candidates of c times k: no side information, a little, much
 STRENGTHS = np.logspace(-3, 3, 7)  # candidates of the mean of K / lam, relative to that of V
+AROUND = np.array([0.1, 0.3, 1.0, 3.0, 10.0])  # candidates of lam, relative to a good one
 
 
 class Ridge(NamedTuple):
@@ -41,8 +42,7 @@ def choose_ridge(data: WideRows, y, noise: TaskNoise, near: Ridge | None = None)
     part, rows = data.sample()
     noise, y = noise.take(rows, part.offsets), y[rows]
     if near is not None:
-        steps = near.lam * np.array([0.1, 0.3, 1.0, 3.0, 10.0])
-        return Ridge(_best_lam(part.kernel(near.c), y, noise, steps)[0], near.c)
+        return Ridge(_best_lam(part.kernel(near.c), y, noise, near.lam * AROUND)[0], near.c)
     size = noise.s2 + float(np.einsum("ij,ij->", noise.Z, noise.Z)) / len(y)
     k, best, least, strengths = data.Phi.shape[1], Ridge(np.inf, 0.0), None, STRENGTHS
     for share in SHARES if k else SHARES[:1]:
@@ -50,30 +50,40 @@ def choose_ridge(data: WideRows, y, noise: TaskNoise, near: Ridge | None = None)
         K = part.kernel(c)
         unit = max(float(np.trace(K)) / len(K), 1e-300) / size
         lam, errors = _best_lam(K, y, noise, unit / strengths)
-        if least is None or _is_better(errors, least):
+        if least is None or is_better(errors, least):
             best, least = Ridge(lam, c), errors
-        strengths = unit / best.lam * np.array([0.1, 0.3, 1.0, 3.0, 10.0])
+        strengths = unit / (best.lam * AROUND)
     return best
 
 
-def _is_better(errors, before) -> bool:
+def is_better(errors, before) -> bool:
     """Return whether the errors of tasks (T,) are smaller, by two standard errors of the sum."""
     gain = before - errors
     return bool(gain.sum() > 2 * np.sqrt(len(gain)) * gain.std())
 
 
 def _best_lam(K, y, noise: TaskNoise, lams) -> tuple[float, np.ndarray]:
-    """Return lam with the least error, and the errors of tasks: a candidate, or from a parabola."""
-    lams = np.sort(lams)
-    found = [left_out_errors(K, y, noise, lam) for lam in lams]
-    sums = np.array([errors.sum() for errors in found])
-    at = int(sums.argmin())
+    """Return lam with the least error, and the errors of tasks: a candidate, or from a parabola.
+
+    The search starts in the middle and goes on while the error falls.
+    """
+    lams, found = np.sort(lams), {}
+
+    def error(at: int) -> float:
+        if at not in found:
+            found[at] = left_out_errors(K, y, noise, lams[at])
+        return float(found[at].sum())
+
+    at, least = -1, len(lams) // 2
+    while at != least:
+        at = least
+        least = min((i for i in (at, at - 1, at + 1) if 0 <= i < len(lams)), key=error)
     if 0 < at < len(lams) - 1:
         x = np.log(lams[at - 1 : at + 2])
-        a, b, _ = np.polyfit(x - x[1], sums[at - 1 : at + 2], 2)
+        a, b, _ = np.polyfit(x - x[1], [error(i) for i in (at - 1, at, at + 1)], 2)
         lam = float(np.exp(x[1] - b / (2 * a))) if a > 0 else lams[at]
         errors = left_out_errors(K, y, noise, lam)
-        if errors.sum() < sums[at]:
+        if errors.sum() < error(at):
             return lam, errors
     return float(lams[at]), found[at]
 

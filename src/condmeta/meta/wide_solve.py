@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
@@ -101,7 +102,24 @@ def _by_columns(design: Design, y, noise: TaskNoise, ridge: Ridge, fold):
 
 
 def precision(design: Design, noise: TaskNoise, tasks) -> np.ndarray:
-    """Return D^T V^-1 D (m d, m d) of the tasks at these positions."""
+    """Return D^T V^-1 D (m d, m d) of the tasks at these positions: its lower triangle."""
+    X, features = design.data.X, design.features
+    m, d = features.shape[1], X.shape[1]
+    if issparse(X):
+        return _sparse_precision(design, noise, tasks)
+    A = np.zeros((m * d, m * d), order="F")
+    step = max(BLOCK // (m * d * int(np.diff(design.data.offsets).max())), 1)
+    for lo in range(0, len(tasks), step):
+        rows = [
+            (features[t, :, None] * noise.whitened(X, t)[:, None, :]).reshape(-1, m * d)
+            for t in tasks[lo : lo + step]
+        ]
+        A = dsyrk(1.0, np.concatenate(rows).T, beta=1.0, c=A, lower=1, overwrite_c=1)
+    return A
+
+
+def _sparse_precision(design: Design, noise: TaskNoise, tasks) -> np.ndarray:
+    """Return the same of sparse rows, which stay sparse: X^T X less what V_t^-1 takes away."""
     X, offsets, features = design.data.X, design.data.offsets, design.features
     m, d, r = features.shape[1], X.shape[1], noise.Z.shape[1]
     A = np.zeros((m, d, m, d))
@@ -110,17 +128,12 @@ def precision(design: Design, noise: TaskNoise, tasks) -> np.ndarray:
         at = tasks[lo : lo + step]
         rows = np.concatenate([np.arange(offsets[t], offsets[t + 1]) for t in at])
         inside = np.concatenate([noise.inside(X, t) for t in at])
-        for part, by, sign in (
-            (X[rows], design.by_row[rows], 1.0),
-            (inside, np.repeat(features[at], r, axis=0), -1.0),
-        ):
-            for i in range(m):
-                for j in range(i + 1):
-                    product = part.T @ times(part, by[:, i] * by[:, j] * sign)
-                    A[i, :, j] += product.toarray() if issparse(product) else product
-    for i in range(m):
-        for j in range(i):
-            A[j, :, i] = A[i, :, j].T
+        by_row, by_inside = design.by_row[rows], np.repeat(features[at], r, axis=0)
+        for i in range(m):
+            for j in range(i + 1):
+                whole = X[rows].T @ times(X[rows], by_row[:, i] * by_row[:, j])
+                A[i, :, j] += whole.toarray()
+                A[i, :, j] -= inside.T @ times(inside, by_inside[:, i] * by_inside[:, j])
     return A.reshape(m * d, m * d) / noise.s2
 
 

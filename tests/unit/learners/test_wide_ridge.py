@@ -52,6 +52,36 @@ def test_new_tasks_are_predicted_better_than_by_the_pooled_ridge(model):
     assert adapted < 0.9 * alone < 0.9 * 0.7 * error(pooled[~shown])
 
 
+def test_levels_that_go_with_inputs_do_not_harm_tasks_without_points():
+    draw = np.random.default_rng(7)
+    direction = draw.normal(size=D) / 3
+
+    def rows(first, n_tasks, n):
+        center, task = draw.normal(size=n_tasks), np.repeat(np.arange(n_tasks), n)
+        rows = draw.normal(size=(len(task), D)) + center[task, None] * direction
+        level = 2 * center + 0.5 * draw.normal(size=n_tasks)
+        y = rows @ MEAN + level[task] + 0.5 * draw.normal(size=len(task))
+        return rows, y, first + task
+
+    known, new = rows(0, 60, 20), rows(100, 60, 20)
+    pooled = RidgeCV(np.logspace(-2, 4, 13)).fit(*known[:2]).predict(new[0])
+    errors = {}
+    for cold_start in ("auto", "prior"):
+        model = cm.ConditionalRidge(cold_start=cold_start).fit(*known[:2], task=known[2])
+        errors[cold_start] = np.mean((model.predict(new[0], task=new[2]) - new[1]) ** 2)
+        assert model.cold_start_ == {"auto": "pooled", "prior": "prior"}[cold_start]
+    least = np.mean((pooled - new[1]) ** 2)
+    assert errors["auto"] < 1.02 * least < errors["prior"]
+
+
+def test_an_infinite_kappa_reads_no_side_information():
+    draw = np.random.default_rng(8)
+    y = Y + X[:, 0] * SIZE[TASK] * 3 + draw.normal(size=T * N)
+    model = cm.ConditionalRidge(kappa=np.inf).fit(X, y, task=TASK, side_info=SIDE)
+    assert not model.M_.any()
+    assert cm.ConditionalRidge().fit(X, y, task=TASK, side_info=SIDE).M_.any()
+
+
 def test_posterior_is_that_of_a_dense_normal_distribution():
     model = cm.ConditionalRidge(noise="shared").fit(X, Y, task=TASK, side_info=SIDE)
     fitted, H, at = model.fitted_, model.H_, TASK == 3

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from condmeta.meta import wide_solve
 from condmeta.meta.prior import Prior
 from condmeta.meta.wide_directions import Directions, differing
-from condmeta.meta.wide_judge import held_out_score
+from condmeta.meta.wide_judge import held_out_errors
 from condmeta.meta.wide_noise import TaskNoise
 from condmeta.meta.wide_ridge import Ridge, choose_ridge, left_out_residuals
 from condmeta.meta.wide_rows import WideRows
@@ -112,7 +112,7 @@ def test_directions_keep_rows_and_weights_together():
     np.testing.assert_allclose(np.linalg.norm(found.P, axis=0), 1.0)
 
 
-def test_score_is_that_of_explicit_errors():
+def test_errors_are_those_of_explicit_posteriors():
     draw = np.random.default_rng(5)
     Z, left = draw.normal(size=(N, 2)), draw.normal(size=N)
     prior = Prior(draw.normal(size=(1, 2)), np.diag([0.7, 0.3]), 0.5)
@@ -122,6 +122,15 @@ def test_score_is_that_of_explicit_errors():
         V = Z[shown] @ prior.H @ Z[shown].T + 0.5 * np.eye(len(shown))
         w = prior.W[0] + prior.H @ Z[shown].T @ np.linalg.solve(V, alone[shown])
         adapted, count = adapted + np.sum((left[asked] - Z[asked] @ w) ** 2), count + len(asked)
-    expected = np.sqrt(np.sqrt(np.mean(alone**2) * adapted / count))
-    points = Points(Z, left, OFFSETS, None)
-    np.testing.assert_allclose(held_out_score(points, prior, np.empty((6, 0))), expected)
+    points, Phi = Points(Z, left, OFFSETS, None), np.empty((6, 0))
+    found = held_out_errors(points, Phi, FOLD, lambda stats, Phi: prior)
+    np.testing.assert_allclose(found.alone, alone)
+    np.testing.assert_allclose(found.adapted, np.sqrt(adapted / count))
+
+
+def test_white_rows_have_the_precision_of_the_labels():
+    for t in range(len(SIZES)):
+        at = t == TASK
+        white = NOISE.whitened(X, t)
+        expected = X[at].T @ np.linalg.solve(V[np.ix_(at, at)], X[at])
+        np.testing.assert_allclose(white.T @ white, expected, atol=1e-12)
