@@ -1,7 +1,7 @@
 """Build the compiled core with sanitizers, and run the tests that call it.
 
     make sanitize                               # address and undefined behaviour, then threads
-    python tools/sanitize.py address --short    # one of them, with the tests of the engines alone
+    python tools/sanitize.py address --short    # one of them, with few tests: `.ci/run` runs both
 
 "address" finds accesses outside of arrays, use after free and undefined behaviour (ASan, UBSan);
 "thread" finds data races (TSan). The core is built by pip from this source tree into a folder of
@@ -27,16 +27,22 @@ ENGINES = ["tests/unit/test_engines_agree.py", "tests/unit/test_grid_engines_agr
 NUMERICS = ["tests/unit/inner", "tests/unit/meta", "tests/theory/test_online_inner.py"]
 NUMERICS += ["tests/theory/test_batch_inner.py", "tests/unit/test_kernels.py"]
 LEARNERS = ["tests/contracts/test_sklearn.py", "tests/properties/test_limits.py"]
+ENDURANCE = "tests/unit/learners/test_endurance.py::test_"
+THREADS = ["tests/unit/learners/test_threads.py", "tests/unit/test_blas_threads.py"]
+THREADS += [f"{ENDURANCE}sixteen_threads_answer_as_one"]
+THREADS += [f"{ENDURANCE}fits_in_threads_have_the_same_bits"]
+THREADS += [f"{ENDURANCE}the_number_of_threads_does_not_change_a_bit"]
 FUZZ_SECONDS = {"short": "20", "long": "120"}
 
 
 class Sanitizer(NamedTuple):
-    """Flags of the compiler, the run-time library, options of the run, and further tests."""
+    """Flags of the compiler, the run-time library, options of the run, few tests and the others."""
 
     flags: str
     library: str
     options: dict[str, str]
-    tests: list[str]
+    short: list[str]
+    others: list[str]
 
 
 SANITIZERS = {
@@ -45,13 +51,15 @@ SANITIZERS = {
         "libasan.so",
         # The interpreter itself never frees everything: leaks are measured elsewhere.
         {"ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1"},
-        NUMERICS + LEARNERS,
+        ENGINES,
+        NUMERICS + LEARNERS + THREADS,
     ),
     "thread": Sanitizer(
         "-fsanitize=thread -fno-omit-frame-pointer -g1",
         "libtsan.so",
         {"TSAN_OPTIONS": "halt_on_error=1:exitcode=66"},
-        [],
+        THREADS,
+        ENGINES,
     ),
 }
 
@@ -87,7 +95,7 @@ def build(name: str, flags: str) -> Path:
 
 def run(name: str, short: bool) -> bool:
     """Build with one sanitizer and run the tests; return whether it found nothing."""
-    flags, library, options, tests = SANITIZERS[name]
+    flags, library, options, tests, others = SANITIZERS[name]
     path = library_path(library)
     if path is None:
         print(f"{name}: skipped, as {library} of the compiler is not installed.")
@@ -104,7 +112,7 @@ def run(name: str, short: bool) -> bool:
         python = ["setarch", "-R", sys.executable]  # TSan needs memory at fixed addresses
     checks = [[*python, "-m", "tools.fuzz", "native"]]
     checks += [[*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "sanitized_core",
-                *ENGINES, *([] if short else tests)]]  # fmt: skip
+                *tests, *([] if short else others)]]  # fmt: skip
     codes = [subprocess.run(check, env=env, cwd=ROOT).returncode for check in checks]
     return not any(codes)
 
@@ -113,7 +121,7 @@ def main() -> int:
     """Run the sanitizers that are asked for; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", default=list(SANITIZERS), metavar="address|thread")
-    parser.add_argument("--short", action="store_true", help="the tests of the engines alone")
+    parser.add_argument("--short", action="store_true", help="few tests")
     asked = parser.parse_args()
     found = {name: run(name, asked.short) for name in asked.names}
     for name, clean in found.items():

@@ -1,12 +1,18 @@
 """The theory's settings from data: estimates against the known truth of environments."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+from sklearn.linear_model import Ridge
 
 import condmeta as cm
 from condmeta.environments import Circle, Clusters, paper_environment
 from condmeta.errors import DataError
 from condmeta.feature_maps import CircleMap, MeanInput
+from condmeta.paper.theory.suggest import PENALTIES, _cross_fit, residual_variance
 from condmeta.tasks import TaskSet
 from condmeta.theory import best_linear, bound_learned, excess_risk, suggest
 
@@ -115,3 +121,65 @@ def test_wrong_arguments_raise(change, sentence):
     tasks = Circle(d=3, n=4).sample(6, random_state=0)
     with pytest.raises(DataError, match=sentence):
         change(tasks)
+
+
+def gaussian_tasks(v, noise, T=40, n=6, d=2, seed=0):
+    """Draw residuals X u + noise, u ~ N(0, v I), of tasks with random inputs."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(T * n, d))
+    u = np.repeat(rng.normal(scale=np.sqrt(v), size=(T, d)), n, axis=0)
+    y = (X * u).sum(axis=1) + rng.normal(scale=np.sqrt(noise), size=T * n)
+    return TaskSet.from_arrays(X, y, task=np.repeat(np.arange(T), n)), y
+
+
+def minus_log_likelihood(parameters, tasks, residuals):
+    """Of dense normal distributions, task by task: cov = v X X^T + noise I."""
+    v, noise = parameters
+    total = 0.0
+    for lo, hi in pairwise(tasks.offsets):
+        X = tasks.X[lo:hi]
+        law = multivariate_normal(cov=v * X @ X.T + noise * np.eye(hi - lo))
+        total -= law.logpdf(residuals[lo:hi])
+    return total
+
+
+def test_variance_and_its_error_are_those_of_maximum_likelihood():
+    """The optimum by another optimiser; the error from the information matrix."""
+    tasks, residuals = gaussian_tasks(v=0.7, noise=1.5)
+    found = residual_variance(tasks, residuals)
+    best = minimize(
+        minus_log_likelihood, [1.0, 1.0], (tasks, residuals), "Nelder-Mead",
+        options={"xatol": 1e-8, "fatol": 1e-10},
+    )  # fmt: skip
+    assert found.value == pytest.approx(2 * best.x[0], rel=1e-5)
+    # The expected information in closed form: tr(C^-1 A C^-1 B) / 2, A and B the derivatives.
+    v, noise = best.x
+    information = np.zeros((2, 2))
+    for lo, hi in pairwise(tasks.offsets):
+        G = tasks.X[lo:hi] @ tasks.X[lo:hi].T
+        inverse = np.linalg.inv(v * G + noise * np.eye(hi - lo))
+        parts = inverse @ G, inverse
+        information += [[np.trace(a @ b) / 2 for b in parts] for a in parts]
+    error = 2 * np.sqrt(np.linalg.inv(information)[0, 0])
+    assert found.error == pytest.approx(error, rel=1e-4)
+
+
+def test_residuals_are_those_of_a_map_that_did_not_see_the_fold():
+    """Labels without any relation: a map that saw them would leave smaller residuals."""
+    rng = np.random.default_rng(3)
+    X, y, features = rng.normal(size=(24, 2)), rng.normal(size=24), rng.normal(size=(12, 3))
+    tasks = TaskSet.from_arrays(X, y, task=np.repeat(np.arange(12), 2))
+    residuals, _ = _cross_fit(tasks, features, folds=3)
+    rows = np.repeat(np.column_stack([features, np.ones(12)]), 2, axis=0)
+    design = (X[:, :, None] * rows[:, None, :]).reshape(24, -1)
+    unit = np.trace(design.T @ design) / design.shape[1]
+    candidates = []
+    for penalty in PENALTIES * unit:
+        left = np.empty(24)
+        for fold in np.array_split(np.arange(24), 3):
+            rest = np.setdiff1d(np.arange(24), fold)
+            ridge = Ridge(alpha=penalty, fit_intercept=False).fit(design[rest], y[rest])
+            left[fold] = y[fold] - ridge.predict(design[fold])
+        candidates.append(left)
+    best = min(candidates, key=lambda left: np.mean(left**2))
+    np.testing.assert_allclose(residuals, best, rtol=1e-6, atol=1e-8)
