@@ -54,7 +54,7 @@ mutants: setup
 	$(BIN)/python tools/mutants.py
 
 sanitize: setup
-	$(BIN)/python tools/sanitize.py
+	$(BIN)/python tools/sanitize.py $(SANITIZE)
 
 fuzz: setup
 	PYTHONPATH=tools $(BIN)/python -m tools.fuzz

@@ -142,6 +142,19 @@ def test_a_parameter_out_of_range_is_named(path):
         cm.load(path)
 
 
+@pytest.mark.parametrize(("name", "number"), [("sgd log odds", 2), ("logistic", 2), ("ordered", 3)])
+def test_a_class_that_is_missing_is_refused(path, name, number):
+    """`predict` would raise an IndexError."""
+    stored = stored_models.stored(name)
+    stored.save(path)
+    card, model, arrays = container.read_container(path)
+    classes = stored.model.classes_
+    cut = [array[:-1] if np.array_equal(array, classes) else array for array in arrays]
+    container.write_container(path, card, model, cut)
+    with pytest.raises(ModelFileError, match=rf"predictor\.classes must be {number} labels"):
+        cm.load(path)
+
+
 def test_a_number_of_points_that_would_overflow_is_refused(path):
     stored = stored_models.stored("sgd online")
     stored.save(path)

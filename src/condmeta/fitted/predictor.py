@@ -14,12 +14,30 @@ from condmeta.fitted.target import TargetScale
 from condmeta.inner.averaged import averaged_logistic
 from condmeta.inner.row_posterior import Counts, Ordinal
 from condmeta.inner.scores import row_scores, sparse_scores
-from condmeta.persistence.fields import FLAG, TEXT, instance, labels, maybe, optional, sequence
+from condmeta.persistence.fields import (
+    FLAG,
+    TEXT,
+    InvalidFieldError,
+    instance,
+    labels,
+    maybe,
+    optional,
+    sequence,
+)
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.frames import is_sparse
 
 
+def _has_its_classes(state: dict, sizes: dict[str, int]) -> None:
+    """Raise if the model would predict a class that is not there."""
+    inner, classes = state["inner"], state["classes"]
+    number = len(inner.gaps) + 2 if isinstance(inner, Ordinal) else 2
+    if classes is not None and len(classes) != number:
+        raise InvalidFieldError("classes", f"must be {number} labels")
+
+
 @register_tuple(
+    rule=_has_its_classes,
     fields={
         "owner": TEXT, "scales": instance("Preparation", d="d", w="w", n="n"),
         "inner": instance(d="w"), "classes": maybe(labels("c")),
