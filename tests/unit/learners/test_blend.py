@@ -23,3 +23,9 @@ def test_classes_are_the_more_probable_ones():
         probabilities(answers, classes), [[0.8, 0.2], [0.5, 0.5], [0.3, 0.7]]
     )
     assert decided(answers, None) is answers
+
+
+def test_of_several_classes_the_most_probable_is_decided():
+    answers, classes = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]), np.array(["a", "b", "c"])
+    assert decided(answers, classes).tolist() == ["b", "a"]
+    assert probabilities(answers, classes) is answers
