@@ -82,8 +82,9 @@ def own_statistics(fitted: Fitted) -> Any:
 
 
 def covariances(fitted: Fitted, ids) -> Covariances:
-    """Return the covariances of the weights of tasks; H for those without points."""
-    covariance = np.repeat(fitted.info["H_"][None], len(ids), axis=0)
+    """Return the covariances of the weights of tasks; those of the prior without points."""
+    factor = fitted.inner.factor
+    covariance = np.repeat((factor @ factor.T)[None], len(ids), axis=0)
     if fitted.tasks is not None:
         at = fitted.tasks.positions(ids.tolist())
         covariance[at >= 0] = fitted.tasks.state.covariance[at[at >= 0]]

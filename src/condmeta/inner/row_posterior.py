@@ -87,7 +87,8 @@ class RowPosterior:
     Parameters
     ----------
     factor : (d, d) array
-        L, lower triangular, H = L L^T.
+        L, lower triangular; L L^T is the covariance of a new task's weights around theta: H, and
+        what is left open about theta.
     """
 
     resumable = False  # the covariance is invalid once points are added

@@ -356,7 +356,7 @@ class ConditionalCount(Regressor, Learner):
         names = data.scales.names(data.tasks.feature_names)
         columns = differing_columns(self.random, names, self.fit_intercept)
         if columns is None or len(columns) == len(names):
-            found = learn_row_prior(self, data, NegativeBinomial, given, alone=True)
+            found = learn_row_prior(self, data, NegativeBinomial, given)
         else:
             found = learn_shared_counts(self, data, columns, given)
         tau, factor, alpha, info = found

@@ -31,7 +31,9 @@ class ConditionalLogistic(Classifier, Learner):
 
     and W and H maximise a variational bound of the likelihood of all tasks. A task's model is the
     posterior mean of w given its points; without points it is W phi = tau(s). Probabilities average
-    over the posterior of w, so they are not overconfident for tasks with few points.
+    over the posterior of w, so they are not overconfident for tasks with few points. The prior of a
+    new task is N(tau, H + C), with C the covariance of tau because W was estimated. Settings that
+    are about equally good on held-out tasks are averaged, W and H by their weights.
 
     More than two classes are learned one against the rest, each with its own prior; their
     probabilities are divided by their sum. For classes with an order use `ConditionalOrdinal`.
@@ -79,14 +81,15 @@ class ConditionalLogistic(Classifier, Learner):
 
     Attributes
     ----------
-    metric_, kappa_ : the chosen settings
+    metric_, kappa_ : the settings of largest weight
         With more than two classes these, and `choice_`, `n_iter_` and `objective_`, are lists with
         an entry for each class; `H_`, `M_`, `b_` and `theta_mean_` have a first axis of classes.
-        Chosen by the log loss on held-out tasks: half of the points of such a task are predicted
-        without points, and after adapting to the other half. If fewer than 20 tasks have points to
-        predict, the evidence (marginal likelihood) decides instead.
+        Chosen by the log loss on held-out tasks: each half of the points of such a task is
+        predicted without points, and after adapting to the other half. If fewer than 20 tasks have
+        points to predict, the evidence (marginal likelihood) decides instead.
     choice_ : list of dict
-        The candidates that were compared to the end, with their scores, the best first.
+        The candidates that were compared to the end, with their scores, the best first, and their
+        weights in the average.
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     n_iter_ : int
@@ -192,15 +195,15 @@ class ConditionalLogistic(Classifier, Learner):
         return super().adapt(X, y, task=task, side_info=side_info, sample_weight=weight)
 
     def _learn(self, data: Training) -> Learned:
-        tau, factor, _, info = learn_row_prior(self, data, Binomial, alone=True)
+        tau, factor, _, info = learn_row_prior(self, data, Binomial, probabilities=True)
         return Learned(tau, Bernoulli(factor), info)
 
     def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
         """Return the probabilities of the classes (N, K), in the order of `classes_`.
 
         They average over the posterior of the task's weights; for a task without points, over
-        N(tau, H). The most probable class is the one that `predict` returns. They are valid as far
-        as the model is; `conditioning="shared"` with maps of points makes them overconfident.
+        N(tau, H + C). The most probable class is the one that `predict` returns. They are valid as
+        far as the model is; `conditioning="shared"` with maps of points makes them overconfident.
 
         Parameters
         ----------

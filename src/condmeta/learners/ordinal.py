@@ -85,12 +85,13 @@ class ConditionalOrdinal(Classifier, Learner):
 
     Attributes
     ----------
-    metric_, kappa_ : the chosen settings
-        Chosen by the log loss on held-out tasks: half of the points of such a task are predicted
-        without any points, and after adapting to the other half. If fewer than 20 tasks have points
-        to predict, the evidence (marginal likelihood) decides instead.
+    metric_, kappa_ : the settings of largest weight
+        Chosen by the log loss on held-out tasks: each half of the points of such a task is
+        predicted without points, and after adapting to the other half. If fewer than 20 tasks have
+        points to predict, the evidence (marginal likelihood) decides instead.
     choice_ : list of dict
-        The candidates that were compared to the end, with their scores, the best first.
+        The candidates that were compared to the end, with their scores, the best first, and their
+        weights in the average.
     cuts_ : (K - 1,) array
         The cuts between the classes on the scale of <x, w>; the first is 0.
     H_ : (width, width) array
@@ -178,7 +179,7 @@ class ConditionalOrdinal(Classifier, Learner):
         return classes
 
     def _learn(self, data: Training) -> Learned:
-        tau, factor, gaps, info = learn_row_prior(self, data, Ordered, alone=True)
+        tau, factor, gaps, info = learn_row_prior(self, data, Ordered, probabilities=True)
         return Learned(tau, Ordinal(factor, gaps), info)
 
     def decision_function(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:

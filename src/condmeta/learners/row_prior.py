@@ -12,18 +12,21 @@ from condmeta.blas_threads import limit_threads
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.likelihoods import Likelihood, NegativeBinomial
 from condmeta.inner.posterior import lower_root
+from condmeta.inner.row_posterior import find_posteriors, weighted_statistics
 from condmeta.learners.learn import Training
 from condmeta.learners.parameters import jobs_of
 from condmeta.meta import shared_rows
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.logistic import learn_prior
-from condmeta.meta.logistic_choice import SplitPoints, choose
-from condmeta.meta.prior import METRICS
+from condmeta.meta.logistic_choice import HeldOutFeatures, SplitPoints, choose
+from condmeta.meta.prior import METRICS, Prior
+from condmeta.meta.prior_mixture import mix
 from condmeta.meta.ridge_choice import KAPPAS
 from condmeta.meta.ridge_judge import ROUGH
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.meta.shared_rows import ColumnParts
+from condmeta.meta.unseen_map import unseen_covariance
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import fold_numbers, half_of
 
@@ -40,24 +43,44 @@ class RowPrior(NamedTuple):
 
 
 def learn_row_prior(
-    learner, data: Training, likelihood: type[Likelihood], parameter=None, alone=False
+    learner, data: Training, likelihood: type[Likelihood], parameter=None, probabilities=False
 ) -> RowPrior:
     """Choose on a sample of the tasks, then fit to all.
 
     The learner has `metric`, `kappa`, `tol` and `max_iter`. A `parameter` of the likelihood that is
-    given is not learned. `alone`: held-out tasks judge a setting without their points as well.
+    given is not learned. `probabilities`: the learner predicts probabilities, which a wider prior
+    draws to the middle. Settings about as good as the best are then averaged, and the prior of new
+    tasks counts the covariance of the map. (Means of counts would grow with every variance.)
     """
     rotation, jobs = Rotation.learn(data.Phi), jobs_of(learner)
     kind = {"likelihood": likelihood, "parameter": parameter}
-    kept = data.scales.kept
+    kept, stopping = data.scales.kept, Stopping(learner.tol, learner.max_iter)
     with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
         reduce = partial(Points.columns, kept=kept)
-        choice = choose_settings(learner, data, rotation, reduce, alone=alone, **kind)
-        learned = learn_prior(
-            reduce(data.rows), rotation.apply(data.Phi), *choice.chosen, choice.start,
-            stopping=Stopping(learner.tol, learner.max_iter), n_jobs=jobs, **kind,
-        )  # fmt: skip
-    return settled(data, rotation, choice, learned, learned.prior.widen(kept))
+        choice = choose_settings(learner, data, rotation, reduce, **kind)
+        choice = choice if probabilities else choice._replace(weights={})
+        points, Z = reduce(data.rows), rotation.apply(data.Phi)
+        weights = choice.weights or {choice.chosen: 1.0}
+        fit = partial(learn_prior, points, Z, stopping=stopping, n_jobs=jobs, **kind)
+        fits = {
+            setting: fit(*setting, choice.start if setting == choice.chosen else None)
+            for setting in weights
+        }
+        prior = mix([learned.prior for learned in fits.values()], weights.values(), Z)
+        main = max(weights, key=weights.__getitem__)
+        found = settled(data, rotation, choice, fits[main], prior.widen(kept), main)
+        if not probabilities:
+            return found
+        spread = lower_root(prior.H + covariance_of_theta(points, Z, prior, likelihood, main.kappa))
+    return found._replace(factor=prior._replace(L=spread).widen(kept).L)
+
+
+def covariance_of_theta(points: Points, Z, prior: Prior, likelihood, kappa) -> np.ndarray:
+    """Return the covariance (d, d) of theta of a new task, as the map was estimated."""
+    law, theta = likelihood(prior.s2), prior.theta(Z)
+    rows, found = law.rows(points), find_posteriors(law, points, theta, prior.L)
+    stats = weighted_statistics(rows.X, rows.offsets, found.weight)
+    return unseen_covariance(stats, Z, theta, prior.L, np.ones(len(Z)), kappa)
 
 
 def learn_shared_counts(learner, data: Training, columns, parameter=None) -> RowPrior:
@@ -76,19 +99,22 @@ def learn_shared_counts(learner, data: Training, columns, parameter=None) -> Row
         first = fit("diagonal", kappa, stopping=ROUGH, n_jobs=jobs).prior
         reduce = partial(parts.reduce, beta=first.beta)
         kind = {"likelihood": NegativeBinomial, "parameter": parameter}
-        choice = choose_settings(learner, data, rotation, reduce, alone=True, **kind)
+        choice = choose_settings(learner, data, rotation, reduce, **kind)
+        choice = choice._replace(weights={})  # shared coefficients are not averaged
         stopping = Stopping(learner.tol, learner.max_iter)
         learned = fit(*choice.chosen, first, stopping=stopping, n_jobs=jobs)
     mask = np.isin(np.arange(data.scales.width), own)
     prior = learned.prior.own.widen(mask)
     prior.W[-1, parts.shared] = learned.prior.beta
-    found = settled(data, rotation, choice, learned, prior)
+    found = settled(data, rotation, choice, learned, prior, choice.chosen)
     return found._replace(info=found.info | {"shared": ~mask})
 
 
-def settled(data: Training, rotation: Rotation, choice: Selection, learned, prior) -> RowPrior:
-    """Return what was learned, from a prior of all columns."""
-    metric, kappa = choice.chosen
+def settled(
+    data: Training, rotation: Rotation, choice: Selection, learned, prior, setting
+) -> RowPrior:
+    """Return what was learned with a setting, from a prior of all columns."""
+    metric, kappa = setting
     H = prior.H
     info = {
         "metric_": metric,
@@ -104,21 +130,22 @@ def settled(data: Training, rotation: Rotation, choice: Selection, learned, prio
 
 
 def choose_settings(
-    learner, data: Training, rotation: Rotation, reduce: Callable[[Points], Points], alone, **kind
+    learner, data: Training, rotation: Rotation, reduce: Callable[[Points], Points], **kind
 ) -> Selection:
     """Choose on a sample of the tasks that does not depend on ids or orders.
 
     `reduce` keeps what the prior reads of points.
     """
     sample, points = data.by_content(SAMPLE)
-    support, query = (half_of(points, half) for half in (True, False))
+    halves = [half_of(points, half) for half in (True, False)]
     Z = rotation.apply(data.Phi[sample])
-    shown, without = Z, Z
+    features = HeldOutFeatures(Z, Z, Z)
     if data.features is not None:  # a task without points has the mean features, which are zero
-        shown, without = rotation.apply(data.features(sample, support)), np.zeros_like(Z)
+        shown = (rotation.apply(data.features(sample, half)) for half in halves)
+        features = HeldOutFeatures(*shown, np.zeros_like(Z))
     return choose(
-        SplitPoints(*map(reduce, (points, support, query))), Z, shown, fold_numbers(len(sample)),
+        SplitPoints(*map(reduce, (points, *halves))), Z, features, fold_numbers(len(sample)),
         tuple(METRICS) if learner.metric == "auto" else (learner.metric,),
         KAPPAS if learner.kappa == "auto" else (float(learner.kappa),),
-        jobs_of(learner), alone=without if alone else None, **kind,
+        jobs_of(learner), **kind,
     )  # fmt: skip

@@ -136,7 +136,7 @@ def _information(stats: SquaredState, phi, factor, s2) -> np.ndarray:
     (T, K), d = phi.shape, len(factor)
     information = np.zeros((K * d, K * d))
     for part in _blocks(T, max(d * d, K * K)):
-        known = _known(stats.gram[part], factor, s2[part])
+        known = information_of_theta(stats.gram[part], factor, s2[part])
         information += paired_information(phi[part], known)
     return information
 
@@ -155,7 +155,7 @@ def _scores(stats: SquaredState, phi, theta, factor, s2) -> np.ndarray:
     return (phi[:, :, None] * g[:, None, :]).reshape(len(phi), -1)
 
 
-def _known(S, factor, s2) -> np.ndarray:
+def information_of_theta(S, factor, s2) -> np.ndarray:
     """Return Lambda_t of tasks (T, d, d): the information about theta_t."""
     B = S / s2[:, None, None]
     BL = B @ factor

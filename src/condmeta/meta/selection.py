@@ -25,12 +25,15 @@ class Selection(NamedTuple):
         Of the candidates that were compared to the end; less is better.
     start : Prior or None
         Where a fit with the chosen candidate can start.
+    weights : dict of candidate to float
+        Of the candidates to average; empty if only the chosen one counts.
     """
 
     chosen: Any
     method: str
     scores: dict[Any, float]
     start: Any = None
+    weights: dict[Any, float] = {}
 
     @classmethod
     def given(cls, candidate: Any) -> Self:
@@ -40,7 +43,11 @@ class Selection(NamedTuple):
     def rows(self) -> list[dict[str, Any]]:
         """Return the candidates with their scores as dicts, the best first."""
         ranked = sorted(self.scores.items(), key=lambda item: item[1])
-        return [candidate._asdict() | {"score": score} for candidate, score in ranked]
+        rows = [candidate._asdict() | {"score": score} for candidate, score in ranked]
+        if self.weights:
+            for row, (candidate, _) in zip(rows, ranked, strict=True):
+                row["weight"] = self.weights.get(candidate, 0.0)
+        return rows
 
 
 def select(
@@ -68,8 +75,8 @@ def select(
     --------
     >>> rounds = [lambda left: [(c, abs(c - 3)) for c in left]] * 2
     >>> select([1, 2, 4, 9], rounds, lambda losses, scores: max(close_to_best(scores, 0.01)),
-    ...        drop=lambda losses: drop_behind(losses, 2.0))
-    Selection(chosen=4, method='held-out tasks', scores={1: 4.0, 2: 2.0, 4: 2.0}, start=None)
+    ...        drop=lambda losses: drop_behind(losses, 2.0))[:3]
+    (4, 'held-out tasks', {1: 4.0, 2: 2.0, 4: 2.0})
     """
     losses = dict.fromkeys(candidates, initial)
     for judge in rounds:

@@ -164,7 +164,8 @@ def test_outlier_of_a_new_task(engine, model):
 
 
 def test_choice_is_reported(model):
-    assert {"metric", "kappa", "score"} == set(model.choice_[0])
+    assert {"metric", "kappa", "score", "weight"} == set(model.choice_[0])
+    assert sum(row["weight"] for row in model.choice_) == pytest.approx(1)
     assert (model.choice_[0]["metric"], model.choice_[0]["kappa"]) == (model.metric_, model.kappa_)
     given = cm.ConditionalLogistic(metric="diagonal", kappa=2.0)
     X, y, task, side = draw(30)
