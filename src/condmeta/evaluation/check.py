@@ -1,6 +1,5 @@
 """Judge a fitted model by new labelled rows: are its errors as large as expected?"""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from condmeta.evaluation.extrapolation import Neighbourhood, sides_of, unusual_s
 from condmeta.evaluation.fallen_behind import gain_of_forgetting
 from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
+from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.fitted.fitted import Fitted
 from condmeta.learners.forgetting import take_time
 from condmeta.learners.inputs import is_nameless, read_tasks
@@ -175,8 +175,7 @@ def check(
     reader = _reader(learner, false_alarm)
     fitted = reader.fitted_
     tasks, points = _read(reader, X, y, task, side_info, time)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Side columns hold levels not seen in training")
+    with allow_unseen_levels():
         judged = judge(model, tasks, points)
         known = learner.n_points(tasks)[tasks.offsets[:-1]]
     outside, changed = _side(fitted, tasks) if points is None else ({}, {})

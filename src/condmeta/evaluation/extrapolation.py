@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.feature_maps.training_ranges import UnusualValue
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.starts import features
@@ -92,8 +93,7 @@ def sides_of(fitted: Fitted, ids, table, points=None) -> Sides:
     columns = fitted.reader.columns
     if table is not None and columns is not None:
         table = table.align(columns)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Side columns hold levels not seen in training")
+    with allow_unseen_levels():
         return Sides(ids, table, features(fitted, ids, table, points))
 
 

@@ -1,6 +1,8 @@
 """Encode raw columns as numbers: for `feature_map="auto"`, and for the features of a table."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,6 +24,18 @@ from condmeta.tasks.task_table import TaskTable
 
 OTHER = "(other)"
 MISSING = "(missing)"
+UNSEEN = "hold levels not seen in training"
+
+
+@contextmanager
+def allow_unseen_levels() -> Iterator[None]:
+    """Do not warn of levels that were not seen in training.
+
+    For tasks that we hold out ourselves, and where the caller is told of such levels otherwise.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", rf"(Side columns|Columns) {UNSEEN}")
+        yield
 
 
 class EncodedColumn(NamedTuple):
@@ -198,7 +212,7 @@ class TableEncoder:
         if unseen:
             shown = "; ".join(f"{name!r}: {_listed(levels)}" for name, levels in unseen.items())
             what = "Columns" if self.of_rows else "Side columns"
-            message = f"{what} hold levels not seen in training, encoded as all zero: {shown}."
+            message = f"{what} {UNSEEN}, encoded as all zero: {shown}."
             warnings.warn(message, UserWarning, stacklevel=2)
         blocks = [np.empty((table.n_tasks, 0))]
         for name, column in table.data.items():

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sklearn.base import clone
 
 READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "n_jobs"
+OF_PRIORS = ("x_transform",)  # parameters that only the learners with a prior have
 
 
 class Kinds(NamedTuple):
@@ -20,13 +21,11 @@ class Kinds(NamedTuple):
 def candidates(auto, kinds: Kinds, conditional: bool) -> dict[str, Any]:
     """Return the candidates by name; `conditional` adds the one with side information."""
     reading = {name: getattr(auto, name) for name in READING}
-    learners = {
-        "own data": kinds.own(**reading),
-        "pooled": kinds.pooled(**reading),
-        "unconditional": kinds.conditional(None, missing_side="mean", **reading),
-    }
+    learners = {"own data": kinds.own(**reading), "pooled": kinds.pooled(**reading)}
+    how = reading | {name: getattr(auto, name) for name in OF_PRIORS if hasattr(auto, name)}
+    learners["unconditional"] = kinds.conditional(None, missing_side="mean", **how)
     if conditional:
-        how = reading | {"missing_side": auto.missing_side}
+        how |= {"missing_side": auto.missing_side}
         learners["conditional"] = kinds.conditional(auto.feature_map, **how)
     return learners
 

@@ -18,8 +18,8 @@ from condmeta.tasks.numbers import power_of_two
 class Chosen(NamedTuple):
     """What the fit of an Auto learner leaves.
 
-    `learners` are those with a weight, and `blends` combines them; the rest are the attributes of
-    the learner.
+    `learners` are those with a weight, and `blends` combines them; `offset` says that the labels
+    were given less an offset; the rest are the attributes of the learner.
     """
 
     candidates: list[str]
@@ -33,6 +33,7 @@ class Chosen(NamedTuple):
     n_tasks: int
     classes: np.ndarray | None
     lines: np.ndarray
+    offset: bool = False
 
     @property
     def blends(self) -> Blends:

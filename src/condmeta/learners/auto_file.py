@@ -10,6 +10,7 @@ from condmeta.learners.model_file import check_jobs
 from condmeta.learners.parameters import check_parameters
 from condmeta.persistence.fields import (
     ANY,
+    FLAG,
     TEXT,
     InvalidFieldError,
     floats,
@@ -19,6 +20,7 @@ from condmeta.persistence.fields import (
     mapping,
     maybe,
     number,
+    optional,
     record,
     sequence,
 )
@@ -30,7 +32,7 @@ CHOSEN = record(
         "task_errors": maybe(floats("s 2", nan=True)), "report": TEXT,
         "learners": mapping(instance()),
         "columns": instance("InputColumns", n="n"), "n_tasks": number(low=0, whole=True),
-        "classes": maybe(labels("k")), "lines": floats("s 2"),
+        "classes": maybe(labels("k")), "lines": floats("s 2"), "offset": optional(FLAG),
     }
 )  # fmt: skip
 

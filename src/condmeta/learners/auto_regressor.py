@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from condmeta.learners.auto import Auto
 from condmeta.learners.auto_candidates import Kinds
 from condmeta.learners.auto_file import storable
 from condmeta.learners.baselines import IndependentRegressor, PooledRegressor
+from condmeta.learners.inputs import is_zero, minus_offset, read_offset, refuse_forgotten
 from condmeta.learners.parameters import one_of
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.learners.targets import Regressor
+from condmeta.learners.writing import writing
 from condmeta.meta.stacking import CRITERIA, Criterion
 
 
@@ -36,6 +38,9 @@ class AutoRegressor(Regressor, Auto):
         Phi of the conditional candidates.
     base : "boosting", a scikit-learn regressor, or None
         The base of the candidates that have one (see `ConditionalRidge`).
+    x_transform : transformer, optional
+        A scikit-learn transformer of X for the candidates with a learned prior, with and without a
+        base (see `ConditionalRidge`). Own data, the pooled model and the base read X as it is.
     shots : sequence of int
         The numbers of points to compare at. Numbers that fewer than 10 tasks exceed are left out.
     criterion : "absolute" or "squared"
@@ -93,6 +98,7 @@ class AutoRegressor(Regressor, Auto):
     """
 
     _: KW_ONLY
+    x_transform: Any = None
     criterion: Any = "absolute"
 
     _rules = {"criterion": one_of(CRITERIA)}
@@ -101,7 +107,110 @@ class AutoRegressor(Regressor, Auto):
     def _criterion(self) -> Criterion:
         return CRITERIA[self.criterion]
 
-    def predict(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def fit(
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None,
+    ) -> Self:  # fmt: skip
+        """Choose on held-out tasks, then fit what was chosen to all.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
+        offset : (N,) array, optional
+            Predictions of a model of the user's own for the rows: all candidates are fitted to
+            y - offset. That model must not have seen the row's task. Give the offset to `adapt`,
+            `update` and `predict` as well: to leave it out there is an error.
+        sample_weight : (N,) array, optional
+            How often each row counts, also where it judges: 2 is the row twice, 0 is no row.
+
+        Returns
+        -------
+        self
+        """
+        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        with writing(self):
+            super().fit(X, minus_offset(y, offset), **call)
+            self._model = self.chosen_._replace(offset=not is_zero(offset))
+        return self
+
+    def adapt(
+        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None,
+    ) -> Any:  # fmt: skip
+        """Solve new tasks by what was chosen for their number of points; weights as in `fit`.
+
+        The models that it returns predict without the offset: add it to their predictions.
+
+        Parameters
+        ----------
+        X : (n, d) array, DataFrame or TaskSet, optional
+            The points; without any, the model is tau of the side information (zero-shot).
+        y : (n,) array, optional
+            Their targets.
+        task : (n,) ids, optional
+            Several tasks at once; None means that all points belong to one.
+        side_info : row or table, optional
+            For one task its row (a dict of columns, a Series, a sequence); with `task` a table
+            keyed by task id, as in `fit`.
+        offset : (n,) array, optional
+            Taken off y (see `fit`). A model that was fitted with an offset needs one; `offset=0`
+            leaves it out.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+
+        Returns
+        -------
+        BlendedModel, or BlendedModels if `task` is given or X is a TaskSet
+        """
+        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        if X is not None:
+            refuse_forgotten(self.chosen_.offset, offset)
+        return super().adapt(X, minus_offset(y, offset), **call)
+
+    def update(
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        offset: Any = None, sample_weight: Any = None,
+    ) -> Self:  # fmt: skip
+        """Add points to known tasks and enrol new ones; what was chosen stays. Weights as in `fit`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            Further points of known tasks, and points of new ones.
+        y : (N,) array
+            The target of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each new task, as in `fit`.
+        offset : (N,) array, optional
+            Taken off y (see `fit`). A model that was fitted with an offset needs one; `offset=0`
+            leaves it out.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+
+        Returns
+        -------
+        self
+        """
+        refuse_forgotten(self.chosen_.offset, offset)
+        call = {"task": task, "side_info": side_info, "sample_weight": sample_weight}
+        return super().update(X, minus_offset(y, offset), **call)
+
+    def predict(
+        self, X: Any, *, task: Any = None, side_info: Any = None, offset: Any = None
+    ) -> np.ndarray:
         """Predict rows, each task by what was chosen for its number of points.
 
         Parameters
@@ -114,5 +223,10 @@ class AutoRegressor(Regressor, Auto):
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
+        offset : (N,) array, optional
+            Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
+            `offset=0` leaves it out.
         """
-        return self._blended(X, task=task, side_info=side_info)
+        refuse_forgotten(self.chosen_.offset, offset)
+        predicted = self._blended(X, task=task, side_info=side_info)
+        return predicted if is_zero(offset) else predicted + read_offset(offset, len(predicted))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.fitted.shared_model import OutOfTask, head_inputs
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import FOLDS, folds_of_tasks
@@ -38,6 +39,7 @@ def no_progress(step: str) -> None:
     """Report nothing."""
 
 
+@allow_unseen_levels()  # of the folds, not of the user's data
 def hold_out(
     learners: dict, tasks: TaskSet, shared: OutOfTask | None, shots, order: str, random_state,
     progress=no_progress,

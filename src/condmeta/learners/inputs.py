@@ -239,7 +239,12 @@ def remember_offset(fitted: Fitted, offset) -> Fitted:
 
 def require_offset(fitted: Fitted | None, offset) -> None:
     """Raise if a model that was fitted with an offset is called without one."""
-    if offset is None and fitted is not None and fitted.info.get("offset"):
+    refuse_forgotten(fitted is not None and bool(fitted.info.get("offset")), offset)
+
+
+def refuse_forgotten(with_offset: bool, offset) -> None:
+    """Raise if there is no offset, and the model was fitted with one."""
+    if offset is None and with_offset:
         raise DataError(
             "The model was fitted with an offset: give offset= here as well, one number for each "
             "row, or offset=0 for rows without one."
