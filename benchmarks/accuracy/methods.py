@@ -32,6 +32,11 @@ class Method(NamedTuple):
 
 METHODS: dict[str, Method] = {
     "ridge": Method("ConditionalRidge", lambda: Learner(cm.ConditionalRidge), ours=True),
+    "ridge-transforms": Method(
+        "ConditionalRidge, x and y transformed",
+        lambda: Learner(lambda: cm.ConditionalRidge(x_transform="auto", y_transform="auto")),
+        ours=True,
+    ),
     "ridge-no-side": Method(
         "ConditionalRidge, no side information",
         lambda: Learner(lambda: cm.ConditionalRidge(feature_map=None)), ours=True,

@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from condmeta.errors import DataError
 from condmeta.feature_maps.params import naming_failures
+from condmeta.fitted.splines import Splines
 from condmeta.inner.coin import row_norms
 from condmeta.persistence import register
 from condmeta.persistence.fields import (
@@ -96,7 +97,10 @@ class Scales:
         answers 2 y with twice the predictions, so that it may learn from y in other units.
         """
         n_inputs = X.shape[1] if n_inputs is None else n_inputs
-        if transformer is not None:
+        if isinstance(transformer, str):  # "splines"
+            transformer = Splines.learn(X, weight)
+            X = transformer.transform(X)
+        elif transformer is not None:
             knows = weight is not None and has_fit_parameter(transformer, "sample_weight")
             transformer = clone(transformer).fit(X, **({"sample_weight": weight} if knows else {}))
             X = _checked(transformer.transform(X), len(X))

@@ -17,6 +17,7 @@ import numpy as np
 from condmeta.persistence.fields import InvalidFieldError, floats
 from condmeta.persistence.registry import register_tuple
 
+SPLINES = "splines"  # the word for them, as a parameter
 QUANTILES = 0.05, 0.35, 0.65, 0.95  # of a column: its knots
 FEWEST_VALUES = 6  # a column with fewer different values stays a line
 MOST_COLUMNS = 8  # that bend; with more, all stay lines

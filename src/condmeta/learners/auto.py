@@ -171,7 +171,7 @@ class Auto(BaseEstimator):
         two = given.classes is None or len(given.classes) == 2  # a base has log odds of one class
         if self.base is not None and two and not why and len(tasks.y) >= FEWEST_ROWS:
             progress("boosted trees" if self.base == "boosting" else "the base of all tasks")
-            shared = shared_model_of(self, tasks)
+            shared = shared_model_of(self, tasks, getattr(self, "criterion", "squared"))
             learners |= candidates_on_base(learners, given.classes is None)
         for name, learner in learners.items():
             progress(f"fitting: {name}")

@@ -13,7 +13,9 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import FOLDS, folds_of_tasks
 
 FEWEST_TASKS = 10  # to hold some out
-CHOSEN = "metric", "noise", "kappa", "context", "cold_start", "lam"  # chosen from the data
+CHOSEN = (  # from the data
+    "metric", "noise", "kappa", "context", "cold_start", "lam", "x_transform", "y_transform",
+)  # fmt: skip
 
 
 class HeldOutAnswers(NamedTuple):

@@ -55,11 +55,25 @@ METADATA = {"task": True, "side_info": True}
 MOST_DENSE = 1 << 28  # numbers of sparse rows that are made dense: 2 GB
 
 
+class Form(NamedTuple):
+    """The transformations of x and y that a model is fitted to; None where there is none."""
+
+    x_transform: Any = None
+    y_transform: str | None = None
+
+    def words(self) -> dict[str, str | None]:
+        """Return both by name; a transformer of the user's is "given"."""
+        x = self.x_transform
+        word = x if x is None or isinstance(x, str) else "given"
+        return {"x_transform": word, "y_transform": self.y_transform}
+
+
 class Inputs(NamedTuple):
     """What a call of `fit` gives: tasks with labels as numbers, and what is known of their columns.
 
     `points` are separate conditioning points, or None; `target` is the scale that the labels are on
-    already, or None.
+    already, or None. `form` is what x and y are transformed by, and `form_errors` the errors of the
+    forms that it was chosen from.
     """
 
     tasks: TaskSet
@@ -67,6 +81,15 @@ class Inputs(NamedTuple):
     columns: Columns
     classes: np.ndarray | None
     target: TargetScale | None = None
+    form: Form = Form()
+    form_errors: dict[Form, float] = {}
+
+    def chosen_form(self) -> dict[str, Any]:
+        """Return the attributes of a learner that chose its form; files hold words, no objects."""
+        ranked = sorted(self.form_errors.items(), key=lambda item: item[1])
+        rows = [form.words() | {"error": error} for form, error in ranked]
+        chosen = {f"{name}_": value for name, value in self.form.words().items()}
+        return chosen | {"transform_choice_": rows} if rows else {}
 
 
 def is_nameless(learner, X, task) -> bool:

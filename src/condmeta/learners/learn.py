@@ -25,7 +25,6 @@ from condmeta.fitted.prepared import prepare, scaled_rows
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
-from condmeta.fitted.target import TargetScale
 from condmeta.fitted.task_store import TaskStore, narrow
 from condmeta.fitted.tau import KernelTau, LinearTau
 from condmeta.inner.nested import NestedGaussian
@@ -35,13 +34,14 @@ from condmeta.learners.inputs import Inputs
 from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import side_reader
+from condmeta.learners.transforms import with_transforms
 from condmeta.losses import get_loss
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_halves, in_content_order, tasks_by_content
-from condmeta.tasks.weights import masses, repeats
+from condmeta.tasks.weights import masses
 
 ROWS_FOR_THREADS = 50_000  # of a shared model
 
@@ -122,9 +122,9 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted | A
     """
     if learner._many_classes and given.classes is not None and len(given.classes) > 2:
         return _against_rest(learner, given)
-    given = on_target_scale(learner, given)
+    given = with_transforms(learner, given)
     if shared is None and getattr(learner, "base", None) is not None:
-        shared = shared_model_of(learner, given.tasks)
+        shared = shared_model_of(learner, given.tasks, "squared")
     tasks = given.tasks if shared is None else shared.head_inputs(given.tasks)
     engine.warn_if_slow(tasks.X.size)
     start = begin(learner, given._replace(tasks=tasks), None if shared is None else shared.model)
@@ -162,18 +162,8 @@ def _against_rest(learner, given: Inputs) -> AgainstRest:
     return AgainstRest(given.classes, tuple(parts))
 
 
-def on_target_scale(learner, given: Inputs) -> Inputs:
-    """Return the tasks with labels on the scale that `learner.y_transform` names."""
-    name = getattr(learner, "y_transform", None)
-    if name is None or given.target is not None:
-        return given
-    weight = given.tasks.weight
-    target = TargetScale.learn(name, given.tasks.y, None if weight is None else repeats(weight))
-    return given._replace(tasks=given.tasks.with_target(target.apply(given.tasks.y)), target=target)
-
-
-def shared_model_of(learner, tasks: TaskSet) -> OutOfTask:
-    """Fit the shared model that `learner.base` names.
+def shared_model_of(learner, tasks: TaskSet, criterion: str) -> OutOfTask:
+    """Fit the shared model that `learner.base` names, of numbers by this criterion.
 
     Trees of few rows grow faster in one thread: threads that wait for each other took 60 s of
     processor time for 2,600 rows, one thread takes 1 s. The trees are the same.
@@ -181,7 +171,7 @@ def shared_model_of(learner, tasks: TaskSet) -> OutOfTask:
     jobs = jobs_of(learner) if len(tasks.X) >= ROWS_FOR_THREADS else 1
     with limit_threads(jobs):
         classes = is_classifier(learner)
-        criterion = "log loss" if classes else getattr(learner, "criterion", "squared")
+        criterion = "log loss" if classes else criterion
         return fit_shared_model(learner.base, tasks, classes, criterion)
 
 
@@ -194,7 +184,7 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
     tasks, columns = given.tasks, given.columns
     scales = Scales.learn(
         tasks.X, tasks.y, learner.scale, learner.fit_intercept, _centre(learner),
-        transformer=getattr(learner, "x_transform", None), weight=masses(tasks.weight),
+        transformer=given.form.x_transform, weight=masses(tasks.weight),
         n_inputs=columns.n_features, unit_free=learner._unit_free, follows_y=_follows_y(learner),
     )  # fmt: skip
     reader = side_reader(learner)
@@ -203,6 +193,7 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
     parts = given.classes, shared, columns.names, False, bool(learner._weighs), given.target
     predictor = LinearPredictor(type(learner).__name__, scales, None, *parts)
     info = {"constant": scales.constant & (learner.scale == "standard")}
+    info |= given.chosen_form()
     return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning, info)
 
 

@@ -82,16 +82,24 @@ class ConditionalLevels(ConditionalRidge):
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
         training, the residuals of a task come from fits without this task. "boosting" is
         scikit-learn's histogram boosting, and the only base that `save` can store.
-    x_transform : transformer, optional
-        A scikit-learn transformer of X (splines, interactions, one-hot), fitted by `fit`. It lets a
-        task's model be non-linear in x; `coef_` has one entry for each column that it returns.
+    x_transform : None, "auto", "splines" or a transformer
+        What X becomes; a task's model can then be non-linear in x, and `coef_` has one entry for
+        each column of the result. "splines" adds natural cubic splines to each column with at least
+        six different values, if there are at most eight such columns. A transformer is one of
+        scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly pay.
     context : False
         Levels do not go with the means of inputs (see `ConditionalRidge`).
     cold_start : "prior"
         A task without points starts where its groups and its side information say.
-    y_transform : None, "log" or "yeo-johnson"
+    y_transform : None, "auto", "log" or "yeo-johnson"
         The scale on which y is modelled. Predictions are labels again, medians instead of means;
-        coefficients are on the scale.
+        coefficients are on the scale. "auto": a power of y, or nothing where it does not clearly
+        pay.
+    criterion : "absolute" or "squared"
+        The error of predictions, in the units of y, by which "auto" chooses the transformations of
+        x and y. Only `fit` chooses: `partial_fit` and tables of statistics have no rows to judge
+        by, and transform nothing. Nor is anything transformed with fewer than 20 tasks, more than
+        64 columns, times, a base, a map of points or `random` columns.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side

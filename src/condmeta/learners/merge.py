@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.splines import Splines
 from condmeta.learners.forgetting import require_history
 from condmeta.learners.ridge import ConditionalRidge
 
@@ -48,6 +49,11 @@ def merge(*learners: Any) -> Any:
         theirs = other.fitted_
         if value.info.get("time") != theirs.info.get("time"):
             raise DataError("Some of the learners have times, or times of another kind.")
+        if _transforms(value) != _transforms(theirs):
+            raise DataError(
+                "The learners transform x or y in different ways, so that their statistics cannot "
+                "be added: fit them with x_transform=None and y_transform=None or 'log'."
+            )
         value.state.refuse_known(theirs.state.ids, "merge joins learners of different tasks.")
         if value.reader.reads_points and not _same_scales(value.scales, theirs.scales):
             raise DataError(
@@ -79,6 +85,14 @@ def _check(first, learners) -> None:
             raise DataError(f"The learners differ in their parameters {unlike}.")
         if learner.fitted_.columns[:2] != first.fitted_.columns[:2]:
             raise DataError("The learners differ in their features.")
+
+
+def _transforms(fitted) -> tuple[Any, ...]:
+    """Return what x and y were transformed by, as far as it can be compared."""
+    splines = fitted.scales.transformer
+    knots = splines.knots.tolist() if isinstance(splines, Splines) else None
+    target = fitted.target
+    return str(knots), None if target is None else (target.name, target.power, target.unit)
 
 
 def _same_scales(ours, theirs) -> bool:

@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from condmeta.errors import DataError
 from condmeta.fitted.scales import SCALES
+from condmeta.fitted.splines import SPLINES
 from condmeta.losses import get_loss
 from condmeta.meta.sgd import AVERAGING, GRADIENT_AT
 
@@ -70,8 +71,12 @@ RULES = {
     "order": one_of(("random", "first")),
     "shots": (_counts, "a sequence of ints of at least 0"),
     "x_transform": (
-        lambda value: value is None or (hasattr(value, "transform") and hasattr(value, "fit")),
-        "a scikit-learn transformer or None",
+        lambda value: (
+            value is None
+            or (isinstance(value, str) and value in ("auto", SPLINES))
+            or (hasattr(value, "transform") and hasattr(value, "fit"))
+        ),
+        "'auto', None, 'splines' or a scikit-learn transformer",
     ),
     "n_jobs": (
         lambda value: value is None or (isinstance(value, Integral) and value != 0),

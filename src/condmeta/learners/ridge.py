@@ -39,6 +39,7 @@ from condmeta.learners.shared_columns import (
     learn_some_columns,
 )
 from condmeta.learners.targets import Regressor
+from condmeta.learners.transform_trial import LOSSES
 from condmeta.learners.writing import writing
 from condmeta.meta.cold_start import LearnedMaps
 from condmeta.meta.prior import METRICS
@@ -103,9 +104,11 @@ class ConditionalRidge(Regressor, Learner):
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
         training, the residuals of a task come from fits without this task. "boosting" is
         scikit-learn's histogram boosting, and the only base that `save` can store.
-    x_transform : transformer, optional
-        A scikit-learn transformer of X (splines, interactions, one-hot), fitted by `fit`. It lets a
-        task's model be non-linear in x; `coef_` has one entry for each column that it returns.
+    x_transform : None, "auto", "splines" or a transformer
+        What X becomes; a task's model can then be non-linear in x, and `coef_` has one entry for
+        each column of the result. "splines" adds natural cubic splines to each column with at least
+        six different values, if there are at most eight such columns. A transformer is one of
+        scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly pay.
     context : "auto" or bool
         Whether the level of a task may go with the means of its inputs, beside its side
         information. With few points the coefficients of a task are then close to those of a pooled
@@ -113,9 +116,15 @@ class ConditionalRidge(Regressor, Learner):
     cold_start : "auto", "prior", "pooled" or "mixture"
         The model of a task without points: tau(s); a least-squares map of x and the side features,
         fitted to the rows of all tasks; or the mean of both.
-    y_transform : None, "log" or "yeo-johnson"
+    y_transform : None, "auto", "log" or "yeo-johnson"
         The scale on which y is modelled. Predictions are labels again, medians instead of means;
-        coefficients are on the scale.
+        coefficients are on the scale. "auto": a power of y, or nothing where it does not clearly
+        pay.
+    criterion : "absolute" or "squared"
+        The error of predictions, in the units of y, by which "auto" chooses the transformations of
+        x and y. Only `fit` chooses: `partial_fit` and tables of statistics have no rows to judge
+        by, and transform nothing. Nor is anything transformed with fewer than 20 tasks, more than
+        64 columns, times, a base, a map of points or `random` columns.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
@@ -150,6 +159,10 @@ class ConditionalRidge(Regressor, Learner):
         evidence (marginal likelihood) decides on metric and kappa instead, and there is no context.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first.
+    x_transform_, y_transform_ : the transformations, chosen by "auto" or given
+    transform_choice_ : list of dict
+        The transformations that "auto" compared, with their errors on held-out tasks as a share of
+        the error without any, the best first.
     drift_ : None, ("decay", rho, c) or ("ar", phi, c)
         How tasks change: the parameter, or what "auto" has chosen. None: nothing is forgotten.
     drift_choice_ : list of dict
@@ -202,6 +215,7 @@ class ConditionalRidge(Regressor, Learner):
     context: Any = "auto"
     cold_start: str = "auto"
     y_transform: str | None = None
+    criterion: str = "absolute"
     conditioning: str = "shared"
     missing_side: str = "error"
     tol: float = 1e-2
@@ -214,7 +228,8 @@ class ConditionalRidge(Regressor, Learner):
         "random": (is_random, "'auto', 'all', 'intercept' or a list of columns"),
         "context": one_of(("auto", False, True)),
         "cold_start": one_of(("auto", *COLD_STARTS)),
-        "y_transform": one_of((None, *TRANSFORMS)),
+        "y_transform": one_of(("auto", None, *TRANSFORMS)),
+        "criterion": one_of(LOSSES),
         "drift": (is_drift, DRIFTS),
     }
     _by_statistics = True
@@ -231,6 +246,25 @@ class ConditionalRidge(Regressor, Learner):
         """How tasks change: None, ("decay", rho, share of noise) or ("ar", phi, share of noise)."""
         drift = drift_of(self.fitted_.inner)
         return None if drift is None else (drift.kind, drift.rate, drift.noise)
+
+    @property
+    def x_transform_(self) -> Any:
+        """What X becomes: the parameter, or what "auto" has chosen."""
+        return self._chosen_transform("x_transform")
+
+    @property
+    def y_transform_(self) -> str | None:
+        """The scale on which y is modelled: the parameter, or what "auto" has chosen."""
+        return self._chosen_transform("y_transform")
+
+    @property
+    def transform_choice_(self) -> list[dict[str, Any]]:
+        """The transformations that "auto" compared, with their relative errors, the best first."""
+        return self.fitted_.info.get("transform_choice_", [])
+
+    def _chosen_transform(self, name: str) -> Any:
+        given, info = getattr(self, name), self.fitted_.info
+        return info.get(f"{name}_") if isinstance(given, str) and given == "auto" else given
 
     @property
     def H_(self) -> np.ndarray:  # noqa: N802 - the model's name

@@ -16,9 +16,10 @@ from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
 from condmeta.learners.forgetting import context_of, noises_of, require_history, with_times
 from condmeta.learners.inputs import is_nameless, n_rows, read_tasks, read_training
-from condmeta.learners.learn import Learned, Training, begin, in_units_of_y, on_target_scale
+from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.shared_columns import differing_columns
+from condmeta.learners.transforms import with_transforms
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.cold_start import LearnedMaps, learn_maps
@@ -115,7 +116,8 @@ def collect_more(learner: Any, X, y, task, side_info, weight) -> Fitted:
     before = learner._model
     if before is None:
         check_learner(learner)
-        given = on_target_scale(learner, read_training(learner, X, y, task, side_info, weight))
+        given = read_training(learner, X, y, task, side_info, weight)
+        given = with_transforms(learner, given, choose=False)
         start = begin(learner, given, validate=True)
         kind = learner._kind_of_statistics(start.scales)
         start, timed = with_times(learner, start, given.tasks, kind)

@@ -1,0 +1,113 @@
+"""`ConditionalRidge(x_transform="auto", y_transform="auto")`: does x bend, has y another scale?
+
+The forms of the model are compared on held-out tasks as settings are (`meta.ridge_choice`): half of
+the points of such a task are predicted from none, 1, 2, 5 and all points of its other half. All
+forms are judged with the same settings and by the errors of labels in the units of y, so that they
+can be compared. The simplest form is taken that the best one does not clearly beat.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from condmeta.blas_threads import limit_threads
+from condmeta.fitted.splines import SPLINES
+from condmeta.fitted.target import TargetScale
+from condmeta.learners.inputs import Form, Inputs
+from condmeta.learners.parameters import jobs_of
+from condmeta.learners.side_inputs import side_reader
+from condmeta.learners.transform_trial import Trial
+from condmeta.meta.prior import SMALLEST
+from condmeta.meta.ridge_choice import MIN_TASKS
+from condmeta.meta.rotation import Rotation
+from condmeta.meta.task_statistics import SAMPLE
+from condmeta.meta.wide_tasks import WIDE
+from condmeta.tasks import TaskSet
+from condmeta.tasks.frames import is_sparse
+from condmeta.tasks.points import Points
+from condmeta.tasks.splits import first_points, in_content_order, tasks_by_content
+from condmeta.tasks.weights import repeats
+
+AUTO, POWER = "auto", "yeo-johnson"
+CLEAR = 1.5  # standard errors
+MOST_POINTS = 200  # of a task, to compare forms by
+
+
+def with_transforms(learner: Any, given: Inputs, choose: bool = True) -> Inputs:
+    """Return the inputs with labels on their scale, and with the transformation of x.
+
+    The transformations are those that the learner names; "auto" is chosen, or is none without
+    `choose`. Labels that are on a scale already stay there.
+    """
+    x_transform, y_transform = (getattr(learner, name, None) for name in Form._fields)
+    form, errors = Form(x_transform, None if given.target is not None else y_transform), {}
+    if AUTO in form:
+        forms = _forms(form)
+        form = forms[0]
+        if choose and _can_judge(learner, given):
+            form, errors = _choose(learner, forms, given.tasks)
+    given = given._replace(form=form, form_errors=errors)
+    if form.y_transform is None:
+        return given
+    weight = given.tasks.weight
+    repeated = None if weight is None else repeats(weight)
+    target = TargetScale.learn(form.y_transform, given.tasks.y, repeated)
+    return given._replace(tasks=given.tasks.with_target(target.apply(given.tasks.y)), target=target)
+
+
+def _forms(named: Form) -> list[Form]:
+    """Return the forms that "auto" stands for, the simplest first."""
+    options = (
+        (None, other) if value == AUTO else (value,)
+        for value, other in zip(named, (SPLINES, POWER), strict=True)
+    )
+    return [Form(*pair) for pair in product(*options)]
+
+
+def _can_judge(learner: Any, given: Inputs) -> bool:
+    """Return whether forms can be compared: models of rows alone, and enough tasks to hold out."""
+    tasks, fmap = given.tasks, side_reader(learner).map
+    return (
+        learner.fit_intercept and learner.scale != "rows" and learner.base is None
+        and learner.random in ("auto", "all") and not fmap.reads_points
+        and tasks.time is None and not is_sparse(tasks.X) and tasks.X.shape[1] <= WIDE
+        and int((tasks.sizes > 0).sum()) >= MIN_TASKS
+    )  # fmt: skip
+
+
+def _choose(learner: Any, forms: list[Form], tasks: TaskSet) -> tuple[Form, dict[Form, float]]:
+    """Return the chosen form, and the relative errors of those that were compared."""
+    every = tasks.subset(np.flatnonzero(tasks.sizes > 0))
+    tasks = every.subset(tasks_by_content(every)[:SAMPLE])
+    table = None if tasks.side is None else tasks.side.take(tasks.ids[tasks.side.has(tasks.ids)])
+    reader = side_reader(learner).refit(table)
+    reader.find_rows(every.ids, every.side)  # an error names tasks as they came
+    Phi = reader.features(tasks.ids, tasks.side, None)
+    points = in_content_order(Points(tasks.X, tasks.y, tasks.offsets, tasks.weight))
+    Z = Rotation.learn(Phi).apply(Phi)
+    trial = Trial(first_points(points, MOST_POINTS), Z, jobs_of(learner))
+    with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
+        found = {form: trial.errors(form, learner.criterion) for form in forms}
+    return simplest({form: errors for form, errors in found.items() if errors is not None})
+
+
+def simplest(errors: dict[Form, np.ndarray]) -> tuple[Form, dict[Form, float]]:
+    """Return the first form that the best one does not clearly beat, and all relative errors.
+
+    Errors (views, T) of the forms, the simplest first. A relative error is that of all tasks as a
+    share of the first form's, averaged over views; a difference is clear if it is larger than 1.5
+    standard errors over tasks.
+    """
+    total = np.maximum(next(iter(errors.values())).sum(axis=1, keepdims=True), SMALLEST)
+    shares = {form: (found / total).mean(axis=0) for form, found in errors.items()}
+    scores = {form: float(share.sum()) for form, share in shares.items()}
+    best = min(scores, key=scores.__getitem__)
+
+    def is_beaten(form: Form) -> bool:
+        behind = shares[form] - shares[best]
+        return behind.sum() > CLEAR * np.sqrt(len(behind)) * behind.std()
+
+    return next(form for form in errors if form == best or not is_beaten(form)), scores
