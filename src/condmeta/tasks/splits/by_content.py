@@ -5,6 +5,7 @@ Folds and halves made from these orders stay the same if tasks are renamed or ro
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 WORD = 0xFFFFFFFFFFFFFFFF  # arithmetic is modulo 2^64
 FACTORS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)  # splitmix64
 STEP = 0x9E3779B97F4A7C15  # 2^64 by the golden ratio
+ROWS = 1 << 14  # that are hashed at once
+FEW = 100  # rows that tell most columns apart
 GRID = 2.0**10  # steps that a unit is rounded to: rounding errors hardly ever show
 
 
@@ -126,20 +129,41 @@ def _hashes(columns: list[np.ndarray], offsets: np.ndarray, salt: int = 0) -> np
     the rows that begin at `offsets`: units and zeros of columns do not matter. Constant columns and
     copies of an earlier column are left out: a column that says nothing may be added.
     """
-    sizes, seen = np.diff(offsets), set()
-    starts, sizes = offsets[:-1][sizes > 0], sizes[sizes > 0]
-    hashes = np.full(int(sizes.sum()), (salt + 1) * STEP & WORD, np.uint64)
-    for column in columns if len(hashes) else []:
-        key = hash(np.ascontiguousarray(column).tobytes())
-        if key in seen:
-            continue
-        seen.add(key)
-        low, high = (f.reduceat(column, starts) / 2 for f in (np.minimum, np.maximum))
-        varies = np.repeat(high > low, sizes)
-        span = np.repeat(np.where(high > low, high - low, 1.0), sizes)
-        place = (column / 2 - np.repeat(low, sizes)) / span  # halves: no overflow
-        _stir(hashes, place, varies)
+    edges = offsets[:-1][np.diff(offsets) > 0]
+    edges = np.append(edges, offsets[-1])
+    hashes = np.full(int(edges[-1] - edges[0]), (salt + 1) * STEP & WORD, np.uint64)
+    columns = _different(columns) if len(hashes) else []
+    for begin, end in pairwise(_cuts(edges)):
+        here = slice(edges[begin], edges[end])
+        starts, sizes = edges[begin:end] - edges[begin], np.diff(edges[begin : end + 1])
+        for column in columns:
+            part = np.ascontiguousarray(column[here])
+            low, high = (f.reduceat(part, starts) / 2 for f in (np.minimum, np.maximum))
+            varies = high > low
+            span = np.repeat(np.where(varies, high - low, 1.0), sizes)
+            place = (part / 2 - np.repeat(low, sizes)) / span  # halves: no overflow
+            rows = slice(None) if varies.all() else np.repeat(varies, sizes)
+            _stir(hashes[here], place, rows)
     return hashes
+
+
+def _cuts(edges: np.ndarray) -> np.ndarray:
+    """Return the parts, of rows between these edges, after which temporaries fill the cache."""
+    most = max(int(edges[-1]) // ROWS, 1)
+    ends = np.searchsorted(edges, np.linspace(edges[0], edges[-1], most + 1))
+    return np.unique(ends)
+
+
+def _different(columns: list[np.ndarray]) -> list[np.ndarray]:
+    """Return the columns without those that have the bytes of an earlier one."""
+    found: dict[bytes, list[np.ndarray]] = {}
+    for column in columns:
+        words = column.view(np.uint64)
+        few = found.setdefault(words[:: max(len(words) // FEW, 1)].tobytes(), [])
+        if not any(np.array_equal(words, other.view(np.uint64)) for other in few):
+            few.append(column)
+    kept = {id(column) for few in found.values() for column in few}
+    return [column for column in columns if id(column) in kept]
 
 
 def _stir(hashes: np.ndarray, column: np.ndarray, rows) -> None:
