@@ -125,7 +125,7 @@ class Leaves(NamedTuple):
 
     def _block(self, leaf, begin, n_jobs: int = 1) -> Block:
         stats = self.read(leaf)
-        stats = stats._replace(count=stats.count.astype(float))
+        stats = stats._replace(count=stats.count.astype(float, copy=False))
         return Block(stats, self.Phi1[begin : begin + len(leaf)], n_jobs)
 
 
