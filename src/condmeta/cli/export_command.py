@@ -4,7 +4,7 @@ import click
 
 from condmeta.cli.failures import report_failures
 
-# Those of condmeta.fitted.sql, which --help need not load.
+# Those of condmeta.fitted.dialects, which --help need not load.
 DIALECTS = ["duckdb", "postgres", "sqlite", "snowflake", "bigquery", "spark"]
 
 
@@ -15,8 +15,9 @@ DIALECTS = ["duckdb", "postgres", "sqlite", "snowflake", "bigquery", "spark"]
     "--dialect", type=click.Choice(DIALECTS), default="duckdb", show_default=True,
     help="The database that the query is for.",
 )  # fmt: skip
+@click.option("--std", is_flag=True, help="Add standard deviations of predictions (ridge).")
 @report_failures
-def export_command(model, folder, dialect):
+def export_command(model, folder, dialect, std):
     """Write the linear model MODEL to FOLDER, as tables that other programs can read.
 
     FOLDER gets coefficients.parquet, effects.parquet, card.json, and score.sql: a query that
@@ -30,5 +31,5 @@ def export_command(model, folder, dialect):
     from condmeta.cli.inputs import open_model
     from condmeta.tables.export import export
 
-    export(open_model(model), folder, dialect)
+    export(open_model(model), folder, dialect, std=std)
     click.echo(f"Tables and query: {folder}", err=True)

@@ -15,39 +15,15 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.feature_maps.table_encoder import EncodedColumn, TableEncoder
 from condmeta.fitted.against_rest import one_class_only
+from condmeta.fitted.dialects import Dialect, find_dialect, number
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.sql_labels import SCORE, label_of, slope_of
+from condmeta.fitted.sql_std import variance_columns, variance_names, variance_of_new
 from condmeta.fitted.tau import LinearTau
 from condmeta.tasks.ids import id_columns
 
 LEVEL = "(level)"  # the prediction at the mean features
-
-
-class Dialect(NamedTuple):
-    """How a database writes names and text."""
-
-    quote: str
-    backslash: bool  # whether a backslash in text starts an escape
-
-    def name(self, *parts: str) -> str:
-        """Return a name, with the table that it belongs to before it."""
-        q = self.quote
-        return ".".join(f"{q}{part.replace(q, q + q)}{q}" for part in parts)
-
-    def text(self, value: str) -> str:
-        """Return text as a literal."""
-        if not self.backslash:
-            return "'" + value.replace("'", "''") + "'"
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-DIALECTS = {
-    "duckdb": Dialect('"', False),
-    "postgres": Dialect('"', False),
-    "sqlite": Dialect('"', False),
-    "snowflake": Dialect('"', True),
-    "bigquery": Dialect("`", True),
-    "spark": Dialect("`", True),
-}
+SCORE_VARIANCE = "score_variance"  # in units of the learner
 
 
 class Tables(NamedTuple):
@@ -58,25 +34,22 @@ class Tables(NamedTuple):
     side: str = "side"
 
 
-def find_dialect(name: str) -> Dialect:
-    """Return a dialect by its name."""
-    if name not in DIALECTS:
-        raise DataError(f"The 'dialect' must be one of {', '.join(DIALECTS)}. Got {name!r}.")
-    return DIALECTS[name]
-
-
 def task_columns(fitted: Fitted) -> list[str]:
     """Return the names of the id columns in the table of coefficients."""
     return list(id_columns(fitted.tasks.ids[:1].tolist(), fitted.columns.task_name))
 
 
-def coefficient_columns(fitted: Fitted) -> dict[str, np.ndarray]:
-    """Return the table that the query joins: ids, n, the level, and one slope for each feature."""
+def coefficient_columns(fitted: Fitted, std: bool = False) -> dict[str, np.ndarray]:
+    """Return the table that the query joins: ids, n, the level, and one slope for each feature.
+
+    With `std` also the columns of the variance (see `condmeta.fitted.sql_std`).
+    """
     require_linear(fitted)
     store, columns = fitted.tasks, fitted.columns
     slopes, levels = _around_mean(fitted, store.coef)
     table = id_columns(store.ids.tolist(), columns.task_name) | {"n": store.sizes, LEVEL: levels}
-    return table | dict(zip(feature_names(fitted), slopes.T, strict=True))
+    table |= dict(zip(feature_names(fitted), slopes.T, strict=True))
+    return table | (variance_columns(fitted, feature_names(fitted)) if std else {})
 
 
 def feature_names(fitted: Fitted) -> list[str]:
@@ -86,12 +59,13 @@ def feature_names(fitted: Fitted) -> list[str]:
 
 def score_query(
     fitted: Fitted, dialect: str, tables: Tables,
-    features: Sequence[EncodedColumn] | None = None, impute: bool = False,
+    features: Sequence[EncodedColumn] | None = None, impute: bool = False, std: bool = False,
 ) -> str:  # fmt: skip
     """Return a query that adds a column `prediction` to the rows of a table.
 
     `features` says how the features are computed from the columns of the rows, and `impute` whether
-    gaps are filled; by default they are columns of that name.
+    gaps are filled; by default they are columns of that name. `std` adds `prediction_std`. If y is
+    transformed, there is a column `score` as well: the prediction of the transformed y.
     """
     one_class_only(fitted, "SQL")
     require_linear(fitted)
@@ -106,7 +80,8 @@ def score_query(
         return "\n      + ".join([level, *products])
 
     known = combined(sql.name("c", LEVEL), lambda j: sql.name("c", names[j]))
-    parts = [f"CASE\n    WHEN {sql.name('c', 'n')} > 0 THEN\n      {known}"]
+    has_points = f"{sql.name('c', 'n')} > 0"
+    parts = [f"CASE\n    WHEN {has_points} THEN\n      {known}"]
     join = _join(sql, tables.coefficients, "c", ids)
     alone = fitted.groups is None
     if fitted.reader.names and alone:
@@ -116,10 +91,48 @@ def score_query(
         join += _join(sql, tables.side, "s", ids)
     rest = known
     if alone and (not fitted.reader.names or fitted.reader.missing_side == "mean"):
-        mean = [_number(value) for value in fitted.tau.phi_mean]
+        mean = [number(value) for value in fitted.tau.phi_mean]
         rest = f"COALESCE({known},\n      {_start(fitted, combined, ['1e0', *mean])})"
-    parts.append(f"    ELSE\n      {rest}\n  END AS {sql.name('prediction')}")
-    return f"SELECT r.*,\n  {chr(10).join(parts)}\nFROM {sql.name(tables.rows)} AS r{join}\n"
+    parts.append(f"    ELSE\n      {rest}\n  END")
+    score, source = "\n".join(parts), f"{sql.name(tables.rows)} AS r{join}"
+    if fitted.target is None and not std:
+        return _select(sql, "r", {"prediction": score}, source)
+    found = {SCORE: score}
+    if std:
+        own = [sql.name("c", name) for name in variance_names(names)]
+        new = [number(value) for value in variance_of_new(fitted)]
+        forms = [_quadratic(form, centred) for form in (own, new)]
+        found[SCORE_VARIANCE] = (
+            f"CASE\n    WHEN {has_points} THEN\n      {forms[0]}\n    ELSE\n      {forms[1]}\n  END"
+        )
+    scored = _select(sql, "r", found, source).replace("\n", "\n  ").rstrip()
+    return _select(sql, "q", _answers(fitted, sql, std), f"(\n  {scored}\n) AS q")
+
+
+def _select(sql: Dialect, alias: str, columns: dict[str, str], source: str) -> str:
+    """Return a query of a table with further columns."""
+    shown = ",\n  ".join(
+        f"{expression} AS {sql.name(name)}" for name, expression in columns.items()
+    )
+    return f"SELECT {alias}.*,\n  {shown}\nFROM {source}\n"
+
+
+def _answers(fitted: Fitted, sql: Dialect, std: bool) -> dict[str, str]:
+    """Return predictions and standard deviations from the columns of scores."""
+    target, score = fitted.target, sql.name("q", SCORE)
+    found = {"prediction": score if target is None else label_of(target, score)}
+    if std:
+        root = f"{number(fitted.scales.y_scale)} * SQRT({sql.name('q', SCORE_VARIANCE)})"
+        root = root if target is None else f"{root} * {slope_of(target, score)}"
+        found["prediction_std"] = f"CASE WHEN {score} IS NOT NULL THEN {root} END"
+    return found
+
+
+def _quadratic(form: list[str], centred: list[str]) -> str:
+    """Return a quadratic form of centred features (see `variance_names`)."""
+    pairs = [f"{a} * {b}" for i, a in enumerate(centred) for b in centred[: i + 1]]
+    products = [f"{f} * {term}" for f, term in zip(form[1:], [*centred, *pairs], strict=True)]
+    return "\n      + ".join([form[0], *products])
 
 
 def require_linear(fitted: Fitted) -> None:
@@ -131,7 +144,6 @@ def require_linear(fitted: Fitted) -> None:
         "has a base": predictor.shared is not None,
         "has an x_transform": scales.transformer is not None,
         "scales each row": scales.scale == "rows",
-        "transforms y": predictor.target is not None,
         "learns its map by a kernel": not isinstance(fitted.tau, LinearTau),
         "reads the points of tasks": fitted.reader.reads_points,
         "keeps no task models": fitted.tasks is None,
@@ -170,8 +182,8 @@ def _start(fitted: Fitted, combined: Callable, phi: list[str]) -> str:
     levels[1:] -= fitted.scales.y_offset  # the offset counts once
 
     def total(values) -> str:
-        parts = [f"{_number(v)} * {p}" for v, p in zip(values[1:], phi[1:], strict=True) if v]
-        return f"({' + '.join([_number(values[0]), *parts])})"
+        parts = [f"{number(v)} * {p}" for v, p in zip(values[1:], phi[1:], strict=True) if v]
+        return f"({' + '.join([number(values[0]), *parts])})"
 
     return combined(total(levels), lambda j: total(slopes[:, j]))
 
@@ -188,19 +200,13 @@ def _encoded(column: EncodedColumn, table: str, sql: Dialect, fill: bool) -> str
     if column.boolean:
         value = f"CASE WHEN {source} THEN 1e0 WHEN NOT {source} THEN 0e0 END"  # NULL stays NULL
     if fill:
-        value = f"COALESCE({value}, {_number(column.fill)})"
+        value = f"COALESCE({value}, {number(column.fill)})"
     value = _minus(value, column.mean)
-    return value if column.scale == 1.0 else f"({value} / {_number(column.scale)})"
+    return value if column.scale == 1.0 else f"({value} / {number(column.scale)})"
 
 
 def _minus(term: str, mean: float) -> str:
-    return term if mean == 0.0 else f"({term} - {_number(mean)})".replace("- -", "+ ")
-
-
-def _number(value: float) -> str:
-    """Return a number with an exponent: without one, databases may read a decimal."""
-    text = repr(float(value))
-    return text if "e" in text else f"{text}e0"
+    return term if mean == 0.0 else f"({term} - {number(mean)})".replace("- -", "+ ")
 
 
 def _join(sql: Dialect, table: str, alias: str, ids: list[str]) -> str:

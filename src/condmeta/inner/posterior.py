@@ -218,11 +218,26 @@ class Gaussian:
         A = precision(state.gram, self.factor, self.posterior(state, theta).s2)
         return self.factor @ np.linalg.inv(A) @ self.factor.T
 
+    def label_covariances(self, state: SquaredState, theta) -> tuple[np.ndarray, np.ndarray]:
+        """Return P (T, d, d) and s2 (T,): a new label has the variance x^T P x + s2."""
+        P, s2 = self.covariances(state, theta), self.posterior(state, theta).s2
+        if self.context is not None:
+            level = self._open_level(state, s2)
+            P += level[:, :, None] * level[:, None, :]
+        return P, s2
+
+    def _open_level(self, state: SquaredState, s2) -> np.ndarray:
+        """Return a (v / (1 + v u_e))^(1/2), a = (I - H X^T V^-1 X) e (see `_in_context`)."""
+        u, v = information_of_level(state, self.factor, s2), self.context.variances(state.count)
+        level = -u @ self.factor @ self.factor.T
+        level[:, -1] += 1.0
+        return level * np.sqrt(v / (1 + v * u[:, -1]))[:, None]
+
     def spread(self, state: SquaredState, theta, rows, codes, precisions=1.0) -> np.ndarray:
         """Return the standard deviation of a new label at rows (N, d): of x^T P x + s2 / precision.
 
         `codes` (N,) are positions of the rows' tasks among those of `state` and `theta`. In a
-        context P has (v / (1 + v u_e)) a a^T more, a = (I - H X^T V^-1 X) e (see `_in_context`).
+        context P has the square of `_open_level` more.
         """
         precisions = np.broadcast_to(precisions, len(rows))
         std = np.empty(len(rows))
@@ -232,21 +247,14 @@ class Gaussian:
             part = state.take(slice(lo, lo + block))
             s2 = self.posterior(part, theta[lo : lo + block]).s2
             lower = np.linalg.cholesky(precision(part.gram, self.factor, s2))
-            if self.context is not None:
-                u, v = (
-                    information_of_level(part, self.factor, s2),
-                    self.context.variances(part.count),
-                )
-                level = -u @ self.factor @ self.factor.T
-                level[:, -1] += 1.0
-                level *= np.sqrt(v / (1 + v * u[:, -1]))[:, None]
+            level = None if self.context is None else self._open_level(part, s2)
             ends = np.searchsorted(codes[order], [lo, lo + block])
             for at in np.array_split(order[slice(*ends)], 1 + (ends[1] - ends[0]) // block):
                 task = codes[at] - lo
                 # x^T P x = ||C^-1 L^T x||^2 with A = C C^T
                 z = np.linalg.solve(lower[task], (rows[at] @ self.factor)[:, :, None])[:, :, 0]
                 variance = np.einsum("ij,ij->i", z, z) + s2[task] / precisions[at]
-                if self.context is not None:
+                if level is not None:
                     variance += np.einsum("ij,ij->i", rows[at], level[task]) ** 2
                 std[at] = np.sqrt(variance)
         return std

@@ -400,14 +400,14 @@ class Learner(BaseEstimator):
 
     def to_sql(
         self, dialect: str = "duckdb", *, rows: str = "rows",
-        coefficients: str = "coefficients", side: str = "side",
+        coefficients: str = "coefficients", side: str = "side", std: bool = False,
     ) -> str:  # fmt: skip
         """Return a query that scores rows in a database, as `predict` does.
 
         The query joins the rows with the table of coefficients that `condmeta.export` writes. A
         task that is not in that table is predicted from its row of the side table; without one the
         prediction is NULL (with missing_side="mean", that of an average task). A missing feature
-        makes it NULL. For linear learners without `base`, `x_transform` or `y_transform`; with
+        makes it NULL. For linear learners without `base` or `x_transform`; with
         `ConditionalLevels` a task that is not in the table has the prediction NULL.
 
         Parameters
@@ -415,6 +415,9 @@ class Learner(BaseEstimator):
         dialect : "duckdb", "postgres", "sqlite", "snowflake", "bigquery" or "spark"
         rows, coefficients, side : str
             Names of the tables. Each has the task column, named as in `fit` ("task" for arrays).
+        std : bool
+            Add `prediction_std`, the standard deviation of a new label (`ConditionalRidge`), from
+            the coefficients of ``export(..., std=True)``.
 
         Examples
         --------
@@ -424,7 +427,7 @@ class Learner(BaseEstimator):
         >>> model.to_sql(rows="sales").splitlines()[-2:]
         ['FROM "sales" AS r', 'LEFT JOIN "coefficients" AS c ON "c"."task" = "r"."task"']
         """
-        return score_query(self.fitted_, dialect, Tables(rows, coefficients, side))
+        return score_query(self.fitted_, dialect, Tables(rows, coefficients, side), std=std)
 
     # Keep it.
 

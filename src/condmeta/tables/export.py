@@ -15,7 +15,7 @@ from condmeta.tables.table_model import TableModel
 from condmeta.tasks.frames import make_frame
 
 
-def export(model: Any, folder: Any, dialect: str = "duckdb") -> None:
+def export(model: Any, folder: Any, dialect: str = "duckdb", *, std: bool = False) -> None:
     """Write a linear model as tables, so that a database or another program can use it.
 
     The folder gets `coefficients.parquet` (a row for each task), `effects.parquet` (the effect of
@@ -28,6 +28,9 @@ def export(model: Any, folder: Any, dialect: str = "duckdb") -> None:
     folder : path
         It is made if it does not exist. Files of these names are replaced.
     dialect : "duckdb", "postgres", "sqlite", "snowflake", "bigquery" or "spark"
+    std : bool
+        Also write what the standard deviations of predictions need (`ConditionalRidge`): a column
+        of coefficients for each pair of features.
 
     Examples
     --------
@@ -45,11 +48,11 @@ def export(model: Any, folder: Any, dialect: str = "duckdb") -> None:
             f"Only a linear learner, such as ConditionalRidge, can be exported. Got a "
             f"{type(learner).__name__}."
         )
-    query = (model if isinstance(model, TableModel) else learner).to_sql(dialect)
+    query = (model if isinstance(model, TableModel) else learner).to_sql(dialect, std=std)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tables = {
-        "coefficients": coefficient_columns(learner.fitted_),
+        "coefficients": coefficient_columns(learner.fitted_, std),
         "effects": map_columns(learner.fitted_),
     }
     for name, columns in tables.items():

@@ -427,14 +427,14 @@ class TableModel(BaseEstimator):
 
     def to_sql(
         self, dialect: str = "duckdb", *, rows: str = "rows",
-        coefficients: str = "coefficients", side: str = "side",
+        coefficients: str = "coefficients", side: str = "side", std: bool = False,
     ) -> str:  # fmt: skip
         """Return a query that scores the rows of a table (see `ConditionalRidge.to_sql`).
 
         It computes the features from the columns of the table: levels and, with missing="impute",
         gaps as `predict` does.
         """
-        return table_query(self._fitted, dialect, Tables(rows, coefficients, side))
+        return table_query(self._fitted, dialect, Tables(rows, coefficients, side), std)
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return effects of side columns with intervals (see `ConditionalRidge.summary`)."""

@@ -11,7 +11,8 @@ import condmeta as cm
 from condmeta.cli.app import app
 from condmeta.cli.export_command import DIALECTS as OFFERED
 from condmeta.errors import DataError, ReadingNote
-from condmeta.fitted.sql import DIALECTS, Tables, coefficient_columns, find_dialect
+from condmeta.fitted.dialects import DIALECTS, find_dialect
+from condmeta.fitted.sql import Tables, coefficient_columns
 
 duckdb = pytest.importorskip("duckdb")
 CITIES = ["Bonn", "O'Hara", 'say "hi"', "back\\slash"]

@@ -1,0 +1,46 @@
+"""How databases write names, text and numbers."""
+
+from typing import NamedTuple
+
+from condmeta.errors import DataError
+
+
+class Dialect(NamedTuple):
+    """How a database writes names and text."""
+
+    quote: str
+    backslash: bool  # whether a backslash in text starts an escape
+
+    def name(self, *parts: str) -> str:
+        """Return a name, with the table that it belongs to before it."""
+        q = self.quote
+        return ".".join(f"{q}{part.replace(q, q + q)}{q}" for part in parts)
+
+    def text(self, value: str) -> str:
+        """Return text as a literal."""
+        if not self.backslash:
+            return "'" + value.replace("'", "''") + "'"
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+DIALECTS = {
+    "duckdb": Dialect('"', False),
+    "postgres": Dialect('"', False),
+    "sqlite": Dialect('"', False),
+    "snowflake": Dialect('"', True),
+    "bigquery": Dialect("`", True),
+    "spark": Dialect("`", True),
+}
+
+
+def find_dialect(name: str) -> Dialect:
+    """Return a dialect by its name."""
+    if name not in DIALECTS:
+        raise DataError(f"The 'dialect' must be one of {', '.join(DIALECTS)}. Got {name!r}.")
+    return DIALECTS[name]
+
+
+def number(value: float) -> str:
+    """Return a number with an exponent: without one, databases may read a decimal."""
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"

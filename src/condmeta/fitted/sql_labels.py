@@ -1,0 +1,62 @@
+"""From scores to labels in SQL: the inverse of `y_transform`, and its slope.
+
+With g = ((1 + z)^p - 1) / p for z = y / unit >= 0, y = unit ((1 + p g)^(1/p) - 1) and
+dy/dg = unit (1 + p g)^((1-p)/p); below zero the same with 2 - p and -g (see `TargetScale`).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from condmeta.fitted.dialects import number
+from condmeta.fitted.target import TargetScale
+
+SCORE = "score"  # the column of predictions on the scale of g
+
+
+def label_of(target: TargetScale, score: str) -> str:
+    """Return the prediction from the column of scores."""
+    if target.name == "log":
+        return _within(target, score, f"EXP({score})", target.undo)
+
+    def side(sign: str, power: float) -> str:
+        grown = _power(f"{sign}{score}", power, 1.0)
+        return f"{sign}{number(target.unit)} * ({grown} - 1e0)"
+
+    return _within(target, score, _by_sign(target, score, side), target.undo)
+
+
+def slope_of(target: TargetScale, score: str) -> str:
+    """Return dy / dg at the prediction, from the column of scores."""
+    if target.name == "log":
+        return label_of(target, score)
+
+    def side(sign: str, power: float) -> str:
+        return f"{number(target.unit)} * {_power(f'{sign}{score}', power, 1.0 - power)}"
+
+    def at(g):
+        return target.slope(target.undo(g))
+
+    return _within(target, score, _by_sign(target, score, side), at)
+
+
+def _by_sign(target: TargetScale, score: str, side: Callable[[str, float], str]) -> str:
+    """Return an expression by the sign of g; `side(sign, power)` is that of one side."""
+    above, below = side("", target.power), side("-", 2.0 - target.power)
+    return f"CASE WHEN {score} >= 0 THEN {above} ELSE {below} END"
+
+
+def _power(g: str, power: float, share: float) -> str:
+    """Return (1 + power g)^(share / power), or at power 0 its limit exp(share g)."""
+    if power == 0.0:
+        return f"EXP({number(share)} * ({g}))"
+    return f"POWER(1e0 + {number(power)} * ({g}), {number(share / power)})"
+
+
+def _within(target: TargetScale, score: str, expression: str, at: Callable) -> str:
+    """Return an expression of the score, which is constant outside of the range of g.
+
+    `at(g)` is its value at numbers (n,).
+    """
+    low, high = (f"{number(g)} THEN {number(at(np.array([g]))[0])}" for g in target[-2:])
+    return f"CASE WHEN {score} < {low} WHEN {score} > {high} ELSE {expression} END"

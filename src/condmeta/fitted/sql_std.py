@@ -1,0 +1,69 @@
+"""Standard deviations in SQL: the variance of a new label as a quadratic form of centred features.
+
+With t = (x - m, 1), a label of a task has the variance s2 + t^T P t, P the covariance of its
+weights. Both are in the table of coefficients, one column for each pair of features, in units of
+the learner: they are squares, which might overflow in others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.known_statistics import known_statistics
+from condmeta.inner.posterior import BLOCK, Gaussian
+from condmeta.inner.squared import SquaredState
+
+VARIANCE = "(variance)"
+
+
+def variance_names(features: list[str]) -> list[str]:
+    """Return the columns of the quadratic form: 1, then each feature, then each pair."""
+    pairs = [f"{VARIANCE} {a} * {b}" for i, a in enumerate(features) for b in features[: i + 1]]
+    return [VARIANCE, *(f"{VARIANCE} {name}" for name in features), *pairs]
+
+
+def variance_columns(fitted: Fitted, features: list[str]) -> dict[str, np.ndarray]:
+    """Return the columns of the quadratic form, with a row for each known task."""
+    require_std(fitted)
+    state = known_statistics(fitted)
+    if state is None:
+        raise DataError(
+            "Standard deviations need the statistics of the tasks, which this model was saved "
+            "without. Save it with resume=True."
+        )
+    theta = fitted.tasks.theta
+    block = max(BLOCK // theta.shape[1] ** 2, 1)
+    parts = [
+        _form(fitted, state.take(slice(lo, lo + block)), theta[lo : lo + block])
+        for lo in range(0, len(theta), block)
+    ]
+    return dict(zip(variance_names(features), np.concatenate(parts).T, strict=True))
+
+
+def variance_of_new(fitted: Fitted) -> np.ndarray:
+    """Return the numbers of the quadratic form of a task without points."""
+    require_std(fitted)
+    width = fitted.scales.width
+    return _form(fitted, SquaredState.start(1, width), np.zeros((1, width)))[0]
+
+
+def require_std(fitted: Fitted) -> None:
+    """Raise if the variance of a label is not such a form."""
+    if type(fitted.inner) is not Gaussian:
+        raise DataError("Standard deviations in SQL are for ConditionalRidge without drift.")
+
+
+def _form(fitted: Fitted, state: SquaredState, theta) -> np.ndarray:
+    """Return the numbers (T, q) in the order of `variance_names`."""
+    scales = fitted.scales
+    P, s2 = fitted.inner.label_covariances(state, theta)
+    d = len(scales.x_mean)
+    by = 1 / scales.x_scale
+    rows, columns = np.tril_indices(d)
+    pairs = P[:, rows, columns] * (by[rows] * by[columns]) * np.where(rows == columns, 1.0, 2.0)
+    level, single = s2, np.zeros((len(P), d))
+    if scales.fit_intercept:
+        level, single = s2 + P[:, d, d], 2.0 * P[:, d, :d] * by
+    return np.column_stack([level, single, pairs])
