@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.prepared import scaled_rows
-from condmeta.inner.drift import KINDS, Drift
+from condmeta.inner.drift import KINDS, Drift, Process
 from condmeta.inner.drifting import DriftingGaussian
 from condmeta.learners.parameters import jobs_of
-from condmeta.meta.drift_choice import NONE, choose_drift
+from condmeta.meta.drift_choice import NONE, choose_drift, drift_pays
 from condmeta.meta.ridge_choice import NOISES
 from condmeta.meta.selection import GIVEN, Selection
 from condmeta.meta.task_statistics import TaskStatistics
@@ -113,11 +114,21 @@ def with_times(learner: Any, start: Fitted, tasks: TaskSet, kind: type) -> tuple
     return start, True
 
 
-def settle_drift(learner: Any, fitted: Fitted, Phi: np.ndarray) -> Fitted:
-    """Return the value with the drift that its tasks have: given, chosen, or none."""
+def settle_drift(
+    learner: Any, fitted: Fitted, Phi: np.ndarray, stay: Callable[[], Fitted]
+) -> Fitted:
+    """Return the value with the drift that its tasks have: given, chosen, or none.
+
+    `stay()` learns again for tasks that do not change: such a model may read their context. It is
+    what `drift="auto"` leaves unless forgetting clearly pays.
+    """
     choice = Selection.given(None)
     if fitted.keeps_history:
         choice = _chosen(learner, fitted, Phi)
+        if learner.drift == "auto" and learner.context == "auto":
+            still = stay()._replace(state=fitted.state)
+            if choice.chosen is None or not _beats(choice.chosen, fitted, still, Phi, learner):
+                fitted, choice = still, choice._replace(chosen=None)
     drift, inner = choice.chosen, fitted.inner
     info = fitted.info | {"drift_choice_": choice.rows()}
     if drift is None:
@@ -140,6 +151,17 @@ def _chosen(learner, fitted: Fitted, Phi) -> Selection:
     choice = choose_drift(fitted.inner, theta, rows, jobs_of(learner))
     chosen = None if choice.chosen is NONE else Drift(*choice.chosen, unit)
     return choice._replace(chosen=chosen)
+
+
+def _beats(drift: Drift, fitted: Fitted, still: Fitted, Phi, learner) -> bool:
+    """Return whether a model that drifts clearly beats one that stays, which may have a context."""
+    if not still.info.get("context_"):
+        return True  # it was among the candidates
+    at = fitted.state.sample
+    rows, inner = history_rows(fitted).take(at), fitted.inner
+    process = Process(drift, inner.factor, inner.s2 * drift.noise)
+    theta, stays = (value.tau.theta(Phi[at]) for value in (fitted, still))
+    return drift_pays(process, theta, still.inner, stays, rows, jobs_of(learner))
 
 
 def history_rows(fitted: Fitted) -> Timed:

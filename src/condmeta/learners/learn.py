@@ -275,7 +275,12 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
     learned = learner._learn(data)._replace(state=state)
     fitted = settled(start, learned)._replace(n_tasks=len(order))
     if hasattr(learner, "drift"):
-        fitted = settle_drift(learner, fitted, Phi)
+
+        def stay() -> Fitted:
+            still = data._replace(statistics=state._replace(history=None))
+            return settled(start, learner._learn(still))._replace(n_tasks=len(order))
+
+        fitted = settle_drift(learner, fitted, Phi, stay)
     if not learner.keep_tasks and not isinstance(fitted.inner, NestedGaussian):
         return fitted
     if drift_of(fitted.inner) is not None:

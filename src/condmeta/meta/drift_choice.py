@@ -18,6 +18,7 @@ import numpy as np
 
 from condmeta.inner.drift import KINDS, Drift, Process
 from condmeta.inner.posterior import Gaussian
+from condmeta.inner.scores import row_scores
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.selection import Selection, select
 from condmeta.tasks.timed import Timed
@@ -28,6 +29,7 @@ NOISES = 0.5, 0.25, 0.1, 0.03  # share of s2
 LEAST_GAIN = 0.01
 LEAST_GAIN_OWN = 0.05  # where it gives up the noise of each task's own
 FEWEST_TASKS = 5  # with later rows to judge by
+MOST_TIMES = 60  # at which a model that stays is judged
 MOST_ROWS, FEWEST_ROWS, MOST_WORK = 20_000, 1000, 2e7  # work: rows times columns cubed
 
 
@@ -78,6 +80,35 @@ def choose_drift(
     least = LEAST_GAIN_OWN if inner.own_noise else LEAST_GAIN
     mean = partial(_mean, n_rows=int(judged.sum()))
     return select(candidates, [judge], partial(_decide, least=least), score=mean)
+
+
+def drift_pays(
+    drifting: Process, theta: np.ndarray, still: Gaussian, theta_still: np.ndarray, rows: Timed,
+    n_jobs: int = 1,
+) -> bool:  # fmt: skip
+    """Return whether tasks that drift are predicted clearly better than by a model that stays.
+
+    The two may have learned different priors; `still` may read the context of a task, which the
+    candidates of `choose_drift` cannot. Rows of at most 60 times are judged.
+    """
+    rows, at = some_tasks(rows.sorted(), theta.shape[1])
+    theta, theta_still = theta[at], theta_still[at]
+    judged = later_rows(rows)
+    times = np.unique(rows.time[judged])
+    times = times[np.unique(np.linspace(0, len(times) - 1, MOST_TIMES).astype(int))]
+    judged &= np.isin(rows.time, times)
+    task = rows.task_of_row
+    start = SquaredState.start(*theta.shape), np.full(len(theta), np.nan)
+    lost = np.abs(rows.y - drifting.one_step_ahead(*start, theta, rows, n_jobs))
+    stays = np.zeros(len(rows.y))
+    for time in times:
+        known = SquaredState.of(*rows.points.where(rows.time < time))
+        coef, now = still.posterior(known, theta_still, n_jobs).mean, judged & (rows.time == time)
+        predicted = row_scores(np.ascontiguousarray(rows.X[now]), coef, task[now], n_jobs)
+        stays[now] = np.abs(rows.y[now] - predicted)
+    gain, all_lost = (np.bincount(task[judged], each[judged]) for each in (stays - lost, stays))
+    gain = gain[np.bincount(task[judged]) > 0]
+    return bool(gain.sum() > max(2 * _standard_error(gain), LEAST_GAIN * all_lost.sum()))
 
 
 def _mean(losses: np.ndarray, n_rows: int) -> float:

@@ -548,3 +548,32 @@ def test_routing_passes_times():
             cm.ConditionalRidge(drift=0.9, **PLAIN), PANEL.X, PANEL.y, params=call, cv=3
         )
     assert (found["test_score"] > 0.5).all()
+
+
+def with_context(seed=0, n_tasks=80, n=8, walk=0.0):
+    """Return tasks with levels that go with the means of their inputs, and may walk with time."""
+    rng = np.random.default_rng(seed)
+    task, time = np.repeat(np.arange(n_tasks), n), np.tile(np.arange(n, dtype=float), n_tasks)
+    mean = 2 * rng.normal(size=n_tasks)
+    X = (mean[task] + rng.normal(size=len(task)))[:, None]
+    level = -2 * mean[task] + walk * rng.normal(size=(n_tasks, n)).cumsum(axis=1).ravel()
+    return X, level + X[:, 0] + 0.5 * rng.normal(size=len(task)), task, time
+
+
+def test_no_drift_leaves_what_never_forgets():
+    """A fit with times that finds no drift is the fit without: it may read the context."""
+    X, y, task, time = with_context()
+    timed = cm.ConditionalRidge().fit(X, y, task=task, time=time)
+    never = cm.ConditionalRidge(drift=None).fit(X, y, task=task, time=time)
+    assert timed.drift_ is None
+    assert timed.context_ is never.context_ is True
+    np.testing.assert_array_equal(timed.predict(X, task=task), never.predict(X, task=task))
+    assert len(timed.drift_choice_) > 3
+    timed.update(X[:3], y[:3], task=task[:3], time=[9.0, 9.0, 9.0])
+
+
+def test_drift_must_beat_a_model_with_context():
+    X, y, task, time = with_context(walk=2.0)
+    found = cm.ConditionalRidge().fit(X, y, task=task, time=time)
+    assert found.drift_ is not None
+    assert cm.ConditionalRidge(drift=None).fit(X, y, task=task, time=time).context_
