@@ -7,7 +7,7 @@ import pytest
 
 import condmeta as cm
 from condmeta.fitted.change_of_scale import ChangeOfScale
-from condmeta.fitted.scales import Scales
+from condmeta.fitted.scales import Scales, _moments
 
 
 def draw(seed=0, n=30):
@@ -23,11 +23,24 @@ def test_weights_in_the_users_units_predict_the_same(scale, intercept):
     w = np.random.default_rng(1).normal(size=scales.width)
     coef, constant = scales.to_user(w)
     np.testing.assert_allclose(X @ coef + constant, scales.rows(X) @ w + scales.y_offset)
+    np.testing.assert_allclose(scales.answer(scales.rows(X) @ w), X @ coef + constant)
     np.testing.assert_allclose(scales.target(y), y - (y.mean() if intercept else 0.0))
     theta = scales.user_vector(w)
     np.testing.assert_allclose(scales.from_user(theta), w)
     again = scales.user_matrix() @ w + scales.user_vector(np.zeros(scales.width))
     np.testing.assert_allclose(again, theta)
+
+
+@pytest.mark.parametrize("size", [2.0**660, 2.0**-660])
+def test_spread_of_huge_and_tiny_numbers(size):
+    """Their squares overflow or underflow; powers of two change no digit."""
+    X, y = draw()
+    scales, want = (Scales.learn(rows, y, "standard", True, np.mean) for rows in (X * size, X))
+    np.testing.assert_allclose(want.x_scale, X.std(axis=0))
+    np.testing.assert_array_equal(scales.rows(X * size), want.rows(X))
+    mean, spread, _ = _moments(X * size, None)
+    np.testing.assert_allclose(spread / size, X.std(axis=0))
+    np.testing.assert_allclose(mean / size, X.mean(axis=0))
 
 
 def test_weights_repeat_rows():

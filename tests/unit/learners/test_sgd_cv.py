@@ -125,3 +125,15 @@ def test_bad_parameters(params, sentence):
 def test_separate_conditioning_points_are_refused():
     with pytest.raises(DataError, match="Use ConditionalSGDRegressor for separate"):
         cm.ConditionalSGDRegressorCV(MeanInput()).fit(X, Y, task=TASK, side_info=TASKS)
+
+
+def test_a_pair_that_one_split_dropped_is_no_candidate(monkeypatch):
+    """Its error is that of fewer tasks, and may look smaller than it is."""
+    runs = iter([([1.0, 9.0, 2.0], [22, 22, 7]), ([9.0, 1.0, 0.0], [22, 22, 22])])
+    monkeypatch.setattr(
+        "condmeta.learners.sgd_cv.search_halving", lambda *_: tuple(map(np.array, next(runs)))
+    )
+    search = {"lams": (1.0,), "meta_steps": (0.01, 0.1, 1.0), "search": "halving"}
+    learner = cm.ConditionalSGDRegressorCV(split=SPLIT, **search).fit(TASKS)
+    assert learner.best_index_ != 2
+    assert learner.best_error_ == 5.0

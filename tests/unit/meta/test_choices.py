@@ -108,6 +108,17 @@ def test_a_combination_must_win_on_tasks_that_it_was_not_fitted_to(name):
     assert alone >= 12
 
 
+def test_a_line_must_win_on_tasks_that_it_was_not_fitted_to():
+    """Half of the tasks are 1 above their predictions, the others 10: no line serves both."""
+    task = np.repeat(np.arange(20), 5)
+    mixed = np.random.default_rng(0).normal(size=100)
+    apart = mixed + np.where(task % 2 == 0, 1.0, 10.0)
+    blend = best_blend(mixed[:, None], apart, task, CRITERIA["absolute"])
+    assert (blend.shift, blend.slope) == (0.0, 1.0)
+    alike = best_blend(mixed[:, None], mixed + 4.0, task, CRITERIA["absolute"])
+    assert alike.shift == pytest.approx(4.0)
+
+
 def test_complementary_candidates_are_combined():
     rng = np.random.default_rng(3)
     parts = rng.normal(size=(2, 200))
@@ -198,7 +209,7 @@ def test_means_of_skewed_labels_become_medians():
     assert best_blend(answers, y, task, CRITERIA["squared"])[1:] == (0.0, 1.0)
 
 
-def test_a_line_must_win_on_tasks_that_it_was_not_fitted_to():
+def test_lines_are_left_out_where_labels_lie_evenly():
     left_out = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
