@@ -160,6 +160,7 @@ def _learners() -> dict[str, tuple[Any, Any, Any]]:
         "ridge of points": (ridge(MeanInput(), conditioning="split"), None, Y),
         "logistic": (cm.ConditionalLogistic(), NUMBERS, CLASS),
         "logistic on trees": (cm.ConditionalLogistic(base="boosting"), NUMBERS, CLASS),
+        "several classes": (cm.ConditionalLogistic(), NUMBERS, RATING),
         "counts": (cm.ConditionalCount(), NUMBERS, COUNT),
         "ordered": (cm.ConditionalOrdinal(classes=ORDER), NUMBERS, RATING),
         "kernel": (kernel(kernel=GaussianKernel(0.5)), NUMBERS, Y),

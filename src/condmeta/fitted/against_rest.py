@@ -16,6 +16,7 @@ from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted, Rows
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.task_model import TaskModel, TaskModels
+from condmeta.fitted.update import updated
 from condmeta.persistence.fields import InvalidFieldError, instance, labels, sequence
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
@@ -158,7 +159,7 @@ class AgainstRest(NamedTuple):
     def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Self:
         """Return a value in which known tasks have further points, and new tasks are added."""
         parts = [
-            part.update(*self._of_class(k, tasks, points), n_jobs)
+            updated(part, *self._of_class(k, tasks, points), n_jobs)
             for k, part in enumerate(self.parts)
         ]
         return self._replace(parts=tuple(parts))

@@ -10,8 +10,9 @@ import numpy as np
 
 from condmeta.fitted.collect import COLLECTED
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.tau import KernelTau
-from condmeta.inner.algorithms import Batch, Online
+from condmeta.inner.algorithms import Batch, Online, can_resume
 from condmeta.inner.coin import Coin, CoinTasks
 from condmeta.inner.drifting import DriftingGaussian, TimedState
 from condmeta.inner.low_rank import LowRankGaussian
@@ -58,7 +59,7 @@ def _check_inputs(fitted: Fitted) -> None:
 def _check_inner(fitted: Fitted) -> None:
     predictor, store = fitted.predictor, fitted.tasks
     state = STATES.get(type(predictor.inner))
-    if predictor.resumable and not getattr(predictor.inner, "resumable", False):
+    if predictor.resumable and not can_resume(predictor.inner):
         raise _refuse("predictor.resumable", "must be False with this inner algorithm")
     if store is None or state is None:
         return
@@ -115,8 +116,25 @@ def _check_tasks(fitted: Fitted) -> None:
             raise _refuse(name, "must be finite in the units of the data")
 
 
+def _check_rows(fitted: Fitted, state: KeptRows) -> None:
+    """Refuse rows that are not those of the task models."""
+    store, width = fitted.tasks, fitted.scales.width
+    if store is None or len(state.offsets) != len(store) + 1:
+        raise _refuse("state.offsets", "must have the rows of each task")
+    if state.X.shape[1] != width:
+        raise _refuse("state.X", f"must have {width} columns")
+    if not fitted.inner.allows(state.y):
+        raise _refuse("state.y", "must be labels of the learner")
+    if state.weight is not None and (state.weight <= 0).any():
+        raise _refuse("state.weight", "must be above 0")
+    if not np.allclose(state.points.count, store.sizes):
+        raise _refuse("tasks.sizes", "must be the numbers of rows")
+
+
 def _check_statistics(fitted: Fitted) -> None:
     state, store = fitted.state, fitted.tasks
+    if isinstance(state, KeptRows):
+        _check_rows(fitted, state)
     if not isinstance(state, COLLECTED) or store is None:
         return
     if state.ids.tolist() != store.ids.tolist():

@@ -18,6 +18,7 @@ from condmeta.fitted.collect import COLLECTED
 from condmeta.fitted.columns import Columns
 from condmeta.fitted.count_distribution import CountDistribution
 from condmeta.fitted.groups import Groups
+from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.known_statistics import covariances, own_statistics, statistics
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import Prepared, prepare
@@ -302,8 +303,8 @@ class Fitted(NamedTuple):
             store, seen = None, None if seen is None else SeenIds()
         elif store is not None and not resume:
             store = store.without_state(self.scales, own_statistics(self))
-        if isinstance(state, COLLECTED) and not (tasks and resume):
-            state = None  # statistics of every task
+        if isinstance(state, (*COLLECTED, KeptRows)) and not (tasks and resume):
+            state = None  # statistics or rows of every task
         tau = self.tau
         if isinstance(tau, KernelTau) and not resume:
             tau = tau.without_gradients()

@@ -15,10 +15,12 @@ from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import check_size
 from condmeta.fitted.user_rows import read_points, read_rows
 from condmeta.inner.algorithms import row_options
+from condmeta.inner.row_posterior import RowPosterior
 from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import check_finite
 from condmeta.tasks.ids import factorize, positions
 from condmeta.tasks.messages import explain_absent
+from condmeta.tasks.points import Points
 from condmeta.tasks.weights import Weighted, repeats
 from condmeta.text import pluralize
 
@@ -59,9 +61,10 @@ class TaskModel:
         state: Any = None,
         gap: Any = None,
         sides: Any = None,
+        rows: Any = None,
     ):
         self._predictor, self._theta, self._coef, self._state = predictor, theta, coef, state
-        self._sides = sides
+        self._sides, self._rows = sides, rows
         self.n_ = n.item() if isinstance(n, np.generic) else n
         self.gap_ = gap
 
@@ -118,17 +121,21 @@ class TaskModel:
         return found.with_exposure(exposure)
 
     def update(
-        self, X: Any, y: Any, sample_weight: Any = None, precision: Any = None, time: Any = None
-    ) -> TaskModel:
+        self, X: Any, y: Any, sample_weight: Any = None, precision: Any = None, time: Any = None,
+        exposure: Any = None, trials: Any = None,
+    ) -> TaskModel:  # fmt: skip
         """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`.
 
-        `precision` and `time` (n,) are for `ConditionalRidge`.
+        `precision` and `time` (n,) are for `ConditionalRidge`, `exposure` for `ConditionalCount`,
+        `trials` for `ConditionalLogistic`.
         """
         predictor = self._predictor
         require_resumable(predictor, self._state)
         if precision is not None and not hasattr(predictor.inner, "spread"):
             raise DataError("precision= is for ConditionalRidge: other learners have none.")
-        given = Weighted(sample_weight, precision, time=time)
+        sizes = {"precision": precision, "exposure": exposure, "trials": trials}
+        name = next((name for name, size in sizes.items() if size is not None), "precision")
+        given = Weighted(sample_weight, sizes[name], name, time=time)
         X, y, weight, clock = read_points(predictor, read_rows(predictor, X), y, given)
         y, drift = predictor.on_scale(y), drift_of(predictor.inner)
         clock = None if drift is None else required_clock(clock, len(y), drift.unit)
@@ -137,10 +144,12 @@ class TaskModel:
         scales = predictor.scales
         rows = scales.transformed(X)
         check_size(rows, y, scales, predictor.feature_names)
-        solved = predictor.inner.solve_tasks(
-            self._theta[None], scales.with_ones(scales.rescaled(rows)), scales.target(y),
-            np.array([0, len(y)]), state=self._state, **row_options(weight, clock),
-        )  # fmt: skip
+        more = scales.with_ones(scales.rescaled(rows)), scales.target(y), np.array([0, len(y)])
+        options: dict[str, Any] = {"state": self._state} | row_options(weight, clock)
+        if self._rows is not None:  # its posterior follows from all rows
+            self._rows = self._rows.extend(np.array([0]), Points(*more, weight))
+            more, options = self._rows[:3], row_options(self._rows.weight)
+        solved = predictor.inner.solve_tasks(self._theta[None], *more, **options)
         self._coef, self._state = solved.coef[0], solved.state
         self.n_ += len(y) if weight is None else float(repeats(weight).sum())
         return self
@@ -219,7 +228,9 @@ class TaskModels(Mapping):
             state = self._solve_again(np.array([t]))
         gap = None if self.gap_ is None else float(self.gap_[t])
         sides = None if self._sides is None else self._sides[t : t + 1]
-        parts = self._theta[t], self._coef[t], self.n_[t], state, gap, sides
+        kept = isinstance(self._predictor.inner, RowPosterior)
+        rows = self._rows.take(np.array([t])) if kept else None
+        parts = self._theta[t], self._coef[t], self.n_[t], state, gap, sides, rows
         return TaskModel(self._predictor, *parts)
 
     def _solve_again(self, at):
@@ -319,8 +330,8 @@ def require_resumable(predictor: LinearPredictor, state) -> None:
             "with these settings: it needs inner='online', or inner='batch' with loss='squared', "
             "and no feature map of the task's own points"
         )
-        if hasattr(predictor.inner, "variances"):  # a posterior that is not a sum over points
-            why = f"with {predictor.owner}: what a task's points say cannot be added point by point"
+        if isinstance(predictor.inner, RowPosterior):
+            why = f"with this {predictor.owner}: its feature map reads points, or its file is old"
         raise DataError(
             f"update does not work {why}. Call adapt with all the points of the task instead."
         )

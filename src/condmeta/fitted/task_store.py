@@ -163,6 +163,12 @@ class TaskStore:
         sizes = put_rows(self.sizes, at, stats.count)
         return self._changed(sizes=sizes, coef=put_rows(self.coef, at, coef))
 
+    def solved_again(self, inner, at, points: Points, n_jobs) -> TaskStore:
+        """Return a store in which the tasks at positions `at` have these points, and no others."""
+        found = solve_named(inner, self.ids[at], self.theta[at], points, n_jobs)
+        after = self.put(at, self.theta[at], found.coef, found.state)
+        return replace(after, sizes=put_rows(self.sizes, at, points.count))
+
     def put(self, at, theta, coef, state) -> TaskStore:
         """Return a store with other models and states of the tasks at positions `at`."""
         return self._changed(

@@ -11,9 +11,11 @@ from condmeta.errors import DataError
 from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.collect import COLLECTED, collect
 from condmeta.fitted.groups import regroup, same_top
+from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.known_statistics import with_priors
 from condmeta.fitted.prepared import raw_points, scaled_tasks
 from condmeta.fitted.task_model import require_resumable
+from condmeta.inner.row_posterior import RowPosterior
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
@@ -29,7 +31,8 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
         raise DataError("The model keeps no task models to update: fit with keep_tasks=True.")
     state, by_statistics = fitted.state, isinstance(fitted.state, TaskStatistics)
     drifts = drift_of(fitted.inner) is not None
-    require_resumable(fitted.predictor, state if by_statistics else store.state)
+    kept = isinstance(fitted.inner, RowPosterior)
+    require_resumable(fitted.predictor, state if by_statistics or kept else store.state)
     found = store.positions(tasks.ids.tolist())
     known, new = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
     store.refuse_lookalikes(tasks.ids[new].tolist())
@@ -48,7 +51,11 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
         else:
             scaled, y = scaled_tasks(part, fitted.scales)
             rows = Points(fitted.scales.with_ones(scaled), y, part.offsets, part.weight)
-            store = store.extend(fitted.inner, at, rows, n_jobs, clock if drifts else None)
+            if isinstance(state, KeptRows):
+                state = state.extend(at, rows)
+                store = store.solved_again(fitted.inner, at, state.points.take(at), n_jobs)
+            else:
+                store = store.extend(fitted.inner, at, rows, n_jobs, clock if drifts else None)
     if len(new):
         part = tasks.subset(new)
         data = fitted.prepare(part, points)
@@ -57,6 +64,8 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
         if by_statistics and not drifts:
             more = replace(more, state=getattr(more.state, "priors", None))
         store = store.concat(replace(more, sides=fitted.shared_sides(more.ids, side)))
+        if isinstance(state, KeptRows):
+            state = state.join(data.points)
         if isinstance(state, COLLECTED):
             more = collect(fitted, part, points, type(state), fitted.keeps_history)
             state = state.join(more)

@@ -205,6 +205,11 @@ def solve_one(inner, theta, X, y) -> tuple[np.ndarray, np.ndarray, float]:
     return found
 
 
+def can_resume(inner) -> bool:
+    """Return whether points can be added to a task exactly: by its state, or by its kept rows."""
+    return bool(getattr(inner, "resumable", False) or getattr(inner, "keeps_rows", False))
+
+
 def row_options(weight, time=None) -> dict:
     """Return the arguments `weight` and `time` if there are any: not all algorithms have them."""
     return {name: of for name, of in (("weight", weight), ("time", time)) if of is not None}

@@ -92,6 +92,7 @@ class RowPosterior:
     """
 
     resumable = False  # the covariance is invalid once points are added
+    keeps_rows = True  # from which a task is solved again: see `condmeta.fitted.kept_rows`
     likelihood: Likelihood
 
     def __init__(self, factor):
@@ -109,6 +110,10 @@ class RowPosterior:
         """Return the mean of every task, and its covariance as the state."""
         points = Points(X, y, offsets, weight)
         return solve_rows(self.likelihood, points, theta, self.factor, n_jobs, keep_state)
+
+    def allows(self, y) -> bool:
+        """Return whether labels (N,) are some that the likelihood knows."""
+        return bool((np.abs(y) <= 1).all())
 
     def variances(self, state: Covariances, rows, codes) -> np.ndarray:
         """Return <x, P x> of rows (N, d); `codes` (N,) are positions of their tasks."""
@@ -131,6 +136,10 @@ class Counts(RowPosterior):
         super().__init__(factor)
         self.alpha = alpha
 
+    def allows(self, y) -> bool:
+        """Return whether labels (N,) are counts."""
+        return bool((y >= 0).all())
+
     @property
     def likelihood(self) -> NegativeBinomial:
         """The likelihood with this alpha."""
@@ -146,6 +155,12 @@ class Ordinal(RowPosterior):
     def __init__(self, factor, gaps: np.ndarray):
         super().__init__(factor)
         self.gaps = gaps
+
+    def allows(self, y) -> bool:
+        """Return whether labels (N,) are the numbers of classes, or two classes -1 and +1."""
+        if not len(self.gaps):
+            return super().allows(y)
+        return bool((y == np.floor(y)).all() and (y >= 0).all() and (y <= len(self.gaps) + 1).all())
 
     @property
     def likelihood(self) -> Ordered:

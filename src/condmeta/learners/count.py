@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from condmeta.fitted.count_distribution import CountDistribution
+from condmeta.fitted.kept_rows import KeptRows
 from condmeta.inner.likelihoods import NegativeBinomial
 from condmeta.inner.row_posterior import Counts
 from condmeta.learners.inputs import read_exposure, require_exposure
@@ -25,7 +26,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.weights import row_sizes, weighted_by
 
 
-@storable(inner=Counts, info={"H_": floats("w w")})
+@storable(inner=Counts, state=KeptRows, info={"H_": floats("w w")})
 @dataclass(eq=False, repr=False)
 class ConditionalCount(Regressor, Learner):
     r"""Learn the prior of a task's weights for counts; all settings are automatic.
@@ -224,7 +225,9 @@ class ConditionalCount(Regressor, Learner):
         self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
         exposure: Any = None, sample_weight: Any = None,
     ) -> Self:  # fmt: skip
-        """Raise: what a task's points say cannot be added point by point; use `adapt`.
+        """Add points to known tasks and enrol new ones; the map tau stays as it is.
+
+        The result equals adapting on all points at once: the model keeps the rows of its tasks.
 
         Parameters
         ----------

@@ -20,6 +20,7 @@ from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.collect import collect, solve_statistics
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.groups import regroup
+from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import prepare, scaled_rows
 from condmeta.fitted.scales import Scales
@@ -27,7 +28,9 @@ from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
 from condmeta.fitted.task_store import TaskStore, narrow
 from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.inner.algorithms import can_resume
 from condmeta.inner.nested import NestedGaussian
+from condmeta.inner.row_posterior import RowPosterior
 from condmeta.learners.checks import warn_memory
 from condmeta.learners.forgetting import history_rows, settle_drift, with_times
 from condmeta.learners.inputs import Inputs
@@ -143,11 +146,13 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted | A
     if not learner.keep_tasks:
         seen = SeenIds(trained.ids.tolist()) if learner._streams else None
         return fitted._replace(seen=seen)
-    store = fitted.solve(data.ids, data.Phi, data.rows, jobs_of(learner))
+    store, rows = fitted.solve(data.ids, data.Phi, data.rows, jobs_of(learner)), data.rows
     if len(empty):
         spare = fitted.prepare(tasks.subset(empty), given.points)
         more = fitted.solve(spare.ids, spare.Phi, spare.points, jobs_of(learner))
-        store = store.concat(more)
+        store, rows = store.concat(more), rows.join(spare.points)
+    if fitted.predictor.resumable and isinstance(fitted.inner, RowPosterior):
+        fitted = fitted._replace(state=KeptRows(*rows))
     return with_store(fitted, store, tasks.side)
 
 
@@ -240,7 +245,7 @@ def training(start: Fitted, tasks: TaskSet, points: TaskSet | None) -> Training:
 def settled(start: Fitted, learned: Learned) -> Fitted:
     """Return the value with what was learned."""
     inner = learned.inner
-    resumable = bool(getattr(inner, "resumable", False)) and not start.reader.reads_points
+    resumable = can_resume(inner) and not start.reader.reads_points
     predictor = start.predictor._replace(inner=inner, resumable=resumable)
     info = start.info | learned.info
     return start._replace(predictor=predictor, tau=learned.tau, info=info, state=learned.state)

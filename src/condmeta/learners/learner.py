@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from condmeta import persistence
 from condmeta.fitted import tables
+from condmeta.fitted.against_rest import AgainstRest
 from condmeta.fitted.columns import Columns
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.rows import Rows
@@ -278,8 +280,9 @@ class Learner(BaseEstimator):
     ) -> Self:
         """Add points to known tasks and enrol new ones; the map tau stays as it is.
 
-        Exact (equal to adapting on all points at once) with inner='online' or loss='squared', an
-        error elsewhere.
+        Exact, equal to adapting on all points at once, with inner='online', with loss='squared',
+        and for counts, shares and classes of a learned prior, which keep the rows of their tasks;
+        an error elsewhere.
 
         Parameters
         ----------
@@ -306,7 +309,9 @@ class Learner(BaseEstimator):
                     raise fitted.which_task()
                 task = np.repeat(fitted.tasks.ids, n_rows(X))
             given = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
-            self._model = updated(fitted, *given, jobs_of(self))
+            many = isinstance(fitted, AgainstRest)
+            update = fitted.update if many else partial(updated, fitted)
+            self._model = update(*given, jobs_of(self))
         return self
 
     def predict(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
@@ -442,7 +447,9 @@ class Learner(BaseEstimator):
             Whether the models of the tasks go with the map; False writes the map alone, to share.
         resume : bool
             Whether to keep what `update` and `partial_fit` need. These are statistics of each task,
-            from which the rows of tiny tasks could be read off; False leaves them out.
+            from which the rows of tiny tasks could be read off; of counts and classes with a
+            learned prior, and with more than 64 columns, the rows themselves. False leaves them
+            out.
 
         Examples
         --------

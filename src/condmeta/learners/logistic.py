@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from condmeta.fitted.kept_rows import KeptRows
 from condmeta.inner.likelihoods import Binomial
 from condmeta.inner.row_posterior import Bernoulli
 from condmeta.learners.learn import Learned, Training
@@ -20,7 +21,7 @@ from condmeta.persistence.fields import floats
 from condmeta.tasks.weights import weighted_by
 
 
-@storable(inner=Bernoulli, info={"H_": floats("w w")})
+@storable(inner=Bernoulli, state=KeptRows, info={"H_": floats("w w")})
 @dataclass(eq=False, repr=False)
 class ConditionalLogistic(Classifier, Learner):
     r"""Learn the prior of a task's weights for two or more classes; all settings are automatic.
@@ -193,6 +194,33 @@ class ConditionalLogistic(Classifier, Learner):
         """
         weight = weighted_by(sample_weight, trials, "trials")
         return super().adapt(X, y, task=task, side_info=side_info, sample_weight=weight)
+
+    def update(
+        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+        trials: Any = None, sample_weight: Any = None,
+    ) -> Self:  # fmt: skip
+        """Add points to known tasks and enrol new ones; the map tau stays as it is.
+
+        The result equals adapting on all points at once: the model keeps the rows of its tasks.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            Further points of known tasks, and points of new ones.
+        y : (N,) array
+            The class of each row; with `trials`, its number of successes.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each new task, as in `fit`.
+        trials : (N,) array, optional
+            As in `fit`: how many trials each row has.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+        """
+        weight = weighted_by(sample_weight, trials, "trials")
+        return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
 
     def _learn(self, data: Training) -> Learned:
         tau, factor, _, info = learn_row_prior(self, data, Binomial, probabilities=True)

@@ -9,7 +9,9 @@ from condmeta.engine import active_engine, instruction_set
 from condmeta.fitted.against_rest import AgainstRest
 from condmeta.fitted.consistency import check_fitted
 from condmeta.fitted.first_format import fitted_of_parts
+from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.shared_model import require_storable
+from condmeta.inner.row_posterior import RowPosterior
 from condmeta.learners.parameters import check_learner
 from condmeta.losses import get_loss
 from condmeta.meta.task_statistics import TaskStatistics
@@ -93,7 +95,9 @@ def card(learner) -> dict:
     fitted = learner.fitted_
     predictor, columns, store = fitted.predictor, fitted.columns, fitted.tasks
     classes = [] if predictor.classes is None else predictor.classes
-    kept = isinstance(fitted.state, TaskStatistics) or getattr(store, "state", None) is not None
+    kept = isinstance(fitted.state, TaskStatistics | KeptRows)
+    if not isinstance(predictor.inner, RowPosterior):
+        kept |= getattr(store, "state", None) is not None
     return {
         "engine": active_engine(),
         "instruction_set": instruction_set(),

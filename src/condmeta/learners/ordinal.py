@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.kept_rows import KeptRows
 from condmeta.inner.likelihoods import Ordered
 from condmeta.inner.row_posterior import Ordinal
 from condmeta.learners.labels import two_classes
@@ -30,7 +31,7 @@ def _check_gaps(learner, fitted) -> None:
         raise InvalidFieldError("fitted.predictor.inner.gaps", "must lie between all classes")
 
 
-@storable(inner=Ordinal, info={"H_": floats("w w")}, also=_check_gaps)
+@storable(inner=Ordinal, state=KeptRows, info={"H_": floats("w w")}, also=_check_gaps)
 @dataclass(eq=False, repr=False)
 class ConditionalOrdinal(Classifier, Learner):
     r"""Learn the prior of a task's weights for ordered classes; all settings are automatic.

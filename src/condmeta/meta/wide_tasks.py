@@ -76,13 +76,7 @@ class WideTasks(NamedTuple):
 
     def extend(self, at, points: Points) -> Self:
         """Return it with further points of the tasks at positions `at`."""
-        both = self.whole.join(points)
-        sizes = self.whole.sizes.copy()
-        sizes[at] += points.sizes
-        owner = np.concatenate([np.arange(len(self.ids)), at])
-        task = np.repeat(owner, both.sizes)
-        rows, offsets = np.argsort(task, kind="stable"), np.append(0, np.cumsum(sizes))
-        return type(self)(self.ids, *both.pick(rows, offsets), self.table, self.Phi)
+        return type(self)(self.ids, *self.whole.extend(at, points), self.table, self.Phi)
 
     def order(self) -> np.ndarray:
         """Return the positions of the tasks with points, in an order of their rows' numbers."""

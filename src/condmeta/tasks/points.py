@@ -57,3 +57,10 @@ class Points(NamedTuple):
         weight = join_weights(self.weight, len(self.y), other.weight, len(other.y))
         offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
         return Points(stack_rows([self.X, other.X]), np.append(self.y, other.y), offsets, weight)
+
+    def extend(self, at: np.ndarray, more: Points) -> Points:
+        """Return the points of these tasks, with further ones of the tasks at positions `at`."""
+        both, sizes = self.join(more), self.sizes.copy()
+        sizes[at] += more.sizes
+        task = np.repeat(np.concatenate([np.arange(len(sizes)), at]), both.sizes)
+        return both.pick(np.argsort(task, kind="stable"), np.append(0, np.cumsum(sizes)))

@@ -103,7 +103,7 @@ def test_files_keep_the_probabilities(model, tmp_path, resume):
     again = cm.load(tmp_path / "m")
     known = model.predict_proba(X, task=task)
     np.testing.assert_array_equal(again.predict_proba(X, task=task), known)
-    assert not read_card(tmp_path / "m")["resumable"]
+    assert read_card(tmp_path / "m")["resumable"] is resume
     model.save(tmp_path / "map", tasks=False)
     shared = cm.load(tmp_path / "map")
     new = X, {"task": task + 5000, "side_info": cm.TaskTable(side.data, ids=side.ids + 5000)}
@@ -130,12 +130,6 @@ def test_order_of_rows_and_tasks_does_not_matter(model):
     np.testing.assert_allclose(
         other.predict_proba(X, task=task), model.predict_proba(X, task=task), atol=1e-4
     )
-
-
-def test_update_says_why_not(model):
-    X, y, task, _ = draw()
-    with pytest.raises(DataError, match="Call adapt with all the points of the task"):
-        model.update(X[:2], y[:2], task=task[:2])
 
 
 @pytest.mark.parametrize("feature_map", [MeanInput(), MeanInputOutput()])
