@@ -142,6 +142,7 @@ class Posterior(NamedTuple):
     fields={
         "factor": floats("d d"), "s2": number(above=0), "own_noise": FLAG,
         "context": optional(maybe(instance("Context", d="d"))),
+        "open_root": optional(maybe(floats("d d"))),
     },
 )  # fmt: skip
 class Gaussian:
@@ -158,15 +159,23 @@ class Gaussian:
         turn with its weights.
     context : Context, optional
         How levels go with inputs.
+    open_root : (d, d) array, optional
+        R with U = R R^T, what the estimation of the prior adds to the covariance of weights (see
+        `meta.estimated_prior`).
     """
 
     resumable = True
     context: Context | None = None
+    open_root: np.ndarray | None = None
 
-    def __init__(self, factor, s2: float, own_noise: bool, context: Context | None = None):
+    def __init__(
+        self, factor, s2: float, own_noise: bool, context: Context | None = None, open_root=None
+    ):
         self.factor, self.s2, self.own_noise = factor, float(s2), bool(own_noise)
         if context is not None:
             self.context = context
+        if open_root is not None:
+            self.open_root = open_root
 
     def solve(self, theta, X, y):
         """Return m, the gradient X^T (X m - y) / n of the mean squared loss there, and gap 0."""
@@ -215,8 +224,12 @@ class Gaussian:
 
     def covariances(self, state: SquaredState, theta) -> np.ndarray:
         """Return the covariances P (T, d, d) of the weights of tasks given their points."""
-        A = precision(state.gram, self.factor, self.posterior(state, theta).s2)
-        return self.factor @ np.linalg.inv(A) @ self.factor.T
+        s2 = self.posterior(state, theta).s2
+        P = self.factor @ np.linalg.inv(precision(state.gram, self.factor, s2)) @ self.factor.T
+        if self.open_root is None:
+            return P
+        left = self.open_root - P @ (state.gram / s2[:, None, None]) @ self.open_root  # K R
+        return P + left @ np.swapaxes(left, 1, 2)
 
     def label_covariances(self, state: SquaredState, theta) -> tuple[np.ndarray, np.ndarray]:
         """Return P (T, d, d) and s2 (T,): a new label has the variance x^T P x + s2."""
@@ -237,7 +250,8 @@ class Gaussian:
         """Return the standard deviation of a new label at rows (N, d): of x^T P x + s2 / precision.
 
         `codes` (N,) are positions of the rows' tasks among those of `state` and `theta`. In a
-        context P has the square of `_open_level` more.
+        context P has the square of `_open_level` more, with `open_root` K U K^T, where
+        K = I - P X^T X / s2.
         """
         precisions = np.broadcast_to(precisions, len(rows))
         std = np.empty(len(rows))
@@ -256,5 +270,10 @@ class Gaussian:
                 variance = np.einsum("ij,ij->i", z, z) + s2[task] / precisions[at]
                 if level is not None:
                     variance += np.einsum("ij,ij->i", rows[at], level[task]) ** 2
+                if self.open_root is not None:
+                    C = np.swapaxes(lower[task], 1, 2)
+                    Px = np.linalg.solve(C, z[:, :, None])[:, :, 0] @ self.factor.T
+                    known = np.einsum("ijk,ik->ij", part.gram[task], Px) / s2[task][:, None]
+                    variance += np.sum(((rows[at] - known) @ self.open_root) ** 2, axis=1)
                 std[at] = np.sqrt(variance)
         return std

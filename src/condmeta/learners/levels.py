@@ -212,9 +212,9 @@ class ConditionalLevels(ConditionalRidge):
     def _check_ids(self, ids) -> None:
         require_parts(ids.tolist())
 
-    def _inner(self, prior, change, own_noise: bool, context) -> Any:
+    def _inner(self, prior, change, own_noise: bool, context, left_open=None) -> Any:
         if not isinstance(prior, LevelsPrior):
-            return super()._inner(prior, change, own_noise, context)
+            return super()._inner(prior, change, own_noise, context, left_open)
         factors = [lower_root(change.covariance(L @ L.T)) for L in prior.factors]
         return NestedGaussian(np.array(factors), prior.s2, own_noise)
 

@@ -457,9 +457,10 @@ class ConditionalRidge(Regressor, Learner):
             Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
             `offset=0` leaves it out.
         return_std : bool
-            Whether to return also the standard deviation (N,) of a new label: the noise, and the
-            uncertainty about the task's weights given its points. It is valid as far as the model
-            is; `conditioning="shared"` with maps of points makes it too small.
+            Whether to return also the standard deviation (N,) of a new label: the noise, the
+            uncertainty about the task's weights given its points, and, as the mean over tasks, that
+            about the map and H, which few tasks leave open. It is valid as far as the model is;
+            `conditioning="shared"` with maps of points makes it too small.
         precision : (N,) array, optional
             Precision of the new labels, for `return_std`: by default 1 (see `fit`).
         time : (N,) numbers or dates, one of them for all rows, or the name of a column, optional
@@ -555,9 +556,10 @@ class ConditionalRidge(Regressor, Learner):
     def _check_ids(self, ids) -> None:
         """Raise if the learner cannot use task ids such as these."""
 
-    def _inner(self, prior, change: ChangeOfScale, own_noise: bool, context) -> Any:
+    def _inner(self, prior, change: ChangeOfScale, own_noise: bool, context, left_open=None) -> Any:
         """Return the inner algorithm of a prior that was learned in other scales."""
-        return Gaussian(lower_root(change.covariance(prior.H)), prior.s2, own_noise, context)
+        factor = lower_root(change.covariance(prior.H))
+        return Gaussian(factor, prior.s2, own_noise, context, left_open)
 
     def _learn_prior(self, tasks, rotation, overall) -> LearnedMaps:
         """Choose settings and fit the prior, in the scales `overall` and rotated features."""

@@ -14,6 +14,7 @@ from condmeta.fitted.collect import collect
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
+from condmeta.inner.posterior import lower_root
 from condmeta.learners.forgetting import context_of, noises_of, require_history, with_times
 from condmeta.learners.inputs import is_nameless, n_rows, read_tasks, read_training
 from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
@@ -23,6 +24,7 @@ from condmeta.learners.transforms import with_transforms
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.cold_start import LearnedMaps, learn_maps
+from condmeta.meta.estimated_prior import open_covariance
 from condmeta.meta.prior import metrics_for
 from condmeta.meta.ridge import learn_from_blocks, learn_prior
 from condmeta.meta.ridge_choice import Options, choose
@@ -47,7 +49,7 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
     rotation, overall = tasks.rotation(), Scales.of_moments(*tasks.moments, data.scales)
     with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
         found = learner._learn_prior(tasks, rotation, overall)
-    choice, learned, context, cold = found
+    choice, learned, context, cold, left_open = found
     change = ChangeOfScale.between(overall, data.scales)
     prior = learned.prior.widen(overall.kept)
     selection = choice.selection
@@ -70,7 +72,12 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
 
     W, cold = in_user_scales(learned.prior.W), None if cold is None else in_user_scales(cold)
     context = None if context is None else change.context(context.widen(overall.kept))
-    inner = learner._inner(prior, change, selection.chosen.noise == "per_task", context)
+    if left_open is not None:
+        wide = np.zeros_like(prior.H)
+        wide[np.ix_(overall.kept, overall.kept)] = left_open
+        left_open = lower_root(change.covariance(wide))
+    own_noise = selection.chosen.noise == "per_task"
+    inner = learner._inner(prior, change, own_noise, context, left_open)
     return Learned(LinearTau(W, rotation.mean, cold), inner, info)
 
 
@@ -106,7 +113,9 @@ def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation, overall) -> Lear
         stopping = Stopping(learner.tol, learner.max_iter)
         return learn_from_blocks(blocks, metric, kappa, start, stopping=stopping)
 
-    return learn_maps(choice, blocks, learn, start)
+    found = learn_maps(choice, blocks, learn, start)
+    left_open = open_covariance(whole, Z.shape[1], found.learned.prior, kappa, len(tasks))
+    return found._replace(open=left_open)
 
 
 def collect_more(learner: Any, X, y, task, side_info, weight) -> Fitted:

@@ -15,13 +15,15 @@ from condmeta.meta.ridge_choice import COLD_STARTS, RidgeChoice
 class LearnedMaps(NamedTuple):
     """What `ConditionalRidge` learns, in the scales of all rows and the coordinates of Phi.
 
-    `cold` (k+1, width) is the map for tasks without points, None for the map of the prior.
+    `cold` (k+1, width) is the map for tasks without points, None for the map of the prior. `open`
+    (width, width) is what the estimation of the prior adds to the covariance of weights, if known.
     """
 
     choice: RidgeChoice
     learned: LearnedPrior
     context: Context | None
     cold: np.ndarray | None
+    open: np.ndarray | None = None
 
     def with_setting(self, setting) -> Self:
         """Return it with another chosen setting."""

@@ -49,7 +49,9 @@ def test_the_posterior_is_that_of_weighted_least_squares(model):
     x = np.array([0.5, -1.0, 1.0])
     predicted, std = model.predict([x[:2]], task=[3], return_std=True, precision=[4.0])
     np.testing.assert_allclose(predicted, x @ mean + model.y_offset_)
-    np.testing.assert_allclose(std, np.sqrt(x @ covariance @ x + model.s2_ / 4))
+    left = (np.eye(3) - covariance @ rows.T @ by @ rows) @ model.fitted_.inner.open_root
+    variance = x @ (covariance + left @ left.T) @ x + model.s2_ / 4
+    np.testing.assert_allclose(std, np.sqrt(variance))
 
 
 def test_lme4_finds_the_same():
