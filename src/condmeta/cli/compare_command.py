@@ -47,7 +47,7 @@ class Shots(click.ParamType):
               "earliest rows and is judged by the later ones. Not a feature, unless named in "
               "--features.")  # fmt: skip
 @click.option("--shots", type=Shots(), default="0,1,2,5,10", show_default=True,
-              help="Numbers of rows that are known of a task left out.")  # fmt: skip
+              help="How many rows of a held-out task the learners see.")  # fmt: skip
 @click.option("--criterion", type=click.Choice(["absolute", "squared"]), default="absolute",
               show_default=True,
               help="Error to compare by; for classes always the log loss.")  # fmt: skip
@@ -63,10 +63,10 @@ def compare_command(
 ):
     """Compare learners on held-out tasks of TABLE (CSV, Parquet, Feather; - is standard input).
 
-    Each task is held out once: a few of its rows are known, and the learners predict the rest.
-    The learners are: a model of the task's own rows alone, one model for all tasks, learned
-    priors without and with side information, and boosted trees. The command recommends a learner,
-    estimates how much side information explains, and writes a report.
+    Each task is held out once: the learners see a few of its rows and predict the rest. They are a
+    model of the task's own rows alone, one model for all tasks, models that start from what all
+    tasks share or from the side information, and the same on top of boosted trees. The command
+    recommends a learner, estimates how much side information explains, and writes a report.
 
     \b
     condmeta compare sales.csv --task store --target sold --side-table stores.csv
@@ -170,4 +170,8 @@ def _fit_command(found, table: str, params: dict[str, Any], no_boosting: bool) -
         params = params | {"exclude": columns.excluded, "sort_by": None}
     if found.advised == "unconditional":
         params = {name: value for name, value in params.items() if "side" not in name}
+    elif "feature_map=None" in found.call:
+        words.append("--shared-start")  # trees read the side columns
+    if "random=" in found.call:
+        words += ["--random", "intercept"]
     return shlex.join([*words, *option_words(params), "-o", "model.condmeta"])

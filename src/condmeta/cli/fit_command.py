@@ -27,6 +27,13 @@ KINDS = {  # what learners for one kind of target read
     "logistic": "class", "count": "count", "ordinal": "ordered",
 }  # fmt: skip
 
+SETTINGS = {  # options that set a parameter of the learner: its name, its value, who has it
+    "boosting": ("base", lambda on: "boosting" if on else None, "ridge, levels, logistic and auto"),
+    "random": ("random", lambda names: "intercept" if names == ["intercept"] else names,
+               "ridge, levels and count"),
+    "shared_start": ("feature_map", lambda on: None, "learners that read side information"),
+}  # fmt: skip
+
 
 @click.command("fit", short_help="Learn a model from a table.")
 @table_options
@@ -57,6 +64,9 @@ KINDS = {  # what learners for one kind of target read
 @click.option("--random", type=Names(), metavar="COLS",
               help="Columns with coefficients that may differ between tasks (ridge, levels, "
               "count); 'intercept': the intercept alone.  [default: all]")  # fmt: skip
+@click.option("--shared-start", is_flag=True,
+              help="Start all tasks from the same coefficients; only boosted trees then read side "
+              "information.")  # fmt: skip
 @click.option("--sort-by", metavar="COL",
               help="Sort the rows by this column, such as a date; held-out tasks (auto, "
               "--intervals) show their earliest rows. Not a feature, unless named in "
@@ -79,15 +89,16 @@ KINDS = {  # what learners for one kind of target read
 @force_option
 @wait_option
 @common_options
-def fit_command(table, output, force, wait, quiet, share, chunks, memory, **params):
+def fit_command(table, output, force, wait, quiet, share, chunks, memory, shared_start, **params):
     """Learn a model from TABLE (CSV, Parquet, Feather; - is standard input).
 
-    TABLE may be a pattern in quotes, such as 'sales/*.parquet', or a folder of files. These are
-    ordered by task on disk (see --memory); a command that was stopped goes on where it was.
-
     A row is one observation of a task: of a customer, a store, a patient. Features may be numbers,
-    booleans and text. Side information describes each task: the size of a store, the age of a
-    patient.
+    booleans, dates and text. Side information describes each task: the size of a store, the age of
+    a patient.
+
+    TABLE may be a pattern in quotes, such as 'sales/*.parquet', or a folder of files. Their rows
+    are ordered by task on disk (see --memory). If you stop the command, run it again: it goes on
+    where it was.
 
     \b
     condmeta fit sales.csv --task store --target sold -o stores.condmeta
@@ -106,6 +117,7 @@ def fit_command(table, output, force, wait, quiet, share, chunks, memory, **para
     many = memory is not None or (table != "-" and is_pattern(table))
     one = None if many and table != "-" else table
     check_files(one, params["side_table"], output=output, kind=MODEL, force=force)
+    params["shared_start"] = shared_start or None
     columns, folder = column_options(params), f"{output}.work"
     with show_notes(quiet) as note:
         with spinner(f"Learning from {table}", quiet):
@@ -122,7 +134,7 @@ def fit_command(table, output, force, wait, quiet, share, chunks, memory, **para
             from condmeta.tables.big.fit import remove_work
 
             remove_work(folder)
-        note(f"{_summary(model.card())} {output}, {show_size(output)}.")
+        note(f"{_summary(model)} {output}, {show_size(output)}.")
 
 
 def _fit_whole(path, columns, params):
@@ -133,7 +145,7 @@ def _fit_whole(path, columns, params):
     learner = None  # TableModel chooses by the target
     if params["classes"] is not None and params["learner"] != "ordinal":
         raise DataError("--classes is the order of --learner ordinal: give both.")
-    if any(params[name] is not None for name in ("learner", "boosting", "random")):
+    if any(params[name] is not None for name in ("learner", *SETTINGS)):
         name = params["learner"]
         kind = KINDS.get(name) or kind_of_target(table, columns, None)
         learner = _learner(params, kind)
@@ -168,7 +180,7 @@ def _fit_files(path, columns, params, memory, folder):
     side = read_side(columns, params)
     names = [*names_in_file(find_files(path)[0]), *(side.column_names if side else [])]
     columns = columns.with_commas(names)
-    chosen = any(params[name] is not None for name in ("learner", "boosting", "random"))
+    chosen = any(params[name] is not None for name in ("learner", *SETTINGS))
     learner = _learner(params, "number") if chosen else None
     how = {"memory": memory, "text": columns.table_text, "csv": csv_options(params)}
     try:
@@ -211,17 +223,13 @@ def _learner(params, target: str):
     learner = getattr(condmeta, kind)()
     if params["classes"] is not None:
         learner.set_params(classes=params["classes"])
-    if params["boosting"] is not None:
-        if "base" not in learner.get_params():
-            raise DataError(
-                f"--boosting works with ridge, levels, logistic and auto, not with {name}."
-            )
-        learner.set_params(base="boosting" if params["boosting"] else None)
-    if params["random"] is not None:
-        if "random" not in learner.get_params():
-            raise DataError(f"--random works with ridge, levels and count, not with {name}.")
-        only = params["random"] == ["intercept"]
-        learner.set_params(random="intercept" if only else params["random"])
+    for option, (parameter, value_of, who) in SETTINGS.items():
+        if params[option] is None:
+            continue
+        if parameter not in learner.get_params():
+            flag = option.replace("_", "-")
+            raise DataError(f"--{flag} works with {who}, not with {name}.")
+        learner.set_params(**{parameter: value_of(params[option])})
     return learner.set_params(order=_order(params)) if name == "auto" else learner
 
 
@@ -242,14 +250,15 @@ def _order(params) -> str:
     return "random" if params["sort_by"] is None and params["time"] is None else "first"
 
 
-def _summary(card: dict) -> str:
+def _summary(model) -> str:
     """Describe a model in one sentence."""
+    card = model.card()
     sizes, schema = card["sizes"], card["schema"]
     side = pluralize(len(schema["side_columns"]), "side column")
     parts = [
         pluralize(sizes["training_tasks"], "task"),
         pluralize(sizes["rows"], "row"),
-        pluralize(len(schema["features"]), "feature column"),
+        pluralize(len(model.schema_.roles.features), "feature column"),
         side if schema["side_columns"] else "no side information",
     ]
     if schema["time"] is not None:

@@ -51,8 +51,8 @@ table_options = together(
     click.option("--exclude", type=Names(), metavar="COLS",
                  help="Columns that the model must not read."),
     click.option("--side", type=Names(), metavar="COLS",
-                 help="Columns of side information, constant within a task; with --side-table, the "
-                 "columns of it to use."),
+                 help="Columns of side information: of TABLE, constant within a task; or, with "
+                 "--side-table, of that table.  [default: all of it]"),
     click.option("--side-table", metavar="FILE",
                  help="Table of side information, one row per task."),
     click.option("--side-key", type=Names(), metavar="COL",
@@ -76,7 +76,9 @@ model_options = together(
                  "model uses side information."),
 )  # fmt: skip
 force_option = click.option(
-    "--force", is_flag=True, help="Replace any file, also one that the command reads."
+    "--force",
+    is_flag=True,
+    help="Replace the output file, even if it is an input or was not written by this command.",
 )
 wait_option = click.option(
     "--wait", type=click.FloatRange(min=0), default=60.0, show_default=True, metavar="SECONDS",
@@ -99,7 +101,7 @@ common_options = together(  # the last ones of each command that reads a table
                  help="Decimal sign of CSV files.  [default: detected]"),
     click.option("--encoding", help="Encoding of CSV files.  [default: UTF-8]"),
     *(click.option(f"--side-{name}", type=kind,
-                   help=f"The same for the side table.  [default: {default}]")
+                   help=f"As --{name}, for the side table.  [default: {default}]")
       for name, kind, default in (("delimiter", None, "detected"),
                                   ("decimal", click.Choice([".", ","]), "detected"),
                                   ("encoding", None, "UTF-8, if it fits; else as --encoding"))),

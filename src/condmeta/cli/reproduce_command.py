@@ -39,7 +39,8 @@ reading_options = together(  # one for each choice that the paper does not speci
 
 @click.command("reproduce", short_help="Run the paper's experiments and write a report.")
 @click.argument("names", nargs=-1, type=click.Choice(["all", *NAMES]), metavar="[NAMES]...")
-@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True,
+              help="Number of random repetitions.")  # fmt: skip
 @click.option("--inner", type=click.Choice(["online", "batch"]), default="online",
               show_default=True, help="Inner algorithm; the paper uses online.")  # fmt: skip
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default="reproduction",
@@ -59,6 +60,12 @@ def reproduce_command(ctx, names, seeds, inner, out, jobs, force, quiet, as_json
     is all of them; lenk and schools are then skipped if their data are not on this machine. If you
     name them, their data are downloaded. Writes tables, figures and a report. If you interrupt it,
     run it again: finished experiments are kept.
+
+    \b
+    condmeta reproduce
+    condmeta reproduce circle --seeds 3 --out circle
+
+    Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
     from condmeta.cli.reproduce_output import show_progress, show_results
     from condmeta.paper.experiments.page import write_report

@@ -20,6 +20,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.splits import check_shots, make_generator
+from condmeta.tasks.taskset import require_numbers
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,8 +247,7 @@ def _share(part: Interval) -> str:
 
 def _checked(tasks: TaskSet, scale: str, coverage: float) -> TaskSet:
     """Return the tasks with points, and with a side row if there is a side table; or raise."""
-    if tasks.y is None:
-        raise DataError("advantage needs the targets of the tasks: the TaskSet has none.")
+    require_numbers(tasks, "advantage")
     if tasks.weight is not None:
         raise DataError("advantage takes no sample weights: leave them out, or repeat rows.")
     if scale not in SCALES:

@@ -32,6 +32,7 @@ from condmeta.tasks.frames import as_vector
 from condmeta.tasks.ids import factorize, positions
 from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits import check_shots, folds_of_tasks
+from condmeta.tasks.taskset import require_numbers
 
 
 class Calibrated:
@@ -209,8 +210,7 @@ def calibrate(
     shots = check_shots(shots)
     tasks = as_tasks(X, minus_offset(y, offset), task, side_info, side_key, sample_weight)
     tasks = drop_weightless(tasks)
-    if tasks.y is None:
-        raise DataError("calibrate needs the targets of the tasks: the TaskSet has none.")
+    require_numbers(tasks, "calibrate")
     limits = _bounds(bounds, tasks.y if offset is None else as_vector(np.asarray(y)))
     with_std, whole = gives_std(learner), clone(learner).fit(tasks)
     parts: dict[int, list] = {m: [] for m in shots}

@@ -20,13 +20,13 @@ from condmeta.text import pluralize
 
 CLOSE = 0.01  # a relative difference that does not matter
 AUTO = "auto"
-SETTINGS = {  # arguments that make the default learners by hand
-    AUTO: "",
-    "conditional": "",
+SETTINGS = {  # arguments that make the default learners by hand, the simplest learner first
     "unconditional": "feature_map=None",
-    "conditional on base": 'base="boosting"',
-    "unconditional on base": 'feature_map=None, base="boosting"',
+    "conditional": "",
     "task mean on base": 'feature_map=None, random="intercept", base="boosting"',
+    "unconditional on base": 'feature_map=None, base="boosting"',
+    "conditional on base": 'base="boosting"',
+    AUTO: "",
 }
 
 
@@ -134,18 +134,19 @@ class Comparison:
 
     @property
     def advised(self) -> str:
-        """The name of the advised learner: the one with the smallest worst `behind`.
+        """The name of the advised learner: the simplest of those with the smallest worst `behind`.
 
-        Learners that are clearly behind at some number of points come last. A single learner is
-        preferred to "auto", and at equal errors side information to none.
+        Learners that are clearly behind at some number of points come last, "auto" before them.
+        Differences of less than 1 % of the error do not count.
         """
         usable = [name for name in self.names if name in self.models]
         rows = {name: self._rows_of(name) for name in usable}
         worst = {name: max(row["behind"] for row in rows[name]) for name in usable}
         near = [name for name in usable if not any(map(_is_clearly_behind, rows[name]))]
-        if AUTO in near and any("conditional" in name for name in near):
-            near = [name for name in near if "conditional" in name]
-        return min(near or usable, key=lambda name: (worst[name], name.startswith("uncond")))
+        near = [name for name in near if name != AUTO] or near or usable
+        least = min(worst[name] for name in near)
+        close = [name for name in near if worst[name] <= least + CLOSE]
+        return next((name for name in SETTINGS if name in close), min(close, key=worst.__getitem__))
 
     def _rows_of(self, name: str) -> list[dict[str, Any]]:
         return [row for row in self.rows if row["learner"] == name]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from condmeta.losses import get_loss
 from condmeta.tasks import TaskSet, TaskSplit
@@ -17,7 +17,7 @@ from condmeta.tasks.splits import as_split
 
 def cross_validate_tasks(
     learner: Any, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-    side_key: Any = None, split: Any = None, error: str | Callable = "absolute",
+    side_key: Any = None, split: Any = None, error: str | Callable | None = None,
     n_jobs: int | None = None,
 ) -> Any:  # fmt: skip
     """Judge a learner on held-out tasks, after it has adapted to some points of each.
@@ -29,8 +29,9 @@ def cross_validate_tasks(
         As for `fit`, or a `TaskSet` alone.
     split : TaskSplit or int, default TaskSplit(5, random_state=0)
         How tasks are held out, and their points cut into support and query.
-    error : name of a loss, or callable of (prediction, y)
-        The error, averaged over the query points of a task.
+    error : name of a loss, or callable of (prediction, y), optional
+        The error, averaged over the query points of a task. By default the absolute error, or of a
+        classifier the share of labels that it gets wrong.
     n_jobs : int, optional
         Number of folds to run at once.
 
@@ -49,6 +50,8 @@ def cross_validate_tasks(
     """
     tasks = as_tasks(X, y, task, side_info, side_key)
     split = TaskSplit(random_state=0) if split is None else as_split(split)
+    if error is None:
+        error = np.not_equal if is_classifier(learner) else "absolute"
     value = error if callable(error) else get_loss(error).value
     parts = Parallel(n_jobs)(
         delayed(judge_fold)(clone(learner), fold, value) for fold in split.split(tasks)

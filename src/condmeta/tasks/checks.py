@@ -18,7 +18,7 @@ def check_finite(
     Parameters
     ----------
     X : (N, d) float array or None
-    y : (N,) float array or None
+    y : (N,) float array, names of classes, or None
     tasks : (ids, offsets), row-aligned ids (N,), a function from row to id, or None
         The tasks of the rows; None leaves the task out of the message.
     feature_names, target_name : optional
@@ -37,7 +37,7 @@ def check_finite(
         known = feature_names is not None
         named = f"column {feature_names[column]!r}" if known else f"feature {column}"
         raise DataError(_sentence(X, row, X[row, column], f"{named} of X", tasks))
-    if y is not None and not _all_finite(y):
+    if y is not None and y.dtype != object and not _all_finite(y):
         row = int(np.argmax(~np.isfinite(y)))
         named = "y" if target_name is None else f"the target {target_name!r}"
         raise DataError(_sentence(y[:, None], row, y[row], named, tasks))

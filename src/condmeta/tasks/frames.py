@@ -13,7 +13,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks.containers import refuse_odd
-from condmeta.tasks.numbers import level_name, refuse_masked, to_floats
+from condmeta.tasks.numbers import class_names, level_name, refuse_masked, to_floats
 
 _MARKS = ("pandas", "columns", "factorize"), ("pyarrow", "column_names", "to_pylist")
 _BLOCK_BYTES = 1 << 19  # a block of rows that stays in cache while its columns are copied
@@ -279,6 +279,21 @@ def as_matrix(X: Any) -> Any:
 
 def as_vector(y: Any, label: str = "y") -> np.ndarray:
     """Return y as an (N,) float64 array, from a column, array or list."""
+    return np.ascontiguousarray(to_floats(_one_dimensional(y, label), label, role=label))
+
+
+def as_labels(y: Any, label: str = "y") -> np.ndarray:
+    """Return y as an (N,) array: numbers as float64, names of classes as objects."""
+    if isinstance(y, list | tuple) and any(isinstance(value, str) for value in y):
+        y = np.array([*y, None], dtype=object)[:-1]  # NumPy would turn numbers beside text to text
+    array = _one_dimensional(y, label)
+    names = class_names(array, label)
+    if names is not None:
+        return names
+    return np.ascontiguousarray(to_floats(array, label, role="y"))
+
+
+def _one_dimensional(y: Any, label: str) -> np.ndarray:
     rule = f"{label} must be 1-D (one number a row)"
     if is_frame(y):
         raise DataError(f"{rule}, got a table: pass one column.")
@@ -290,7 +305,7 @@ def as_vector(y: Any, label: str = "y") -> np.ndarray:
         raise DataError(f"{rule}.") from error
     if array.ndim != 1:
         raise DataError(f"{rule}, got an array of shape {array.shape}.")
-    return np.ascontiguousarray(to_floats(array, label, role=label))
+    return array
 
 
 def make_frame(columns: Mapping[str, np.ndarray], backend: str | None = None) -> Any:

@@ -26,6 +26,11 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
     if kind in "fiub":
         return values.astype(np.float64, copy=False)
     remedy = f"{role} must be numeric: encode it as numbers."
+    if role == "y":
+        remedy = (
+            "y must be numeric: encode it as numbers, or, if it names classes, use a classifier "
+            "such as ConditionalLogistic."
+        )
     if role == "X":
         options = (
             "encode it, move it to the side table, or, if it names the task, pass it as task=."
@@ -51,6 +56,33 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
         flat = others
     shown = ", ".join(repr(str(v)) for v in flat[:1])
     raise DataError(f"{label} holds text ({shown}, ...); {remedy}")
+
+
+def class_names(values: np.ndarray, label: str) -> np.ndarray | None:
+    """Return text labels as an object array of str; None if the labels are not text.
+
+    Examples
+    --------
+    >>> class_names(np.array(["yes", "no"]), "y").tolist(), class_names(np.array([1, 2]), "y")
+    (['yes', 'no'], None)
+    """
+    if values.dtype.kind not in "OUT":
+        return None
+    flat = values.tolist()
+    given = [value for value in flat if not is_na(value)]
+    if not any(isinstance(value, str) for value in given):
+        return None
+    other = next((value for value in given if not isinstance(value, str)), None)
+    if other is not None:
+        text = next(value for value in given if isinstance(value, str))
+        raise DataError(
+            f"{label} mixes text and numbers ({text!r} and {other!r}): write all classes as one of "
+            "them."
+        )
+    if len(given) < len(flat):
+        row = next(row for row, value in enumerate(flat) if is_na(value))
+        raise DataError(f"{label} has no label in row {row}: fill it or drop the row.")
+    return np.array(flat, dtype=object)
 
 
 def refuse_masked(values: Any, label: str) -> None:

@@ -9,7 +9,6 @@ from condmeta.errors import DataError
 from condmeta.tasks import frames
 from condmeta.tasks.ids import as_id_array, combine, factorize, group_rows
 from condmeta.tasks.messages import bad_parameter, explain_absent, explain_mismatch, name_task
-from condmeta.tasks.numbers import to_floats
 from condmeta.tasks.side_table import as_names, read_side_table, side_from_rows
 from condmeta.tasks.task_table import TaskTable
 from condmeta.tasks.times import read_times
@@ -28,12 +27,12 @@ def require_rows(X: np.ndarray) -> None:
 def matrix_and_target(
     X: Any, y: Any, feature_names: Sequence[str] | None = None, target_name: str | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return X as (N, d) and y as (N,) float64, of the same length."""
+    """Return X as (N, d) float64 and y as (N,) float64 or text, of the same length."""
     X = frames.as_matrix(X)
     if feature_names is not None and len(feature_names) != X.shape[1]:
         raise DataError(f"There are {len(feature_names)} feature names for {X.shape[1]} features.")
     if y is not None:
-        y = frames.as_vector(y, "y" if target_name is None else f"Column {target_name!r}")
+        y = frames.as_labels(y, "y" if target_name is None else f"Column {target_name!r}")
         if y.shape[0] != X.shape[0]:
             raise DataError(f"X has {X.shape[0]} rows and y has {y.shape[0]}.")
     return X, y
@@ -66,7 +65,7 @@ def from_frame(
     y, target_name = None, None
     if target is not None:
         target_name = str(target)
-        y = to_floats(frames.get_column(frame, target), f"Column {target!r}", role="y")
+        y = frames.as_labels(frames.get_column(frame, target), f"Column {target!r}")
     if side_names:
         table = side_from_rows({n: frames.get_column(frame, n) for n in side_names}, codes, ids)
         table.backend = frames.backend_of(frame)
@@ -198,6 +197,7 @@ def from_tasks(tasks: Iterable[Any], missing_side: str) -> dict[str, Any]:
     if 0 < len(unlabelled) < len(blocks):
         raise DataError(f"{name_task(unlabelled[0])} has no y while other tasks have one.")
     targets = [y for X, y in points if X is not None and y is not None]
+    _require_one_kind(targets)
     offsets = np.cumsum([0] + [0 if X is None else X.shape[0] for X, _ in points])
     table = read_side_table(rows) if rows else None
     _, unique = factorize(ids)
@@ -209,6 +209,16 @@ def from_tasks(tasks: Iterable[Any], missing_side: str) -> dict[str, Any]:
         "side": table, "weight": _join_weights(weights, points),
         "time": _join_times(times, points, ids),
     }  # fmt: skip
+
+
+def _require_one_kind(targets: list[np.ndarray]) -> None:
+    """Raise if some tasks have names of classes as labels and others numbers."""
+    text = next((y[0] for y in targets if y.dtype == object and len(y)), None)
+    number = next((float(y[0]) for y in targets if y.dtype != object and len(y)), None)
+    if text is not None and number is not None:
+        raise DataError(
+            f"y mixes text and numbers ({text!r} and {number!r}): write all classes as one of them."
+        )
 
 
 def _join_weights(weights: list[Any], points: list[Any]) -> np.ndarray | None:

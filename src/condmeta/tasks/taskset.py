@@ -44,7 +44,8 @@ class TaskSet:
     Parameters
     ----------
     X, y : arrays (N, d) and (N,)
-        The rows of all tasks, task after task; y may be None.
+        The rows of all tasks, task after task. y has numbers, or text: names of classes, for
+        classifiers. It may be None.
     offsets : array (T+1,)
         Task t has the rows ``offsets[t]:offsets[t + 1]``, possibly none.
     ids : sequence (T,)
@@ -153,7 +154,7 @@ class TaskSet:
         task : str or list of str
             The task column, or a level of a pandas index; several columns make tuple ids.
         target : str, optional
-            The column to predict.
+            The column to predict: numbers, or text that names classes.
         features : list of str, optional
             The columns of X; by default all that no other parameter names.
         side : list of str, table, dict or TaskTable, optional
@@ -356,6 +357,16 @@ class TaskSet:
         listed += [f"side columns: {_listed(side)}"] if side else []
         return html_block(
             paragraph(repr(self), True), html_table(header, rows), paragraph("; ".join(listed))
+        )
+
+
+def require_numbers(tasks: TaskSet, caller: str) -> None:
+    """Raise if tasks have no targets, or names of classes where `caller` needs numbers."""
+    if tasks.y is None:
+        raise DataError(f"{caller} needs the targets of the tasks: the TaskSet has none.")
+    if tasks.y.dtype == object:
+        raise DataError(
+            f"{caller} is for numbers, and the targets are classes such as {tasks.y[0]!r}."
         )
 
 

@@ -26,6 +26,7 @@ from condmeta.paper.theory.radii import radii
 from condmeta.paper.theory.sources import features_of
 from condmeta.paper.theory.variance import Estimate
 from condmeta.tasks import TaskSet
+from condmeta.tasks.taskset import require_numbers
 
 PENALTIES = np.geomspace(1e-4, 1e4, 17)  # times the mean eigenvalue of Z^T Z, Z the design
 RATIOS = np.array([1e-9, 1e9])  # range of v e / noise, e the largest eigenvalue
@@ -108,8 +109,7 @@ def suggest(
     >>> abs(found.variance.value - 5.0) < 3 * found.variance.error   # V^2 = d sigma_w^2
     True
     """
-    if tasks.y is None:
-        raise DataError("suggest needs tasks with targets: these tasks have none.")
+    require_numbers(tasks, "suggest")
     features = features_of(tasks, Phi, len(tasks))[tasks.sizes > 0]
     tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
     if not 2 <= folds <= len(tasks):
