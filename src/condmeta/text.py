@@ -28,3 +28,14 @@ def pluralize(number: int, one: str, many: str | None = None) -> str:
     ('1 row', '12,000 rows')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def rows_known(count: int) -> str:
+    """Return how many rows of a task are known.
+
+    Examples
+    --------
+    >>> rows_known(0), rows_known(1), rows_known(5)
+    ('no rows known', '1 row known', '5 rows known')
+    """
+    return "no rows known" if count == 0 else f"{pluralize(count, 'row')} known"

@@ -20,7 +20,7 @@ from condmeta.cli.options import (
     table_options,
 )
 from condmeta.cli.terminal import show_notes, spinner
-from condmeta.text import pluralize
+from condmeta.text import pluralize, rows_known
 
 ONLY_HERE = "shots", "criterion", "no_boosting", "output", "as_json", "quiet", *FOR_ONE_RUN
 
@@ -92,7 +92,7 @@ def compare_command(
             who = pluralize(lacking, "task has", "tasks have")
             note(f"Note: {who} no row of side information; their models start from the mean.")
             extra["missing_side"] = "mean"
-        from condmeta.evaluation.report_words import rows_known, words_of
+        from condmeta.evaluation.report_words import words_of
 
         with spinner("Comparing", quiet) as step:
             found = condmeta.compare(

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from condmeta.evaluation.gains import Gain, gains_in_words
-from condmeta.text import pluralize
+from condmeta.text import rows_known
 
 if TYPE_CHECKING:
     from condmeta.evaluation.comparison import Comparison
@@ -62,11 +62,6 @@ def noun_of(task_name: object) -> str:
     name = task_name if isinstance(task_name, str) else ""
     short = re.sub(r"[ _-]?(ids?|key|no|nr|code)$", "", name, flags=re.IGNORECASE)
     return short if re.fullmatch(r"[^\W\d]{2,}", short) else "task"
-
-
-def rows_known(count: int) -> str:
-    """Return how many rows of a task are known."""
-    return "no rows known" if count == 0 else f"{pluralize(count, 'row')} known"
 
 
 def _advice(found: Comparison, noun: str, labels: dict[str, str]) -> str:

@@ -111,14 +111,29 @@ class Summary:
         parts = [
             f"{title}\n{_text(table)}" for title, table in zip(titles, self._tables, strict=True)
         ]
-        return "\n\n".join([head, *parts])
+        return "\n\n".join([head, *parts, *self._notes])
 
     def _repr_html_(self) -> str:
         head, *titles = self._lines
         parts = zip(titles, self._tables, strict=True)
-        return f"<p>{escape(head)}</p>" + "".join(
-            f"<p>{escape(title)}</p>{_html(table)}" for title, table in parts
-        )
+        tables = "".join(f"<p>{escape(title)}</p>{_html(table)}" for title, table in parts)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes)
+        return f"<p>{escape(head)}</p>{tables}{notes}"
+
+    @property
+    def _notes(self) -> list[str]:
+        """Why some effects have no standard error."""
+        effects = self._tables[0]
+        lacking = np.isnan(effects["std_error"])
+        if not lacking.any():
+            return []
+        sides = list(dict.fromkeys(side for side in effects["side"][lacking] if side != BASE))
+        named = f" of {', '.join(sides[:4])}" if sides else ""
+        return [
+            f"Effects{named} have no standard error: the tasks determine only their differences, "
+            "as with all levels of a category. Give a 0/1 column for all levels but one, or a "
+            "kappa above 0."
+        ]
 
 
 def _effects(fitted: Fitted, errors: MapErrors, level: float) -> Table:

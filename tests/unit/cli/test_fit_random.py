@@ -70,3 +70,16 @@ def test_steps_of_learners_are_shown():
     assert shown[-1].endswith("directions in which tasks differ")
     assert logging.getLogger("condmeta").level == level
     assert not logging.getLogger("condmeta").handlers
+
+
+def test_a_shared_start_ignores_side_information(sales, tmp_path):
+    stores = tmp_path / "stores.csv"
+    size = np.random.default_rng(1).normal(size=30)
+    ids = [f"s{i:02d}" for i in range(30)]
+    pd.DataFrame({"store": ids, "size": size}).to_csv(stores, index=False)
+    done, output = run(sales, "--side-table", str(stores), "--shared-start")
+    assert done.exit_code == 0, done.output
+    prior = cm.load(output).coef_frame().to_pandas().groupby("feature")["prior"]
+    assert (prior.max() - prior.min()).max() < 1e-12
+    done, _ = run(sales, "--shared-start", "--learner", "pooled", "--force")
+    assert "--shared-start works with learners that read side information, not" in done.output

@@ -350,7 +350,7 @@ def test_learners_exist():
 BAD = {
     "missing ids": ("store,sold,x\na,1,2\n,2,3\n,4,5\n", "in 2 of 3 rows, first in row 2"),
     "missing features": ("store,sold,x\na,1,\nb,2,3\nb,4,5\n", "'x' 1. Fill them"),
-    "text target": ("store,sold,x\na,u,1\nb,v,2\nb,w,2\n", "'sold' .* has 3 values"),
+    "text target": ("store,sold,x\na,u,1\nb,u,2\nb,u,2\n", "'sold' .* has only the one value 'u'"),
     "dates": ("store,sold,x\na,1,3/4/2024\nb,2,5/6/2024\n", "is the day or the month first"),
     "dated target": ("store,sold,x\na,2024-01-01,1\nb,2024-01-02,2\n", "make a number of it"),
     "percent and share": ("store,sold,x\na,1,12%\nb,2,0.1\n", "numbers in several units"),

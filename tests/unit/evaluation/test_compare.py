@@ -9,7 +9,7 @@ import pytest
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.evaluation.compare import _with_choice
-from condmeta.evaluation.comparison import by_task
+from condmeta.evaluation.comparison import Comparison, by_task
 from condmeta.learners.held_out import HeldOutAnswers, hold_out
 from condmeta.meta.stacking import CRITERIA
 
@@ -106,6 +106,30 @@ def test_the_advice_names_the_simplest_that_is_not_behind():
     assert found.advantage.pays
     assert found.side_sentence.startswith("Side information explains ")
     assert "at 0 points" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("errors", "advised"),
+    [
+        ({"unconditional": 1.0, "conditional": 1.0}, "unconditional"),
+        ({"unconditional": 1.009, "conditional": 1.0}, "unconditional"),
+        ({"unconditional": 1.5, "conditional": 1.0}, "conditional"),
+        ({"task mean on base": 1.005, "conditional on base": 1.0, "auto": 0.998},
+         "task mean on base"),
+        ({"conditional": 1.3, "conditional on base": 1.2, "auto": 1.0}, "auto"),
+        ({"mine": 1.0, "yours": 1.009}, "mine"),
+    ],
+)  # fmt: skip
+def test_of_learners_that_differ_by_nothing_the_simplest_is_advised(errors, advised):
+    task = np.repeat(np.arange(20), 5)
+    answers = np.tile(list(errors.values()), (100, 1))
+    ids, rows = np.arange(20), np.arange(100)
+    trial = HeldOutAnswers(0, ids, ids % 5, task, rows, np.zeros(100), answers)
+    models = dict.fromkeys(errors)
+    found = Comparison(
+        list(errors), models, [trial], CRITERIA["absolute"], None, [], None, "random", None
+    )
+    assert found.advised == advised
 
 
 def test_the_advice_has_a_base_where_that_is_best():

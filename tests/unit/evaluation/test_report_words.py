@@ -57,3 +57,13 @@ def test_shares_have_no_negative_zero(monkeypatch, tmp_path):
     monkeypatch.setattr("condmeta.display.pages.render.TEMPLATES", tmp_path)
     assert render("t.html", (), share=-0.0004) == "0.0 %"
     assert render("t.html", (), share=-0.004) == "-0.4 %"
+
+
+def test_descriptions_of_charts_use_the_words_of_the_report(found):
+    page = found.to_html()
+    described = re.findall(r'aria-label="([^"]*)"', page)
+    assert any("With no rows known: " in text for text in described)
+    assert any("Alone: " in text for text in described)
+    for text in described:
+        assert "conditional" not in text
+        assert "task coefficients" not in text

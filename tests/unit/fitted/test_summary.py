@@ -127,3 +127,22 @@ def test_sentences():
     model = cm.ConditionalRidge().fit(X, y, task=task)
     with pytest.raises(DataError, match=r"'level' of a summary must be in \(0, 1\). Got 95"):
         model.summary(level=95)
+
+
+def test_levels_of_a_category_have_no_standard_error_and_a_note_says_so():
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(30), 5)
+    X = rng.normal(size=(150, 1))
+    sex = np.where(np.arange(30) % 2, "female", "male")
+    y = (1 + (sex == "male"))[task] * X[:, 0] + rng.normal(size=30)[task] + rng.normal(size=150)
+    settings = {"metric": "full", "noise": "shared", "kappa": 0.0, "context": False}
+    both = cm.ConditionalRidge(**settings).fit(
+        X, y, task=task, side_info=cm.TaskTable({"sex": sex}, ids=range(30))
+    )
+    note = "Effects of sex=female, sex=male have no standard error: the tasks determine only their"
+    assert note in repr(both.summary())
+    assert note in both.summary()._repr_html_()
+    one = cm.ConditionalRidge(**settings)
+    one.fit(X, y, task=task, side_info=cm.TaskTable({"male": sex == "male"}, ids=range(30)))
+    assert "no standard error" not in repr(one.summary())
+    assert one.summary().effects["std_error"].notna().all()

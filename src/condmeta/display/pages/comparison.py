@@ -14,8 +14,15 @@ import condmeta
 from condmeta.display.pages.render import inline_svg, render
 from condmeta.display.pages.task_cards import MOST_TASKS, task_cards
 from condmeta.display.plots import AdvantageDisplay, ShotCurveDisplay
-from condmeta.display.plots.canvas import MOST_LINES, add_notes, new_figure, shorten
+from condmeta.display.plots.canvas import (
+    MOST_LINES,
+    add_notes,
+    legend_above,
+    new_figure,
+    shorten,
+)
 from condmeta.engine import active_engine
+from condmeta.text import rows_known
 
 if TYPE_CHECKING:
     from condmeta.evaluation.comparison import Comparison
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 # inches, by the class of page.css that shows the figure
 WIDTHS = {"on-desk": 11.0, "on-phone": 3.6}
 HEIGHT = 4.2
+MOST_NAMED = 3  # side columns in the description of their chart
 NARROW = 6.0  # below it a legend has one column, and names are shorter
 MEANING = {
     "own data": "a model of its own rows",
@@ -53,7 +61,7 @@ def render_comparison(
         command=command, found=found, words=words, facts=_facts(found),
         curves=_curves(found, words),
         rows=[_row(found, name, words) for name in found.names], columns=_columns(found),
-        pictures={} if found.advantage is None else {"advantage": _advantage_picture(found)},
+        pictures={} if found.advantage is None else {"advantage": _advantage_picture(found, words)},
         snippet=following or _snippet(found), download=_csv_link(found.rows), cards=cards,
         shown=min(len(cards["tasks"]), MOST_TASKS), of_all=int((tasks.sizes > 0).sum()),
         about={"condmeta": condmeta.__version__, "engine": active_engine()},
@@ -69,8 +77,20 @@ def _curves(found: Comparison, words: Words) -> dict[str, Any]:
         made[key] = Markup()
         for kind, width in WIDTHS.items():
             _draw_curves(display, words, width, most)
-            made[key] += inline_svg(display.figure_, f"{key}-{kind}", display.describe(), kind)
+            alt = _errors_in_words(found, words, list(display.lines_))
+            made[key] += inline_svg(display.figure_, f"{key}-{kind}", alt, kind)
     return made
+
+
+def _errors_in_words(found: Comparison, words: Words, names: list[str]) -> str:
+    """Return the errors of some learners for people who cannot see the chart, the best first."""
+    parts = []
+    for shot in found.shots:
+        rows = [row for row in found.rows if row["shot"] == shot and row["learner"] in names]
+        rows.sort(key=lambda row: row["error"])
+        errors = "; ".join(f"{words.labels[row['learner']]} {row['error']:.3g}" for row in rows)
+        parts.append(f"With {rows_known(shot)}: {errors}.")
+    return f"Mean {found.criterion.title} for a new {words.noun}. {' '.join(parts)}"
 
 
 def _draw_curves(display: ShotCurveDisplay, words: Words, width: float, most: int | None) -> None:
@@ -95,8 +115,8 @@ def _facts(found: Comparison) -> dict[str, str]:
     side = [] if tasks.side is None else list(tasks.side.columns)
     names = tasks.feature_names or [f"x{j}" for j in range(tasks.n_features)]
     return {
-        "tasks": f"{len(sizes)}, with {points} rows",
-        "rows": f"{len(tasks.y)}",
+        "tasks": f"{len(sizes):,}, with {points} rows",
+        "rows": f"{len(tasks.y):,}",
         "features": f"{tasks.n_features}: {_listed(names)}",
         "side information": f"{len(side)} columns: {_listed(side)}" if side else "none",
         "error": f"mean {found.criterion.title} on tasks held out in 5 folds",
@@ -124,14 +144,21 @@ def _columns(found: Comparison) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["alone"].value)
 
 
-def _advantage_picture(found: Comparison) -> Markup:
+def _advantage_picture(found: Comparison, words: Words) -> Markup:
     display, made = AdvantageDisplay.from_advantage(found.advantage), Markup()
+    shares = sorted(display.columns.items(), key=lambda item: -item[1][0][0])[:MOST_NAMED]
+    alone = "; ".join(f"{name} {100 * min(alone[0], 1):.0f} %" for name, (alone, _) in shares)
+    alt = f"{words.side} Alone: {alone}."
     for kind, width in WIDTHS.items():
-        display.plot(new_figure(width, 1.6 + 0.36 * min(len(display.columns), 12)).subplots())
+        height = 1.6 + 0.36 * min(len(display.columns), 12)
+        display.plot(new_figure(width, height).subplots(), legend=False)
+        legend_above(display.ax_, 2 if width < NARROW else 3)
+        more = display.ax_.get_xlabel().partition("\n")[1:]
+        display.ax_.set_xlabel(f"share of how one {words.noun} differs from another{''.join(more)}")
         if width < NARROW:
             names = [shorten(tick.get_text(), 12) for tick in display.ax_.get_yticklabels()]
             display.ax_.set_yticks(range(len(names)), names)
-        made += inline_svg(display.figure_, f"advantage-{kind}", display.describe(), kind)
+        made += inline_svg(display.figure_, f"advantage-{kind}", alt, kind)
     return made
 
 

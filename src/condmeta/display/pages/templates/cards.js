@@ -122,13 +122,13 @@ function show() {
     const heads = ["coefficient", "prior", "adapted"].map((name, i) =>
       make("th", { scope: "col", className: i ? "number" : "" }, name));
     left.append(make("table", { className: "compact" },
-      make("caption", {}, "Coefficients before (prior) and after (adapted) its rows are known"),
+      make("caption", {}, "Coefficients before (prior) and after (adapted) all its rows are known"),
       make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
   }
   const right = make("figure");
   if (now) {
     const kind = now.width === null || now.width === undefined ? ""
-      : " Bars contain 9 of 10 rows of a new one.";
+      : ` Bars contain the true value of 9 in 10 rows of a new ${data.noun}.`;
     const known = (count) => (Number(count) ? `${count} rows known` : "no rows known");
     const hollow = Number(shot.value) === data.shots[0] ? "" : ` (filled) and with ${known(data.shots[0])} (hollow)`;
     right.append(picture(picked), make("figcaption", {},
