@@ -51,7 +51,8 @@ def compare(
         By default: a model of the task's own points ("own data"), one model for all tasks
         ("pooled"), the learned prior without and with side information ("unconditional",
         "conditional"), the same fitted to the residuals of `base` ("... on base"), for numbers
-        a random intercept on them ("task mean on base"), and the best
+        a random intercept on them ("task mean on base") and none ("constant on base"), the prior
+        with splines of x or y on another scale if that pays ("transformed"), and the best
         combination of these, chosen on other tasks than the judged ones ("auto").
     shots : sequence of int
         Numbers of points. A number needs 10 tasks with more points, or it is left out.

@@ -18,11 +18,13 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import make_frame
 from condmeta.text import pluralize
 
+NEVER_ADVISED = "constant on base"  # it does not learn from a task's points
 CLOSE = 0.01  # a relative difference that does not matter
 AUTO = "auto"
 SETTINGS = {  # arguments that make the default learners by hand, the simplest learner first
     "unconditional": "feature_map=None",
     "conditional": "",
+    "transformed": 'x_transform="auto", y_transform="auto"',
     "task mean on base": 'feature_map=None, random="intercept", base="boosting"',
     "unconditional on base": 'feature_map=None, base="boosting"',
     "conditional on base": 'base="boosting"',
@@ -139,7 +141,7 @@ class Comparison:
         Learners that are clearly behind at some number of points come last, "auto" before them.
         Differences of less than 1 % of the error do not count.
         """
-        usable = [name for name in self.names if name in self.models]
+        usable = [name for name in self.names if name in self.models and name != NEVER_ADVISED]
         rows = {name: self._rows_of(name) for name in usable}
         worst = {name: max(row["behind"] for row in rows[name]) for name in usable}
         near = [name for name in usable if not any(map(_is_clearly_behind, rows[name]))]

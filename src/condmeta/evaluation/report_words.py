@@ -19,9 +19,11 @@ LABELS = {  # of the learners
     "pooled": "one model for all",
     "unconditional": "shared start",
     "conditional": "start by side information",
+    "transformed": "bent, or another scale",
     "unconditional on base": "trees, then shared start",
     "conditional on base": "trees, then start by side information",
     "task mean on base": "trees, then own mean",
+    "constant on base": "trees alone",
     "auto": "auto: best mix",
 }
 

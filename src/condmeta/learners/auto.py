@@ -12,7 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from condmeta import persistence
-from condmeta.learners.auto_candidates import Kinds, candidates, candidates_on_base
+from condmeta.learners.auto_candidates import (
+    Kinds,
+    candidates,
+    candidates_on_base,
+    without_repetition,
+)
 from condmeta.learners.auto_choice import Chosen, choose, default_choice, of_choice
 from condmeta.learners.blend import BlendedModel, BlendedModels, answers_of
 from condmeta.learners.checks import warn_constant
@@ -163,19 +168,17 @@ class Auto(BaseEstimator):
         check_parameters(self)
         tasks = given.tasks
         conditional = tasks.side is not None and self.feature_map is not None
-        learners, shared, why = (
-            candidates(self, self._kinds, conditional),
-            None,
-            self._too_few(given),
-        )
+        learners = candidates(self, self._kinds, conditional)
+        shared, why = None, self._too_few(given)
         two = given.classes is None or len(given.classes) == 2  # a base has log odds of one class
         if self.base is not None and two and not why and len(tasks.y) >= FEWEST_ROWS:
             progress("boosted trees" if self.base == "boosting" else "the base of all tasks")
             shared = shared_model_of(self, tasks, getattr(self, "criterion", "squared"))
-            learners |= candidates_on_base(learners, given.classes is None)
+            learners |= candidates_on_base(self, learners)
         for name, learner in learners.items():
             progress(f"fitting: {name}")
             fit_inputs(learner, given, shared if on_base(name) else None)
+        learners = without_repetition(learners)
         names, answers = list(learners), []
         if why:
             choice = default_choice(names, why)

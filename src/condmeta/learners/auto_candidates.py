@@ -8,6 +8,8 @@ from sklearn.base import clone
 
 READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "n_jobs"
 OF_PRIORS = ("x_transform",)  # parameters that only the learners with a prior have
+TRANSFORMED = "transformed"
+NO_SLOPE = 1e9  # a penalty that leaves a linear model its constant
 
 
 class Kinds(NamedTuple):
@@ -27,13 +29,37 @@ def candidates(auto, kinds: Kinds, conditional: bool) -> dict[str, Any]:
     if conditional:
         how |= {"missing_side": auto.missing_side}
         learners["conditional"] = kinds.conditional(auto.feature_map, **how)
+    if hasattr(auto, "x_transform"):
+        splines = "auto" if auto.x_transform is None else auto.x_transform
+        forms = {"x_transform": splines, "y_transform": "auto", "criterion": auto.criterion}
+        learners[TRANSFORMED] = clone(_plain(learners)).set_params(**forms)
     return learners
 
 
-def candidates_on_base(learners: dict[str, Any], numbers: bool) -> dict[str, Any]:
-    """Return the candidates on a shared model; of numbers, a random intercept on it as well."""
+def candidates_on_base(auto, learners: dict[str, Any]) -> dict[str, Any]:
+    """Return the candidates on a shared model.
+
+    Of numbers also a random intercept, and the shared model alone, but for the median or the mean
+    of what it leaves: the priors shrink towards means, which are no medians if labels are skewed.
+    """
     found = {f"{name} on base": clone(learners[name]) for name in learners if "conditional" in name}
-    if numbers:
-        mean = clone(learners["unconditional"]).set_params(random="intercept")
-        found["task mean on base"] = mean
+    if hasattr(auto, "x_transform"):
+        found["task mean on base"] = clone(learners["unconditional"]).set_params(random="intercept")
+        found["constant on base"] = clone(learners["pooled"]).set_params(
+            loss=auto.criterion, lam=NO_SLOPE
+        )
     return found
+
+
+def without_repetition(learners: dict[str, Any]) -> dict[str, Any]:
+    """Return fitted candidates without the transformed one, if it has chosen no transformation."""
+    found = learners.get(TRANSFORMED)
+    if found is None or found.y_transform_ is not None:
+        return learners
+    if found.x_transform_ is not _plain(learners).x_transform:
+        return learners
+    return {name: learner for name, learner in learners.items() if name != TRANSFORMED}
+
+
+def _plain(learners: dict[str, Any]):
+    return learners.get("conditional", learners["unconditional"])

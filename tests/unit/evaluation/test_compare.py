@@ -42,13 +42,13 @@ def test_learners_and_plain_alternatives_at_every_number_of_points():
     found = run(*draw(), shots=(0, 3, 50))
     assert found.names == [
         "own data", "pooled", "unconditional", "conditional", "unconditional on base",
-        "conditional on base", "task mean on base", "auto",
+        "conditional on base", "task mean on base", "constant on base", "auto",
     ]  # fmt: skip
     assert found.shots == [0, 3]  # no task has more than 50 points
     frame = found.frame
     assert isinstance(frame, pd.DataFrame)
-    assert frame["n_tasks"].tolist() == [80] * 16
-    assert frame["n_rows"].tolist() == [640] * 8 + [400] * 8
+    assert frame["n_tasks"].tolist() == [80] * 18
+    assert frame["n_rows"].tolist() == [640] * 9 + [400] * 9
     assert found.best[0] in ("conditional", "auto")
     assert (frame.groupby("shot")["behind"].min() == 0).all()
     told = frame.set_index(["shot", "learner"])["error"]

@@ -132,3 +132,27 @@ def test_convex_weights_are_the_best():
     assert best_weights(answers[:, :1], y, np.arange(500), CRITERIA["absolute"]).tolist() == [1.0]
     noise = np.column_stack([y + 0.1 * rng.normal(size=500), rng.normal(size=500)])
     assert best_weights(noise, y, np.arange(500) // 5, CRITERIA["absolute"])[0] > 0.95
+
+
+def test_labels_on_another_scale_are_a_candidate_where_that_pays():
+    """Labels of tasks that differ by factors are normal as logarithms."""
+    rng = np.random.default_rng(0)
+    task, X = np.repeat(np.arange(60), 8), rng.normal(size=(480, 1))
+    y = np.exp(X[:, 0] + rng.normal(size=60)[task] + 0.5 * rng.normal(size=480))
+    skewed = cm.AutoRegressor(base=None, shots=(0, 3)).fit(X, y, task=task)
+    at, plain = (skewed.candidates_.index(name) for name in ("transformed", "unconditional"))
+    assert (skewed.errors_[:, at] < 0.95 * skewed.errors_[:, plain]).all()
+    assert skewed.weights_[1, at] > 0.5
+    normal = cm.AutoRegressor(base=None, shots=(0, 3)).fit(X, np.log(y), task=task)
+    assert "transformed" not in normal.candidates_
+
+
+def test_the_base_alone_predicts_medians_of_skewed_labels():
+    rng = np.random.default_rng(0)
+    task, X = np.repeat(np.arange(60), 8), rng.normal(size=(480, 1))
+    y = np.exp(np.sin(3 * X[:, 0]) + rng.normal(size=480))  # tasks do not differ
+    model = cm.AutoRegressor(shots=(0, 3)).fit(X, y, task=task)
+    constant, mean = (model.candidates_.index(f"{n} on base") for n in ("constant", "task mean"))
+    assert (model.errors_[:, constant] < model.errors_[:, mean]).all()
+    squared = cm.AutoRegressor(shots=(0,), criterion="squared").fit(X, y, task=task)
+    assert squared.errors_[0, constant] == pytest.approx(squared.errors_[0, mean], rel=0.02)

@@ -58,8 +58,8 @@ def test_a_transformer_lets_the_priors_bend():
     assert model.errors_[1, with_prior] < 0.5 * straight.errors_[1, with_prior]
     own = straight.candidates_.index("own data")
     np.testing.assert_allclose(model.errors_[:, own], straight.errors_[:, own])
-    lost = [np.abs(one.predict(X, task=TASK) - bent).mean() for one in (model, straight)]
-    assert lost[0] < 0.5 * lost[1]
+    assert "transformed" in straight.candidates_  # it finds splines by itself
+    assert np.abs(model.predict(X, task=TASK) - bent).mean() < 0.1  # as large as the noise
 
 
 @pytest.mark.parametrize("kind", [cm.AutoRegressor, cm.AutoClassifier])

@@ -38,9 +38,11 @@ MEANING = {
     "pooled": "one linear model for all rows",
     "unconditional": "each starts from what all have in common",
     "conditional": "each starts from what its side information suggests",
+    "transformed": "the same with splines of the inputs, or with labels on another scale",
     "unconditional on base": "boosted trees for all rows, corrected by own rows",
     "conditional on base": "boosted trees for all rows, corrected by side information and own rows",
     "task mean on base": "boosted trees for all rows, plus the mean of the own residuals",
+    "constant on base": "boosted trees for all rows, whatever the task",
     "auto": "the best of these for each number of known rows",
 }
 SHOWN = {

@@ -31,6 +31,8 @@ LEARNERS = {  # those of `compare`; the colours stand out from white and from da
     "unconditional on base": Style("#7b68c8", (0, (2, 1)), "P"),
     "conditional on base": Style("#b84a8a", (0, (9, 1)), "D"),
     "task mean on base": Style("#2e8b57", (0, (4, 1)), "v"),
+    "transformed": Style("#1b9e9e", (0, (6, 1, 2, 1)), "<"),
+    "constant on base": Style("#8c564b", (0, (2, 2)), ">"),
     "auto": Style("#a6761d", (0, (7, 1, 1, 1)), "X"),
 }
 FIXED = PAPER | LEARNERS
