@@ -2,6 +2,7 @@
 
 import copy
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -152,6 +153,62 @@ def test_a_class_that_is_missing_is_refused(path, name, number):
     cut = [array[:-1] if np.array_equal(array, classes) else array for array in arrays]
     container.write_container(path, card, model, cut)
     with pytest.raises(ModelFileError, match=rf"predictor\.classes must be {number} labels"):
+        cm.load(path)
+
+
+def put(path, name, stored_array, value):
+    """Fill an array of the file of a model with one value."""
+    stored_models.stored(name).save(path)
+    card, model, arrays = container.read_container(path)
+    (at,) = [i for i, array in enumerate(arrays) if np.array_equal(array, stored_array)]
+    arrays[at] = np.full_like(arrays[at], value)
+    container.write_container(path, card, model, arrays)
+
+
+def test_standard_deviations_of_a_huge_prior_are_finite(path):
+    """A = I + L^T S L / s2 is not positive definite after rounding."""
+    factor = stored_models.stored("ridge of powers").model.fitted_.inner.factor
+    put(path, "ridge of powers", factor, 2.0**31)
+    X, task = stored_models.X[:3], stored_models.TASK[:3]
+    _, std = cm.load(path).predict(X, task=task, return_std=True)
+    assert np.isfinite(std).all()
+
+
+def test_tables_of_a_huge_mean_do_not_fail(path):
+    mean = stored_models.stored("ridge").model.fitted_.scales.x_mean
+    put(path, "ridge", mean, 1e308)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.isfinite(cm.load(path).coef_frame()["adapted"]).all()
+
+
+def test_a_huge_cold_start_is_refused(path):
+    put(path, "ridge", stored_models.stored("ridge").model.fitted_.tau.cold, 1e308)
+    with pytest.raises(ModelFileError, match=r"tau\.cold must be .* <= 1e\+101"):
+        cm.load(path)
+
+
+def test_a_whole_number_beyond_64_bits_is_no_parameter(path):
+    stored_models.stored("ridge wide").save(path)
+    change(path, (*state("params"), "dict", "kappa"), {"int": "0x" + "f" * 40})
+    with pytest.raises(ModelFileError, match="The 'kappa' parameter of ConditionalRidge must be"):
+        cm.load(path)
+
+
+def test_degrees_of_polynomials_are_those_of_their_parameter(path):
+    stored_models.stored("x transform").save(path)
+    steps = (*state("fitted", "predictor", "scales", "transformer"), "object", "state", "steps")
+    place = (*steps, 1, "tuple", 1, "object", "state", "_max_degree")
+    change(path, place, 5)
+    with pytest.raises(ModelFileError, match="_max_degree must be 2, as 'degree' says"):
+        cm.load(path)
+
+
+def test_features_of_points_need_a_map_that_reads_points(path):
+    """`partial_fit` would join them with none."""
+    stored_models.stored("ridge of points").save(path)
+    change(path, state("fitted", "reader", "map", "feature_map"), "auto")
+    with pytest.raises(ModelFileError, match=r"reader\.map must read points"):
         cm.load(path)
 
 

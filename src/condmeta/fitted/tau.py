@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condmeta.inner.scatter import LARGEST
 from condmeta.kernels.side_readers import has_side
 from condmeta.meta.kernel_sgd import KernelMap, kernel_theta, squared_norm
 from condmeta.persistence.fields import either, floats, instance, maybe, optional
@@ -17,7 +18,7 @@ from condmeta.persistence.registry import construct, register, register_tuple
 @register_tuple(
     fields={
         "weights": floats("k+1 w"), "phi_mean": floats("k"),
-        "cold": optional(maybe(floats("k+1 w"))),
+        "cold": optional(maybe(floats("k+1 w", low=-LARGEST, high=LARGEST))),
     }
 )  # fmt: skip
 class LinearTau(NamedTuple):

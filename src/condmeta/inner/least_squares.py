@@ -14,8 +14,12 @@ APART = 1e-5  # of ||c||: P c differs from c
 
 
 def least_squares(stats: SquaredState, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return estimates (T, d), and which rows of C (m, d) each task determines (T, m)."""
-    values, vectors = np.linalg.eigh(stats.gram)
+    """Return estimates (T, d), and which rows of C (m, d) each task determines (T, m).
+
+    Statistics beyond the range of floating-point numbers determine nothing.
+    """
+    fine = np.isfinite(stats.gram).all(axis=(1, 2), keepdims=True)
+    values, vectors = np.linalg.eigh(np.where(fine, stats.gram, 0.0))
     there = values > SMALLEST * np.maximum(values[:, -1:], 1e-300)
     inverse = np.where(there, 1.0 / np.where(there, values, 1.0), 0.0)
     moments = np.einsum("tij,ti->tj", vectors, stats.moment)

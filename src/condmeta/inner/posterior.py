@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.engine import twin
+from condmeta.errors import DivergenceError
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.context import Context
 from condmeta.inner.scaled import ScaledTasks, scaled_squares
@@ -109,7 +110,7 @@ def information_of_level(state: SquaredState, factor, s2, n_jobs=1) -> np.ndarra
 def information(state: SquaredState, factor, s2: float) -> np.ndarray:
     """Return X^T V^-1 X of tasks (T, d, d), V = X H X^T + s2 I: what labels say of w's mean."""
     A = precision(state.gram, factor, np.full(len(state.gram), s2))
-    part = np.linalg.solve(np.linalg.cholesky(A), factor.T @ state.gram)
+    part = np.linalg.solve(root(A), factor.T @ state.gram)
     return state.gram / s2 - np.swapaxes(part, 1, 2) @ part / s2**2
 
 
@@ -119,6 +120,20 @@ def precision(S, factor, s2) -> np.ndarray:
     A /= s2[:, None, None]
     A[:, np.arange(len(factor)), np.arange(len(factor))] += 1.0
     return A
+
+
+def root(A) -> np.ndarray:
+    """Return C with A = C C^T (T, d, d), for A >= I: rounding of large numbers may hide that."""
+    if not np.isfinite(A).all():
+        raise DivergenceError(
+            "The variances leave the range of floating-point numbers. Divide X and y by their "
+            "sizes."
+        )
+    try:
+        return np.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(A)
+        return vectors * np.sqrt(np.maximum(values, 1.0))[:, None, :]
 
 
 def lower_root(H) -> np.ndarray:
@@ -260,7 +275,7 @@ class Gaussian:
         for lo in range(0, len(theta), block):
             part = state.take(slice(lo, lo + block))
             s2 = self.posterior(part, theta[lo : lo + block]).s2
-            lower = np.linalg.cholesky(precision(part.gram, self.factor, s2))
+            lower = root(precision(part.gram, self.factor, s2))
             level = None if self.context is None else self._open_level(part, s2)
             ends = np.searchsorted(codes[order], [lo, lo + block])
             for at in np.array_split(order[slice(*ends)], 1 + (ends[1] - ends[0]) // block):

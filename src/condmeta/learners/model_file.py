@@ -86,6 +86,8 @@ def _check_kind(learner, fitted, inner, state) -> None:
     theirs = getattr(getattr(predictor.inner, "loss", None), "name", None)
     if theirs is not None and theirs != getattr(get_loss(learner.loss), "name", None):
         raise InvalidFieldError("params['loss']", f"must be that of the inner algorithm, {theirs}")
+    if getattr(fitted.state, "Phi", None) is not None and not fitted.reader.reads_points:
+        raise InvalidFieldError("fitted.reader.map", "must read points, as their features are kept")
     if predictor.weighs != learner._weighs:
         raise InvalidFieldError("fitted.predictor.weighs", f"must be {learner._weighs}")
 

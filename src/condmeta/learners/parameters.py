@@ -16,6 +16,9 @@ from condmeta.meta.sgd import AVERAGING, GRADIENT_AT
 
 
 def _is_real(value) -> bool:
+    """Return whether a value is a number that NumPy can read; booleans are none."""
+    if isinstance(value, Integral) and abs(value) >= 1 << 63:
+        return False
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 

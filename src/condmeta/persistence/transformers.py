@@ -75,6 +75,7 @@ def restore_estimator(cls: Any, state: State) -> Any:
     for name, most in _MOST.items():
         if isinstance(state.get(name), int) and state[name] > most:
             raise InvalidFieldError(name, f"must be at most {most}. Got {state[name]}")
+    _check_degrees(state)
     estimator = restore_attributes(cls, state)
     if hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
@@ -90,6 +91,16 @@ def restore_estimator(cls: Any, state: State) -> Any:
             vars(request)[method]._requests = values
         setattr(estimator, _REQUEST, request)
     return estimator
+
+
+def _check_degrees(state: State) -> None:
+    """Raise if fitted polynomials have other degrees than their parameter says."""
+    if "_max_degree" in state and "degree" in state:
+        degree = state["degree"]
+        low, high = degree if isinstance(degree, tuple) else (0, degree)
+        for name, wanted in (("_min_degree", low), ("_max_degree", high)):
+            if state.get(name) != wanted:
+                raise InvalidFieldError(name, f"must be {wanted}, as 'degree' says")
 
 
 def _pipeline_state(pipeline: Any) -> State:
