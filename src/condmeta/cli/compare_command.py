@@ -48,9 +48,10 @@ class Shots(click.ParamType):
               "--features.")  # fmt: skip
 @click.option("--shots", type=Shots(), default="0,1,2,5,10", show_default=True,
               help="How many rows of a held-out task the learners see.")  # fmt: skip
-@click.option("--criterion", type=click.Choice(["absolute", "squared"]), default="absolute",
-              show_default=True,
-              help="Error to compare by; for classes always the log loss.")  # fmt: skip
+@click.option("--criterion",
+              type=click.Choice(["absolute", "squared", "deviance", "log density"]),
+              help="Error to compare by; for classes always the log loss.  [default: deviance for "
+              "counts, else absolute]")  # fmt: skip
 @click.option("--no-boosting", is_flag=True, help="Leave out the learners with boosted trees.")
 @click.option("-o", "--output", default="comparison.html", show_default=True, metavar="REPORT",
               help="HTML page to write; the numbers go to NAME-errors.csv beside it.")  # fmt: skip
@@ -85,7 +86,16 @@ def compare_command(
     columns = column_options(params)
     extra: dict[str, str] = {}  # options of fit that compare does not have
     with show_notes(quiet) as note:
-        tasks, classes = _read(table, columns, params, shots, note)
+        tasks, schema = _read(table, columns, params, shots, note)
+        classes = schema.classes
+        if criterion is None:
+            criterion = "deviance" if schema.kind == "count" else "absolute"
+            if schema.kind == "count":
+                note(
+                    f"Note: The target {columns.target!r} holds counts: learners are compared by "
+                    "their deviance, and ConditionalCount is among them. For the absolute error "
+                    "give --criterion absolute."
+                )
         with_rows = tasks.ids[tasks.sizes > 0]
         lacking = 0 if tasks.side is None else int((~tasks.side.has(with_rows)).sum())
         if lacking:
@@ -137,8 +147,8 @@ def comparison_text(found, words) -> str:
     return "\n".join([*lines, words.advice, words.side]).rstrip()
 
 
-def _read(path, columns, params, shots, note) -> tuple[Any, list | None]:
-    """Return the tasks, and the classes of the target or None; note what will be done."""
+def _read(path, columns, params, shots, note) -> tuple[Any, Any]:
+    """Return the tasks, and how the table is read; note what will be done."""
     from condmeta.cli.inputs import read_training
     from condmeta.tables.schema import learn_schema
 
@@ -150,7 +160,7 @@ def _read(path, columns, params, shots, note) -> tuple[Any, list | None]:
         f"with {', '.join(map(str, shots))} of its rows known."
     )
     schema, X, side = learn_schema(table, side, columns, params["missing"], None)
-    return schema.tasks(table, side, labelled=True, X=X), schema.classes
+    return schema.tasks(table, side, labelled=True, X=X), schema
 
 
 def _fit_command(found, table: str, params: dict[str, Any], no_boosting: bool) -> str:

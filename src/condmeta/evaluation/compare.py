@@ -14,12 +14,15 @@ from condmeta.evaluation.comparison import AUTO, Comparison
 from condmeta.evaluation.gains import Gain, gain_of
 from condmeta.fitted.label_codes import encode_labels
 from condmeta.learners.auto import Auto
+from condmeta.learners.auto_candidates import refuse_negative
 from condmeta.learners.auto_classifier import AutoClassifier
 from condmeta.learners.auto_regressor import AutoRegressor
+from condmeta.learners.count import ConditionalCount
 from condmeta.learners.held_out import FEWEST_TASKS, HeldOutAnswers, hold_out, no_progress
 from condmeta.learners.inputs import inputs_of
 from condmeta.learners.learn import fit_inputs
 from condmeta.learners.learner import Learner
+from condmeta.learners.ridge import ConditionalRidge
 from condmeta.meta.stacking import CRITERIA, LOG_LOSS, Criterion, best_blend
 from condmeta.tasks import TaskSet
 from condmeta.tasks.call_input import as_tasks
@@ -58,8 +61,9 @@ def compare(
         Numbers of points. A number needs 10 tasks with more points, or it is left out.
     feature_map, base
         As for `AutoRegressor`, or `AutoClassifier`.
-    criterion : "absolute" or "squared"
-        The error to compare; for classes it is the log loss.
+    criterion : "absolute", "squared", "deviance" or "log density"
+        The error to compare, as for `AutoRegressor`; for classes it is the log loss. With "log
+        density" all learners need a distribution, as `ConditionalRidge` and `ConditionalCount`.
     order : "random" or "first"
         Which points of a held-out task the learners adapt to: random ones, or its first rows, so
         that no information from later rows leaks.
@@ -103,8 +107,12 @@ def compare(
         listed = ", ".join(map(repr, CRITERIA))
         raise DataError(f"The 'criterion' parameter must be one of {listed}. Got {criterion!r}.")
     judge = CRITERIA[criterion] if classes is None else LOG_LOSS
+    if classes is None:
+        refuse_negative(criterion, tasks.y)
     two = classes is not None and len(classes) == 2
     about = {"order": order, "positive": None if classes is None else POSITIVE}
+    if judge.density:
+        about["positive"] = "the label"
     if two:
         about["positive"] = str(classes[1])
     held = tasks
@@ -114,11 +122,14 @@ def compare(
         held = tasks.with_target(np.unique(tasks.y, return_inverse=True)[1].astype(float))
     if learners is not None:
         _check_given(learners, classes is not None)
+        if judge.density:
+            _check_densities(learners)
         models = {}
         for name, learner in learners.items():
             progress(f"fitting: {name}")
             models[name] = _fit(clone(learner), held, classes)
-        trials = hold_out(dict(learners), held, None, shots, order, random_state, progress)
+        how = shots, order, random_state, progress, judge.density
+        trials = hold_out(dict(learners), held, None, *how)
         return Comparison(list(learners), models, trials, judge, None, [], tasks, **about)
     options = {
         "shots": shots, "order": order, "random_state": random_state, "missing_side": "mean",
@@ -199,7 +210,7 @@ def _with_choice(trial: HeldOutAnswers, criterion: Criterion) -> HeldOutAnswers:
 
 def _gains(names: list[str], trials: list[HeldOutAnswers], criterion: Criterion) -> list[Gain]:
     """Return the gains of "conditional" over "unconditional"."""
-    if "conditional" not in names:
+    if "conditional" not in names or criterion.density:  # a share of a log density says nothing
         return []
     pair = [names.index("unconditional"), names.index("conditional")]
     out = []
@@ -209,6 +220,16 @@ def _gains(names: list[str], trials: list[HeldOutAnswers], criterion: Criterion)
         by_task = [np.bincount(trial.task, m * one) for one in losses]
         out.append(gain_of(trial.shot, *by_task, np.bincount(trial.task, m)))
     return out
+
+
+def _check_densities(learners: Mapping[str, Any]) -> None:
+    """Raise if one of the user's own learners has no distribution of labels."""
+    for name, learner in learners.items():
+        if not isinstance(learner, ConditionalRidge | ConditionalCount):
+            raise DataError(
+                f"criterion='log density' needs learners with a distribution, as ConditionalRidge "
+                f"and ConditionalCount; {name!r} is a {type(learner).__name__}."
+            )
 
 
 def _check_given(learners: Any, classes: bool) -> None:

@@ -25,6 +25,8 @@ SETTINGS = {  # arguments that make the default learners by hand, the simplest l
     "unconditional": "feature_map=None",
     "conditional": "",
     "transformed": 'x_transform="auto", y_transform="auto"',
+    "unconditional counts": "feature_map=None",
+    "conditional counts": "",
     "task mean on base": 'feature_map=None, random="intercept", base="boosting"',
     "unconditional on base": 'feature_map=None, base="boosting"',
     "conditional on base": 'base="boosting"',
@@ -116,11 +118,12 @@ class Comparison:
         error = np.average(losses, axis=0, weights=trial.weight)
         best = int(error.argmin())
         spread = by_task(losses, trial.task, trial.weight)
-        behind = by_task(losses - losses[:, [best]], trial.task, trial.weight) / error[best]
+        unit = abs(error[best])  # log densities may have any sign
+        behind = by_task(losses - losses[:, [best]], trial.task, trial.weight) / unit
         counts = {"n_tasks": len(trial.ids), "n_rows": len(trial.y)}
         return [
             {"learner": name, "shot": trial.shot, "error": error[c], "se": spread[c],
-             "behind": error[c] / error[best] - 1, "behind_se": behind[c], **counts}
+             "behind": (error[c] - error[best]) / unit, "behind_se": behind[c], **counts}
             for c, name in enumerate(self.names)
         ]  # fmt: skip
 

@@ -24,6 +24,8 @@ LABELS = {  # of the learners
     "conditional on base": "trees, then start by side information",
     "task mean on base": "trees, then own mean",
     "constant on base": "trees alone",
+    "unconditional counts": "counts, shared start",
+    "conditional counts": "counts, start by side information",
     "auto": "auto: best mix",
 }
 

@@ -16,6 +16,7 @@ from condmeta.learners.auto_candidates import (
     Kinds,
     candidates,
     candidates_on_base,
+    error_of,
     without_repetition,
 )
 from condmeta.learners.auto_choice import Chosen, choose, default_choice, of_choice
@@ -106,6 +107,10 @@ class Auto(BaseEstimator):
         """The loss that counted."""
         return self._criterion()
 
+    def _by_criterion(self, learners: dict[str, Any], given: Inputs) -> dict[str, Any]:
+        """Return the candidates that the criterion can judge."""
+        return learners
+
     def _too_few(self, given: Inputs) -> str:
         """Return why no tasks can be held out; nothing if they can."""
         count = int((given.tasks.sizes > 0).sum())
@@ -171,10 +176,13 @@ class Auto(BaseEstimator):
         learners = candidates(self, self._kinds, conditional)
         shared, why = None, self._too_few(given)
         two = given.classes is None or len(given.classes) == 2  # a base has log odds of one class
-        if self.base is not None and two and not why and len(tasks.y) >= FEWEST_ROWS:
+        plain = self.base is not None and two and not self._criterion().density
+        if plain and not why and len(tasks.y) >= FEWEST_ROWS:
             progress("boosted trees" if self.base == "boosting" else "the base of all tasks")
-            shared = shared_model_of(self, tasks, getattr(self, "criterion", "squared"))
+            error = error_of(self) if hasattr(self, "criterion") else "squared"
+            shared = shared_model_of(self, tasks, error)
             learners |= candidates_on_base(self, learners)
+        learners = self._by_criterion(learners, given)
         for name, learner in learners.items():
             progress(f"fitting: {name}")
             fit_inputs(learner, given, shared if on_base(name) else None)
@@ -185,8 +193,10 @@ class Auto(BaseEstimator):
         else:
             settled = {name: frozen(learner) for name, learner in learners.items()}
             how = self.shots, self.order, self.random_state
-            answers = hold_out(settled, tasks, shared, *how, progress)
-            choice = choose(names, answers, self._criterion(), given.classes is None)
+            judge = self._criterion()
+            answers = hold_out(settled, tasks, shared, *how, progress, judge.density)
+            numbers = given.classes is None and not judge.density
+            choice = choose(names, answers, judge, numbers)
         used = np.flatnonzero(choice["weights"].any(axis=0))
         chosen = Chosen(
             names, **choice, learners={names[c]: learners[names[c]] for c in used},

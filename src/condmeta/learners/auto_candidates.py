@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import clone
+
+from condmeta.errors import DataError
+from condmeta.learners.count import ConditionalCount
 
 READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "n_jobs"
 OF_PRIORS = ("x_transform",)  # parameters that only the learners with a prior have
@@ -31,9 +35,33 @@ def candidates(auto, kinds: Kinds, conditional: bool) -> dict[str, Any]:
         learners["conditional"] = kinds.conditional(auto.feature_map, **how)
     if hasattr(auto, "x_transform"):
         splines = "auto" if auto.x_transform is None else auto.x_transform
-        forms = {"x_transform": splines, "y_transform": "auto", "criterion": auto.criterion}
+        forms = {"x_transform": splines, "y_transform": "auto", "criterion": error_of(auto)}
         learners[TRANSFORMED] = clone(_plain(learners)).set_params(**forms)
     return learners
+
+
+def error_of(auto) -> str:
+    """Return the error that learners of numbers aim at, by the criterion of an Auto learner."""
+    return "absolute" if auto.criterion == "absolute" else "squared"
+
+
+def refuse_negative(criterion: str, y: np.ndarray) -> None:
+    """Raise if the deviance of counts is asked for, and some labels are negative."""
+    if criterion == "deviance" and (y < 0).any():
+        raise DataError(
+            f"criterion='deviance' is for counts, and y holds {y.min():g}: use 'absolute', "
+            "'squared' or 'log density'."
+        )
+
+
+def count_candidates(auto, conditional: bool) -> dict[str, Any]:
+    """Return the candidates that learn counts."""
+    reading = {name: getattr(auto, name) for name in READING}
+    found = {"unconditional counts": ConditionalCount(None, missing_side="mean", **reading)}
+    if conditional and auto.feature_map is not None:
+        how = reading | {"missing_side": auto.missing_side}
+        found["conditional counts"] = ConditionalCount(auto.feature_map, **how)
+    return found
 
 
 def candidates_on_base(auto, learners: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +74,7 @@ def candidates_on_base(auto, learners: dict[str, Any]) -> dict[str, Any]:
     if hasattr(auto, "x_transform"):
         found["task mean on base"] = clone(learners["unconditional"]).set_params(random="intercept")
         found["constant on base"] = clone(learners["pooled"]).set_params(
-            loss=auto.criterion, lam=NO_SLOPE
+            loss=error_of(auto), lam=NO_SLOPE
         )
     return found
 

@@ -8,15 +8,16 @@ from typing import Any, Self
 import numpy as np
 
 from condmeta.learners.auto import Auto
-from condmeta.learners.auto_candidates import Kinds
+from condmeta.learners.auto_candidates import Kinds, count_candidates, refuse_negative
 from condmeta.learners.auto_file import storable
 from condmeta.learners.baselines import IndependentRegressor, PooledRegressor
-from condmeta.learners.inputs import is_zero, minus_offset, read_offset, refuse_forgotten
+from condmeta.learners.held_out import are_whole
+from condmeta.learners.inputs import Inputs, is_zero, minus_offset, read_offset, refuse_forgotten
 from condmeta.learners.parameters import one_of
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.learners.targets import Regressor
 from condmeta.learners.writing import writing
-from condmeta.meta.stacking import CRITERIA, Criterion
+from condmeta.meta.stacking import CRITERIA, OF_COUNTS, Criterion
 
 
 @storable
@@ -45,8 +46,11 @@ class AutoRegressor(Regressor, Auto):
         base (see `ConditionalRidge`). Own data, the pooled model and the base read X as it is.
     shots : sequence of int
         The numbers of points to compare at. Numbers that fewer than 10 tasks exceed are left out.
-    criterion : "absolute" or "squared"
-        The error that counts.
+    criterion : "absolute", "squared", "deviance" or "log density"
+        The error that counts. "deviance": that of Poisson counts; "log density": the logarithm of
+        the density, or of the probability of a count, that a candidate gives to the label; own
+        data, the pooled model and those on a base have none. With both, `ConditionalCount` is a
+        candidate if y holds whole numbers of at least 0.
     order : "random" or "first"
         Which points of a held-out task the candidates get: a random sample, or the first rows.
     random_state : int, Generator, RandomState or None
@@ -108,6 +112,15 @@ class AutoRegressor(Regressor, Auto):
 
     def _criterion(self) -> Criterion:
         return CRITERIA[self.criterion]
+
+    def _by_criterion(self, learners: dict[str, Any], given: Inputs) -> dict[str, Any]:
+        y, side = given.tasks.y, given.tasks.side
+        refuse_negative(self.criterion, y)
+        if self.criterion == "log density":
+            learners = {name: one for name, one in learners.items() if "conditional" in name}
+        if self.criterion in OF_COUNTS and are_whole(y):
+            learners = learners | count_candidates(self, side is not None)
+        return learners
 
     def fit(
         self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,

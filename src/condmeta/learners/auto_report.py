@@ -5,6 +5,8 @@ import numpy as np
 from condmeta.meta.stacking import Criterion
 from condmeta.text import pluralize
 
+SIMPLE = "own data", "pooled"
+
 
 def report(names, shots, weights, lines, errors, criterion: Criterion) -> str:
     """Return in one line what was chosen, where and why."""
@@ -18,10 +20,15 @@ def report(names, shots, weights, lines, errors, criterion: Criterion) -> str:
         alone = int(np.argmin(lost))
         parts.append(
             f"{pluralize(int(shot), 'point')}: {' + '.join(mix)}{_in_words(*line)} "
-            f"(best alone {names[alone]} {lost[alone]:.4g}; "
-            f"own data {lost[0]:.4g}, pooled {lost[1]:.4g})"
+            f"(best alone {names[alone]} {lost[alone]:.4g}{others(names, lost)})"
         )
     return f"Mean {criterion.title} on held-out tasks. " + "; ".join(parts) + "."
+
+
+def others(names, lost) -> str:
+    """Return the errors of the simple candidates."""
+    simple = [f"{name} {lost[names.index(name)]:.4g}" for name in SIMPLE if name in names]
+    return f"; {', '.join(simple)}" if simple else ""
 
 
 def _in_words(shift: float, slope: float) -> str:

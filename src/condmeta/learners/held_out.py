@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import clone, is_classifier
 
 from condmeta.feature_maps.table_encoder import allow_unseen_levels
@@ -44,12 +45,13 @@ def no_progress(step: str) -> None:
 @allow_unseen_levels()  # of the folds, not of the user's data
 def hold_out(
     learners: dict, tasks: TaskSet, shared: OutOfTask | None, shots, order: str, random_state,
-    progress=no_progress,
+    progress=no_progress, density: bool = False,
 ) -> list[HeldOutAnswers]:  # fmt: skip
     """Return the predictions of learners at several numbers of points, each task held out once.
 
     Learners named "... on base" are fitted to the residuals, or log odds, of the shared model, from
-    fits that did not see the task. `progress` is called with the next step.
+    fits that did not see the task. `progress` is called with the next step. With `density` the
+    answers are densities of the labels, and of whole numbers probabilities if they may be counts.
     """
     tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
     shots = [m for m in sorted(set(shots)) if (tasks.sizes > m).sum() >= FEWEST_TASKS]
@@ -72,6 +74,7 @@ def hold_out(
         return scores if target is None else target.undo(scores)
 
     many = any(map(is_classifier, learners.values())) and len(np.unique(tasks.y)) > 2
+    discrete = are_whole(tasks.y)
     answers: dict[int, list] = {m: [] for m in shots}
     folds = folds_of_tasks(tasks, FOLDS, shots, order, random_state)
     for number, (train, parts) in enumerate(folds):
@@ -83,7 +86,11 @@ def hold_out(
             predicted = []
             for name, learner in fitted.items():
                 models = learner.adapt(few[on_base(name)])
-                said = answer(learner, models, query[on_base(name)], many)
+                asked_of = query[on_base(name)]
+                if density:
+                    said = densities(learner, models, asked_of, discrete)
+                else:
+                    said = answer(learner, models, asked_of, many)
                 predicted.append(on_labels(said, asked) if on_base(name) else said)
             answers[m].append((number, asked, np.column_stack(predicted)))
     if many:
@@ -106,6 +113,28 @@ def answer(learner, models, query: TaskSet, many: bool = False) -> np.ndarray:
     # The probability of the true class; a fold may not have seen it.
     true = query.y[:, None] == learner.classes_
     return np.where(true, chances, 0.0).sum(axis=1)
+
+
+def are_whole(y: np.ndarray) -> bool:
+    """Return whether numbers are whole and at least 0, so that each has a probability."""
+    return bool((y >= 0).all() and (y == np.floor(y)).all())
+
+
+def densities(learner, models, query: TaskSet, discrete: bool) -> np.ndarray:
+    """Return the density of each query label (N,) by a learner that has a distribution.
+
+    `discrete`: the probability of a whole number, of a normal law that of half a unit around it.
+    """
+    task, y = query.ids[np.repeat(np.arange(len(query)), query.sizes)], query.y
+    if hasattr(learner, "predict_distribution"):
+        return np.exp(models.predict_distribution(query.X, task=task).log_density(y))
+    mean, std = models.predict(query.X, task=task, return_std=True)
+    law = norm(mean, std)
+    if not discrete:
+        return law.pdf(y)
+    low = np.where(y == 0, -np.inf, y - 0.5)  # the least count has all below
+    above = mean < y  # subtract in the tail that is not rounded to 1
+    return np.where(above, law.sf(low) - law.sf(y + 0.5), law.cdf(y + 0.5) - law.cdf(low))
 
 
 def frozen(learner):

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
+LEAST_MEAN, LEAST_DENSITY = 1e-6, 1e-300
 HALVES = 2
 SMALLEST_SHARE = 0.05  # candidates with a smaller weight are left out
 STEPS = 500  # of EM; a few candidates need no high accuracy
@@ -21,13 +23,15 @@ class Criterion(NamedTuple):
     """A loss of predictions (N, C) of targets y (N,), and the convex weights that minimise it.
 
     `line` returns the shift and slope of least loss for one prediction; None if means need none.
-    Rows count m (N,) times, or once if m is None.
+    Rows count m (N,) times, or once if m is None. `density`: the predictions are densities of the
+    labels, and y is not read.
     """
 
     title: str
     losses: Callable
     weights: Callable
     line: Callable | None = None
+    density: bool = False
 
     def mean(self, answers, y, m=None) -> np.ndarray:
         """Return the mean loss of each candidate (C,)."""
@@ -141,8 +145,12 @@ def _reweighted(solve: Callable, errors: Callable, m) -> np.ndarray:
 
 def mixture_weights(answers, y, m=None) -> np.ndarray:
     """Return the convex weights of least log loss, by EM: no step increases it."""
-    likely = _label_probabilities(answers, y)
-    weights = np.full(answers.shape[1], 1 / answers.shape[1])
+    return mixture(_label_probabilities(answers, y), m)
+
+
+def mixture(likely, m=None) -> np.ndarray:
+    """Return the convex weights of the mixture of densities (N, C) with most likelihood, by EM."""
+    weights = np.full(likely.shape[1], 1 / likely.shape[1])
     for _ in range(STEPS):
         share = likely / (likely @ weights)[:, None]
         weights = weights * np.average(share, axis=0, weights=m)
@@ -158,6 +166,39 @@ def _label_probabilities(answers, y) -> np.ndarray:
     return np.clip(np.where(y[:, None] > 0, answers, 1 - answers), 1e-15, 1.0)
 
 
+def deviances(answers, y) -> np.ndarray:
+    """Return Poisson deviances of predicted means; a mean below `LEAST_MEAN` counts as this."""
+    mean = np.maximum(answers, LEAST_MEAN)
+    return 2 * (xlogy(y, y)[:, None] - xlogy(y[:, None], mean) - y[:, None] + mean)
+
+
+def deviance_weights(answers, y, m=None) -> np.ndarray:
+    """Return the convex weights of least Poisson deviance: a convex problem."""
+    from scipy.optimize import minimize  # slow to import
+
+    mean, C = np.maximum(answers, LEAST_MEAN), answers.shape[1]
+    m = np.full(len(y), 1 / len(y)) if m is None else m / m.sum()
+
+    def lost(w):
+        mixed = np.maximum(mean @ w, LEAST_MEAN)
+        return m @ (mixed - xlogy(y, mixed)), mean.T @ (m * (1 - y / mixed))
+
+    whole = {"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(C)}
+    start, box = np.full(C, 1 / C), [(0.0, 1.0)] * C
+    found = minimize(lost, start, jac=True, bounds=box, constraints=whole, method="SLSQP")
+    return _drop_small_weights(np.clip(found.x, 0.0, 1.0))
+
+
+def density_losses(answers, y) -> np.ndarray:
+    """Return minus the logarithms of densities."""
+    return -np.log(np.maximum(answers, LEAST_DENSITY))
+
+
+def density_weights(answers, y, m=None) -> np.ndarray:
+    """Return the convex weights of the mixture with the highest log density."""
+    return mixture(np.maximum(answers, LEAST_DENSITY), m)
+
+
 def _drop_small_weights(weights) -> np.ndarray:
     weights = np.where(weights < SMALLEST_SHARE * weights.sum(), 0.0, weights)
     return weights / weights.sum()
@@ -168,5 +209,8 @@ CRITERIA = {
         "absolute error", lambda p, y: np.abs(p - y[:, None]), absolute_weights, median_line
     ),
     "squared": Criterion("squared error", lambda p, y: (p - y[:, None]) ** 2, convex_weights),
+    "deviance": Criterion("Poisson deviance", deviances, deviance_weights),
+    "log density": Criterion("minus log density", density_losses, density_weights, density=True),
 }
+OF_COUNTS = "deviance", "log density"  # criteria by which counts are judged
 LOG_LOSS = Criterion("log loss", log_losses, mixture_weights)

@@ -29,7 +29,7 @@ def task_cards(found: Comparison) -> dict[str, Any]:
     points of a new task.
     """
     advised = found.names.index(found.advised)
-    classes = found.criterion is LOG_LOSS
+    classes = found.criterion is LOG_LOSS or found.criterion.density
     ids = found.tasks.ids[found.tasks.sizes > 0]
     evenly = np.linspace(0, len(ids) - 1, min(len(ids), MOST_TASKS)).astype(int)
     ids = ids[np.unique(evenly)].tolist()
