@@ -24,13 +24,22 @@ from condmeta.learners import (  # noqa: F401
     shrinkage,
 )
 from condmeta.persistence import read_model
+from condmeta.tasks.ids import factorize
 
 
-def load(path: Any) -> Any:
+def load(path: Any, *, tasks: Any = None) -> Any:
     """Read a model that `save` wrote.
 
     The file is checked before it is read. It holds only arrays and JSON: opening it runs no code.
     A damaged or foreign file raises a `condmeta.errors.ModelFileError` with the remedy.
+
+    Parameters
+    ----------
+    path : str or path
+    tasks : array-like of ids, optional
+        Read these tasks alone: of a model of millions of tasks only their numbers are read and
+        checked. All other tasks are new to the model. It predicts, and updates these tasks, but
+        `partial_fit` needs the whole model.
 
     Examples
     --------
@@ -41,4 +50,6 @@ def load(path: Any) -> Any:
     ...     cm.load(path)
     PooledRegressor(lam=0.5)
     """
-    return read_model(path)
+    if tasks is None:
+        return read_model(path)
+    return read_model(path, set(factorize(tasks, what="tasks")[1].tolist()))

@@ -235,7 +235,7 @@ def test_empty_arrays_with_absurd_shapes(path):
 def test_newer_format(path):
     craft(path, 1, comment=b"condmeta-model 12 9.4.1 100 " + b"a" * 64)
     refused(
-        path, "has model format 12, written by condmeta 9.4.1; this condmeta reads formats up to 2"
+        path, "has model format 12, written by condmeta 9.4.1; this condmeta reads formats up to 3"
     )
     with pytest.raises(ModelFileError, match=r"Upgrade condmeta to 9.4.1 or later"):
         read_card(path)

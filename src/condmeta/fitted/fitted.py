@@ -32,7 +32,8 @@ from condmeta.fitted.task_store import TaskStore, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
 from condmeta.inner.drifting import TimedState
 from condmeta.inner.nested import TaskPriors
-from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.inner.posterior import Gaussian
+from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.persistence.fields import (
     ANY,
     instance,
@@ -48,13 +49,21 @@ from condmeta.tasks.points import Points
 
 
 def _held_once(cls, parts: dict) -> dict:
-    """Return the parts of a file in which the store repeats the statistics of `state`."""
-    store = parts.get("tasks")
-    if isinstance(parts.get("state"), TaskStatistics) and isinstance(store, TaskStore):
-        if isinstance(store.state, TaskPriors | TimedState):
-            return parts
-        parts = parts | {"tasks": replace(store, state=None)}
-    return parts
+    """Return the parts of a file; statistics are in `state`, and not in the store as well.
+
+    Statistics of some tasks, of which nothing can be learned, are those of a store.
+    """
+    state, store = parts.get("state"), parts.get("tasks")
+    if not isinstance(state, TaskStatistics) or not isinstance(store, TaskStore):
+        return parts
+    if len(state.ids) and not len(state.sample):
+        own = store.state if isinstance(store.state, TimedState) else None
+        if type(parts["predictor"].inner) is Gaussian:
+            own = scaled_statistics(state.whole, parts["predictor"].scales)
+        return parts | {"tasks": replace(store, state=own), "state": None}
+    if isinstance(store.state, TaskPriors | TimedState):
+        return parts
+    return parts | {"tasks": replace(store, state=None)}
 
 
 @register_tuple(

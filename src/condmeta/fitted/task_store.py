@@ -217,6 +217,7 @@ register(
         "Phi": maybe(floats("T k")),
         "own_statistics": maybe(instance("SquaredState", T="T", d="w")),
     },
+    by_task={field.name: "rows" for field in fields(TaskStore)},
 )  # fmt: skip
 
 

@@ -60,6 +60,9 @@ def _sample_is_of_the_tasks(state: dict, sizes: dict[str, int]) -> None:
         "few": optional(sequence(instance("Scatter", T="m", d="d"))),
     },
     rule=_sample_is_of_the_tasks,
+    by_task=dict.fromkeys(("ids", "whole", "Phi", "sizes", "keys"), "rows")
+    | dict.fromkeys(("sample", "support", "query", "few", "Phi_support"), "none")
+    | dict.fromkeys(("table", "history"), "drop"),
 )  # fmt: skip
 class TaskStatistics(NamedTuple):
     """Statistics of T tasks; those of one task do not depend on the others, or on their order.

@@ -24,6 +24,7 @@ WIDE = 64  # columns, from which on tasks are kept as rows
         "table": maybe(instance("TaskTable")), "Phi": maybe(floats("T k")),
     },
     rule=offsets_rise,
+    by_task="drop",
 )  # fmt: skip
 class WideTasks(NamedTuple):
     """The rows of T tasks, in place of `TaskStatistics`, which has T d^2 numbers.

@@ -5,25 +5,36 @@ The zip comment, the last bytes of the file, is `condmeta-model <format> <versio
 Every byte of the file is either hashed or determined by the others, so any damage is found.
 """
 
-import hashlib
 import json
 import os
 import re
 import stat
 import zlib
-from typing import Any, BinaryIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from condmeta.persistence.atomic import write_atomically
 from condmeta.persistence.file_errors import COPY_AGAIN, WRITTEN_BY, InvalidFileError, damaged
-from condmeta.persistence.npy import npy_header, raw_bytes, read_npy
+from condmeta.persistence.members import (
+    DIGEST,
+    LARGE,
+    PIECE,
+    StoredArray,
+    checksum,
+    expect,
+    pieces,
+)
+from condmeta.persistence.npy import npy_header, raw_bytes
 from condmeta.persistence.registry import State
 from condmeta.persistence.zip_layout import FIRST_MEMBER, Member, directory, local_header
 
 AnyPath = str | os.PathLike
 FORMAT = "condmeta-model"
 FORMAT_VERSION = 2  # docs/files.md says what each version holds
+WITH_PIECES = 3  # the version of files with large arrays
 
 _COMMENT = re.compile(rb"condmeta-model (\d{1,9}) ([\x21-\x7e]{1,80}) (\d{1,15}) ([0-9a-f]{64})")
 _COMMENT_LIMIT = 256
@@ -35,14 +46,15 @@ def write_container(path: AnyPath, card: State, model: Any, arrays: list[np.ndar
     """Write card, encoded model and C-ordered arrays to a model file, atomically."""
     headers = [npy_header(array) for array in arrays]
     table = [_array_row(header, array) for header, array in zip(headers, arrays, strict=True)]
-    content = {"card": card, "model": model, "arrays": table}
+    version = WITH_PIECES if any(len(row) > 3 for row in table) else FORMAT_VERSION
+    content = {"card": card | {"format_version": version}, "model": model, "arrays": table}
     text = json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
     # Pad with blanks if the file is small for the number of its values: the reader limits the
     # number of values by the size of the file (see `_load_json`).
-    stored = sum(size for size, _, _ in table) + len(text)
+    stored = sum(row[0] for row in table) + len(text)
     text = text.ljust(len(text) + _BYTES_A_VALUE * (_values(text) - _FREE_VALUES) - stored)
     meta, *members = _members(text, table)
-    tail = directory([meta, *members], _comment(card["condmeta_version"], text))
+    tail = directory([meta, *members], _comment(card["condmeta_version"], text, version))
 
     def write(file: BinaryIO) -> None:
         file.write(local_header(meta) + text)
@@ -54,11 +66,19 @@ def write_container(path: AnyPath, card: State, model: Any, arrays: list[np.ndar
     write_atomically(path, write)
 
 
-def read_container(path: AnyPath, *, card_only: bool = False) -> tuple[State, Any, list]:
-    """Check a model file and return its card, its encoded model and its arrays.
+class Contents(NamedTuple):
+    """A model file that is open: its card, its encoded model and its arrays."""
 
-    Raise `InvalidFileError` with the reason if it is invalid. With `card_only` the arrays are not
-    read: the cost does not depend on their size.
+    card: State
+    model: Any
+    arrays: list[StoredArray]
+
+
+@contextmanager
+def open_container(path: AnyPath) -> Iterator[Contents]:
+    """Open a model file and check all but its arrays, which are checked when they are read.
+
+    Raise `InvalidFileError` with the reason if it is invalid.
     """
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
@@ -71,55 +91,47 @@ def read_container(path: AnyPath, *, card_only: bool = False) -> tuple[State, An
         card, model, table = content["card"], content["model"], content["arrays"]
         members = _members(text, table)
         tail = directory(members, comment)
-        total = sum(len(local_header(m)) + m.size for m in members) + len(tail)
+        begins = [0]
+        for member in members:
+            begins.append(begins[-1] + len(local_header(member)) + member.size)
         written = int(comment.split()[1])
-        if total != size or comment != _comment(card["condmeta_version"], text, written):
+        wrong = comment != _comment(card["condmeta_version"], text, written)
+        if begins[-1] + len(tail) != size or wrong:
             raise damaged("its size or its end is wrong")
-        file.seek(0)
-        _expect(file, local_header(members[0]))
-        arrays = []
-        if not card_only:
-            file.seek(len(text), os.SEEK_CUR)
-            for member, (_, _, sha256) in zip(members[1:], table, strict=True):
-                _expect(file, local_header(member))
-                header, array = read_npy(file, member.size)
-                if _sha256(header, raw_bytes(array).data) != sha256:
-                    raise damaged("the checksum of an array is wrong")
-                arrays.append(array)
-            _expect(file, tail)
-    return card, model, arrays
+        for begin, expected in ((0, local_header(members[0])), (begins[-1], tail)):
+            file.seek(begin)
+            expect(file, expected)
+        places = zip(begins[1:-1], members[1:], table, strict=True)
+        arrays = [StoredArray(file, begin, member, *row[2:]) for begin, member, row in places]
+        yield Contents(card, model, arrays)
+
+
+def read_container(path: AnyPath, *, card_only: bool = False) -> tuple[State, Any, list]:
+    """Return the card, the encoded model and the arrays of a model file, all of it checked.
+
+    With `card_only` the arrays are not read: the cost does not depend on their size.
+    """
+    with open_container(path) as (card, model, arrays):
+        return card, model, [] if card_only else [array.read() for array in arrays]
 
 
 def _comment(version: str, text: bytes, format_version: int = FORMAT_VERSION) -> bytes:
-    digest = hashlib.sha256(text).hexdigest()
+    digest = checksum(text)
     return f"{FORMAT} {format_version} {version} {len(text)} {digest}".encode("ascii")
 
 
 def _array_row(header: bytes, array: np.ndarray) -> list[Any]:
     data = raw_bytes(array).data
     crc = zlib.crc32(data, zlib.crc32(header))
-    return [len(header) + data.nbytes, crc, _sha256(header, data)]
-
-
-def _sha256(header: bytes, data: memoryview) -> str:
-    digest = hashlib.sha256(header)
-    digest.update(data)
-    return digest.hexdigest()
+    row = [len(header) + data.nbytes, crc, checksum(header, data)]
+    return row if row[0] < LARGE else [*row, pieces(header, data)]
 
 
 def _members(text: bytes, table: list[list[Any]]) -> list[Member]:
     """Return the members of the zip: meta.json, then the arrays."""
     meta = Member("meta.json", len(text), zlib.crc32(text))
-    arrays = (Member(f"arrays/{i}.npy", size, crc) for i, (size, crc, _) in enumerate(table))
+    arrays = (Member(f"arrays/{i}.npy", size, crc) for i, (size, crc, *_) in enumerate(table))
     return [meta, *arrays]
-
-
-def _expect(file: BinaryIO, expected: bytes) -> None:
-    if file.read(len(expected)) != expected:
-        raise InvalidFileError(
-            "is damaged or was packed again by another program: "
-            f"its zip headers do not match its contents. {COPY_AGAIN}"
-        )
 
 
 def _read_meta(file: BinaryIO, size: int) -> tuple[bytes, bytes]:
@@ -132,16 +144,16 @@ def _read_meta(file: BinaryIO, size: int) -> tuple[bytes, bytes]:
     if match is None:
         raise InvalidFileError(_diagnose(head, size))
     version, writer, length = int(match[1]), match[2].decode("ascii"), int(match[3])
-    if version > FORMAT_VERSION:
+    if version > WITH_PIECES:
         raise InvalidFileError(
             f"has model format {version}, written by condmeta {writer}; this condmeta reads "
-            f"formats up to {FORMAT_VERSION}. Upgrade condmeta to {writer} or later."
+            f"formats up to {WITH_PIECES}. Upgrade condmeta to {writer} or later."
         )
     if version < 1 or length > size:
         raise damaged("its last bytes make no sense")
     file.seek(len(local_header(Member("meta.json", length, 0))))
     text = file.read(length)
-    if hashlib.sha256(text).hexdigest().encode("ascii") != match[4]:
+    if checksum(text).encode("ascii") != match[4]:
         raise damaged("the checksum of its meta.json is wrong")
     return text, match[0]
 
@@ -176,8 +188,9 @@ def _load_json(text: bytes, size: int) -> dict[str, Any]:
     card = content["card"]
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise InvalidFileError(f"is not a condmeta model. {WRITTEN_BY}")
-    for size, crc, sha256 in content["arrays"]:
+    for size, crc, sha256, *rest in content["arrays"]:
         numbers = type(size) is int and size >= 0 and type(crc) is int and 0 <= crc < 2**32
-        if not (numbers and isinstance(sha256, str)):
+        texts = all(isinstance(text, str) for text in (sha256, *rest)) and len(rest) <= 1
+        if not (numbers and texts and all(len(p) == -(-size // PIECE) * DIGEST for p in rest)):
             raise damaged("its list of arrays makes no sense")
     return content

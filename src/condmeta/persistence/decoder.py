@@ -117,6 +117,10 @@ class Decoder:
             raise ValueError(f"{payload!r} is not a dtype")
         return np.dtype(payload)
 
+    def decode_state(self, entry: registry.Entry, state: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of the fields of an object."""
+        return {key: self.inside(f".{key}", value) for key, value in state.items()}
+
     def decode_object(self, payload: dict[str, Any]) -> Any:
         name, state = payload["class"], payload["state"]
         entry = registry.find_by_name(name) or transformers.find_by_name(name)
@@ -131,7 +135,7 @@ class Decoder:
                 raise ValueError(f"{key!r} is not an attribute name")
         if not self.path:
             self.path.append(name)
-        state = {key: self.inside(f".{key}", v) for key, v in state.items()}
+        state = self.decode_state(entry, state)
         try:
             return self.checker.restore(entry, state)
         except InvalidFieldError as error:

@@ -10,10 +10,17 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import ModelFileError
-from condmeta.persistence.container import FORMAT, FORMAT_VERSION, read_container, write_container
+from condmeta.persistence.container import (
+    FORMAT,
+    FORMAT_VERSION,
+    open_container,
+    read_container,
+    write_container,
+)
 from condmeta.persistence.decoder import Decoder
 from condmeta.persistence.encoder import encode
 from condmeta.persistence.file_errors import errors_name_field, errors_name_file
+from condmeta.persistence.some_tasks import DecoderOfTasks
 
 
 def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> None:
@@ -47,8 +54,10 @@ def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> N
     write_container(path, automatic | _plain(card, "card"), model, arrays)
 
 
-def read_model(path: str | os.PathLike) -> Any:
+def read_model(path: str | os.PathLike, tasks: set[Any] | None = None) -> Any:
     """Read the object in a model file; the file contains no code.
+
+    With `tasks` (ids) it has these tasks alone, and the numbers of others are not read.
 
     Raises
     ------
@@ -58,10 +67,13 @@ def read_model(path: str | os.PathLike) -> Any:
         If there is no such file.
     """
     with errors_name_file(path):
-        card, model, arrays = read_container(path)
-        decoder = Decoder(arrays)
-        with errors_name_field(decoder.where):
-            obj = decoder.decode_all(model)
+        with open_container(path) as (card, model, arrays):
+            if tasks is None or card["format_version"] == 1:  # small ones, of other parts
+                decoder = Decoder([array.read() for array in arrays])
+            else:
+                decoder = DecoderOfTasks(arrays, tasks)
+            with errors_name_field(decoder.where):
+                obj = decoder.decode_all(model)
         written, here = card["scikit_learn_version"], _version("scikit-learn")
     if decoder.has_sklearn and str(written).split(".")[:2] != here.split(".")[:2]:
         warnings.warn(

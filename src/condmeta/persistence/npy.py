@@ -45,6 +45,16 @@ def raw_bytes(array: np.ndarray) -> np.ndarray:
 
 def read_npy(file: BinaryIO, size: int) -> tuple[bytes, np.ndarray]:
     """Read one `.npy` member of `size` bytes; return its header and its array."""
+    header, dtype, shape = read_header(file, size)
+    array = np.empty(shape, dtype)
+    if file.readinto(raw_bytes(array).data) != size - len(header):  # type: ignore[attr-defined]
+        raise InvalidFileError(f"is truncated. {COPY_AGAIN}")
+    require_valid(array)
+    return header, array
+
+
+def read_header(file: BinaryIO, size: int) -> tuple[bytes, np.dtype, tuple[int, ...]]:
+    """Read the header of a member of `size` bytes; return it, and the dtype and shape it tells."""
     prefix = file.read(min(_PREFIX, size))
     if len(prefix) < _PREFIX or not prefix.startswith(_MAGIC):
         raise damaged("one of its arrays is not in NumPy's format")
@@ -64,18 +74,15 @@ def read_npy(file: BinaryIO, size: int) -> tuple[bytes, np.ndarray]:
     if math.prod(shape) * dtype.itemsize != left:
         declared = f"an array declares shape {shape} of {dtype}"
         raise damaged(f"{declared}, which does not match the {left} bytes stored for it")
-    array = np.empty(shape, dtype)
-    if file.readinto(raw_bytes(array).data) != left:  # type: ignore[attr-defined]
-        raise InvalidFileError(f"is truncated. {COPY_AGAIN}")
-    if not _has_valid_values(array):
-        raise damaged(f"an array of {array.dtype} holds impossible values")
-    return prefix + header, array
+    return prefix + header, dtype, shape
 
 
-def _has_valid_values(array: np.ndarray) -> bool:
-    """Return whether all bytes are valid for their dtype; NumPy would fail later."""
+def require_valid(array: np.ndarray) -> None:
+    """Raise if bytes are not valid for their dtype; NumPy would fail later."""
+    valid = True
     if array.dtype.kind == "b":
-        return raw_bytes(array).max(initial=0) <= 1
+        valid = raw_bytes(array).max(initial=0) <= 1
     if array.dtype.kind == "U" and array.size:
-        return array.reshape(-1).view(array.dtype.str[0] + "u4").max() <= 0x10FFFF
-    return True
+        valid = array.reshape(-1).view(array.dtype.str[0] + "u4").max() <= 0x10FFFF
+    if not valid:
+        raise damaged(f"an array of {array.dtype} holds impossible values")

@@ -22,6 +22,7 @@ class Entry(NamedTuple):
     fields: dict[str, Field] | None = None
     rule: Callable[[State, dict[str, int]], None] | None = None
     upgrade: Callable[[type, State], State] | None = None
+    by_task: dict[str, str] | str | None = None
 
 
 _BY_NAME: dict[str, Entry] = {}
@@ -45,7 +46,7 @@ def register(cls: Class, **options: Any) -> Class: ...
 def register(cls: None = None, **options: Any) -> Callable[[Class], Class]: ...
 def register(
     cls=None, *, name: Any = None, export: Any = vars, restore: Any = None, fields: Any = None,
-    rule: Any = None, upgrade: Any = None,
+    rule: Any = None, upgrade: Any = None, by_task: Any = None,
 ) -> Any:  # fmt: skip
     """Let model files hold objects of a class.
 
@@ -70,6 +71,10 @@ def register(
         add sizes.
     upgrade : callable, optional
         ``upgrade(cls, state)`` returns the state of an older file with the fields of today.
+    by_task : dict of field -> "rows", "none" or "drop"; or "drop", optional
+        For a class with a row for each task and a field `ids`: what is read of a field if only some
+        tasks are read. Their rows, no rows, or nothing: it is None then. Others are read whole.
+        "drop" alone: the object is None then.
 
     Examples
     --------
@@ -82,8 +87,9 @@ def register(
     """
     if cls is None:
         given = {"name": name, "export": export, "restore": restore, "fields": fields}
-        return lambda wrapped: register(wrapped, **given, rule=rule, upgrade=upgrade)
-    how = export, restore or restore_attributes, fields, rule, upgrade
+        more = {"rule": rule, "upgrade": upgrade, "by_task": by_task}
+        return lambda wrapped: register(wrapped, **given, **more)
+    how = export, restore or restore_attributes, fields, rule, upgrade, by_task
     entry = Entry(cls, name or cls.__qualname__, *how)
     known = _BY_NAME.get(entry.name)
     # A class defined again, as by a reload of its module, replaces the old one.
