@@ -2,12 +2,14 @@
 
 Tasks have 10 rows, 10 features and 5 side columns. Each fit runs in a process of its own; memory is
 its peak resident size, less what it held before the fit. The former code (before statistics were
-packed and held once, commit ef8d934) took the memory of the peer when this command ran with it.
+packed and held once, commit ef8d934) took the memory of the peer when this command ran with it. If
+the variable CONDMETA_FORMER names a Python that has it installed, times are compared with it too.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -104,11 +106,25 @@ def fit_files(count: int, folder: Path):
 WAYS = {"memory": fit_in_memory, "table": fit_table, "files": fit_files}
 
 
-def child(way: str, count: int, folder: Path) -> dict:
+def child(way: str, count: int, folder: Path, python: str = sys.executable) -> dict:
     """Run one fit in a process of its own."""
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.size", way, str(count)]
+    command = [python, "-W", "ignore", "-m", "benchmarks.size", way, str(count)]
     done = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def beside_former(count: int, folder: Path, python: str) -> dict:
+    """Compare times with those of the former code, in turn."""
+    runs = [
+        [child("memory", count, folder, name)["seconds"] for name in (sys.executable, python)]
+        for _ in range(3)
+    ]
+    ours, peer = np.min(runs, axis=0)
+    return {
+        "what": f"fit of {count:,} tasks in memory, time", "ours": f"{ours:.3g} s",
+        "peer": f"{peer:.3g} s", "ratio": ours / peer, "goal": "<= 1", "met": bool(ours <= peer),
+        "note": "peer: the former code, in turn; least of three",
+    }  # fmt: skip
 
 
 def agree(one: dict, other: dict) -> None:
@@ -132,6 +148,8 @@ def rows_of(count: int) -> list[dict]:
             "note": f"peer: the former code; {memory['seconds']:.3g} s, "
                     f"{1e6 * memory['seconds'] / count:.3g} us a task",
         })  # fmt: skip
+        if "CONDMETA_FORMER" in os.environ:
+            out.append(beside_former(count, folder, os.environ["CONDMETA_FORMER"]))
         table, files = child("table", count, folder), child("files", count, folder)
         agree(table, files)
         out.append({
