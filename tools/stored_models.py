@@ -228,7 +228,7 @@ def _gram() -> pd.DataFrame:
 def names() -> list[str]:
     """Return the names of all models."""
     others = "calibrated", "calibrated plain", "table", "table classes", "shrunken", "levels"
-    return [*_learners(), *others, "drift", "drift rows"]
+    return [*_learners(), *others, "drift", "drift rows", "formula"]
 
 
 @cache
@@ -260,7 +260,25 @@ def _levels() -> Stored:
     })  # fmt: skip
 
 
+def _formula() -> Stored:
+    frame = pd.DataFrame({"shop": TASK, "price": X[:, 0], "kind": ["a", "b"] * (T * N // 2)})
+    frame = frame.assign(sold=Y)
+    sides = NUMBERS[["size"]].rename_axis("shop").reset_index()
+    more = frame.iloc[:4].assign(shop=MORE_TASK)
+    formula = "sold ~ poly(price, 2) + kind | shop ~ scale(size)"
+    return Stored(cm.from_formula(formula, frame, sides), {
+        "predict": lambda m: m.predict(frame),
+        "predict new": lambda m: m.predict(more, sides),
+        "adapt": lambda m: m.adapt(more, sides).coef_,
+        "update": lambda m: m.update(more, sides).predict(more),
+        "coefficients": lambda m: m.coef_frame()["adapted"].to_numpy(),
+        "card": lambda m: m.card() and None,
+    })  # fmt: skip
+
+
 def _make(name: str) -> Stored:
+    if name == "formula":
+        return _formula()
     if name == "calibrated":
         return _calibrated(cm.ConditionalRidge())
     if name == "calibrated plain":

@@ -6,6 +6,7 @@ from typing import Any
 
 # Importing these modules registers every class that a file may hold.
 import condmeta.evaluation.calibrate
+import condmeta.tables.formula
 import condmeta.tables.table_model  # noqa: F401
 from condmeta.learners import (  # noqa: F401
     auto_classifier,

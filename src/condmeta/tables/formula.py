@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any, NamedTuple
 
 import narwhals as nw
+import numpy as np
 from sklearn.base import clone
 
+from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT
 from condmeta.learners.ridge import ConditionalRidge
+from condmeta.persistence.fields import (
+    TEXT,
+    InvalidFieldError,
+    either,
+    instance,
+    labels,
+    mapping,
+    number,
+)
+from condmeta.tables.formula_file import (
+    learned_of_text,
+    learned_to_text,
+    names_in,
+    unsafe_part,
+)
 from condmeta.tasks import TaskTable
 from condmeta.tasks.frames import is_frame, require_columns
 from condmeta.tasks.messages import show_id
@@ -63,7 +81,9 @@ class FormulaModel:
     def __init__(self, formula: str, learner: Any):
         self.formula, self.learner_ = formula, learner
         self._parts = Parts.of(formula)
-        self._specs: dict[str, Any] = {}
+        self._specs: dict[str, Any] = {}  # of formulaic, by part
+        self._levels: dict[str, dict[str, Any]] = {}  # of columns; of numbers, the median
+        self._learned: dict[str, Any] = {}  # what the terms of each part learned, from a file
 
     def __repr__(self) -> str:
         return f"FormulaModel({self.formula!r}, {self.learner_!r})"
@@ -133,17 +153,64 @@ class FormulaModel:
             )
         return TaskTable(self._matrix("side", terms, rows), rows[task])
 
+    def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
+        """Write the model to a file, as `ConditionalRidge.save` does.
+
+        The formula may hold columns, numbers, operators and functions such as log, C, poly and
+        scale, so that opening the file cannot run code.
+        """
+        for terms in self._all_terms():
+            found = unsafe_part(terms)
+            if found is not None:
+                raise DataError(
+                    f"The formula has the part {found!r}, which files do not hold, as it could run "
+                    "any code: compute its column before, and fit again."
+                )
+        slim = copy.copy(self)
+        slim.learner_ = self.learner_.slim(tasks, resume)
+        persistence.write_model(path, slim, card=slim.card())
+
+    def card(self) -> dict[str, Any]:
+        """Return what a reader of the model wants to know."""
+        return self.learner_.card() | {"formula": self.formula}
+
+    def _all_terms(self) -> list[str]:
+        sides = [] if self._parts.side is None else [self._parts.side]
+        return [part.strip() for part in self._parts.rows.split("~")] + sides
+
+    def _restored_spec(self, name: str, terms: str) -> Any:
+        """Return the specification of terms by what a file holds: levels, and learned numbers."""
+        from formulaic import Formula, ModelSpec
+        from pandas import Categorical, DataFrame
+
+        levels = self._levels[name]
+        n = max((np.size(each) for each in levels.values()), default=1)
+        columns = {
+            key: np.full(n, each) if np.ndim(each) == 0
+            else Categorical([each[i % len(each)] for i in range(n)], categories=each)
+            for key, each in levels.items()
+        }  # fmt: skip
+        spec = ModelSpec.from_spec(Formula.from_spec(terms))
+        spec = spec.update(transform_state=self._learned[name])
+        table = DataFrame(columns, index=range(n))
+        return spec.get_model_matrix(table, na_action="raise", context={}).model_spec
+
     def _matrix(self, name: str, terms: str, table: Any) -> Any:
         """Return the columns of terms as a table, without the intercept."""
         from formulaic import Formula
         from formulaic.errors import FormulaicError
 
         try:
+            if name in self._learned and name not in self._specs:
+                self._specs[name] = self._restored_spec(name, terms)
             spec = self._specs.get(name, Formula.from_spec(terms))
             matrix = spec.get_model_matrix(table, na_action="raise", context={})
         except (FormulaicError, ValueError) as error:
             reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).splitlines()[0]
             raise DataError(f"The terms {terms!r} cannot be computed: {reason}") from None
+        if name not in self._levels:
+            used = sorted(map(str, matrix.model_spec.required_variables))
+            self._levels[name] = {key: _levels(table[key]) for key in used}
         self._specs[name] = matrix.model_spec
         return matrix.drop(columns="Intercept", errors="ignore")
 
@@ -169,7 +236,8 @@ def from_formula(
     Returns
     -------
     FormulaModel
-        With `predict`, `adapt`, `update`, `summary`, `coef_frame`, and the fitted `learner_`.
+        With `predict`, `adapt`, `update`, `summary`, `coef_frame`, `save`, and the fitted
+        `learner_`.
 
     Examples
     --------
@@ -195,9 +263,12 @@ def from_formula(
 
 
 def _variables(terms: str) -> list[str]:
+    """Return the columns that terms read."""
     from formulaic import Formula
 
-    return sorted(map(str, Formula.from_spec(terms).required_variables))
+    # formulaic leaves out what stands inside poly(), scale() and the like.
+    found = names_in(terms) or Formula.from_spec(terms).required_variables
+    return sorted(map(str, found))
 
 
 def _pandas(table: Any, what: str) -> Any:
@@ -206,3 +277,58 @@ def _pandas(table: Any, what: str) -> Any:
         raise DataError(f"A formula needs {what} as a DataFrame. Got {type(table).__name__}.")
     frame = nw.from_native(table, eager_only=True).to_pandas()
     return frame.reset_index(drop=frame.index.names == [None])
+
+
+def _levels(column: Any) -> np.ndarray | float:
+    """Return the levels of a column of names, in their order; of numbers, the median."""
+    if column.dtype.kind in "iuf":
+        return float(np.median(column))
+    if hasattr(column, "cat"):
+        return np.array(column.cat.categories.tolist(), dtype=object)
+    return np.array(sorted(column.unique().tolist()), dtype=object)
+
+
+def _export(model: FormulaModel) -> dict:
+    learned = {name: spec.transform_state for name, spec in model._specs.items()}
+    return {
+        "formula": model.formula,
+        "learner": model.learner_,
+        "levels": model._levels,
+        "learned": learned_to_text(model._learned | learned),
+    }
+
+
+def _restore(cls, parts: dict) -> FormulaModel:
+    model = cls(parts["formula"], parts["learner"])
+    model._levels, model._learned = parts["levels"], learned_of_text(parts["learned"])
+    return model
+
+
+def _check(parts: dict, sizes: dict[str, int]) -> None:
+    """Raise if a file holds a formula that could run code, or parts that do not fit it."""
+    try:
+        model = FormulaModel(parts["formula"], parts["learner"])
+        learned = learned_of_text(parts["learned"])
+    except (DataError, ValueError, RecursionError) as error:
+        raise InvalidFieldError("formula", f"must be one of FormulaModel: {error}") from None
+    for terms in model._all_terms():
+        found = unsafe_part(terms)
+        if found is not None:
+            raise InvalidFieldError("formula", f"must not have the part {found!r}")
+    if not hasattr(parts["learner"], "fitted_"):
+        raise InvalidFieldError("learner", "must be a fitted learner")
+    expected = {"features", "target"} | (set() if model._parts.side is None else {"side"})
+    if set(parts["levels"]) != expected or set(learned) != expected:
+        raise InvalidFieldError("levels", f"must be of the parts {', '.join(sorted(expected))}")
+
+
+persistence.register(
+    FormulaModel,
+    export=_export,
+    restore=_restore,
+    fields={
+        "formula": TEXT, "learner": instance(),
+        "levels": mapping(mapping(either(number(), labels("l")))), "learned": TEXT,
+    },
+    rule=_check,
+)  # fmt: skip

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import condmeta as cm
-from condmeta.errors import DataError
+from condmeta.errors import DataError, ModelFileError
 from condmeta.tables.formula import Parts
 
 pytest.importorskip("formulaic")
@@ -131,3 +131,105 @@ def test_sentences(tables):
         cm.from_formula("sold ~ price | shop", sales)
     with pytest.raises(DataError, match="Task 's0' has several rows of side columns: price must"):
         cm.from_formula("sold ~ promo | store ~ price", sales)
+
+
+FORMULAS = [
+    "sold ~ log(price) + promo | store ~ size + street",
+    "sold ~ poly(price, 2) + promo:price | store ~ scale(size)",
+    "sold ~ C(promo) * bs(price, df=4) | store",
+    "log(sold + 10) ~ 0 + price | store ~ street",
+]
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_saved_and_loaded(tables, formula, tmp_path):
+    sales, stores = tables
+    model = cm.from_formula(formula, sales[sales["store"] != "s0"], stores[1:])
+    path = tmp_path / "formula.condmeta"
+    model.save(path)
+    again = cm.load(path)
+    known = sales[sales["store"] == "s7"]
+    np.testing.assert_array_equal(again.predict(known), model.predict(known))
+    new = sales[sales["store"] == "s0"][:3]
+    np.testing.assert_array_equal(again.predict(new, stores[:1]), model.predict(new, stores[:1]))
+    assert again.formula == formula
+    assert again.card()["formula"] == formula
+    again.save(path)  # from a file, before and after its terms were used
+    np.testing.assert_array_equal(cm.load(path).predict(known), model.predict(known))
+    cm.load(path).save(path)
+    both = cm.load(path)
+    both.update(new, stores[:1])
+    model.update(new, stores[:1])
+    np.testing.assert_array_equal(both.predict(new), model.predict(new))
+
+
+def test_other_learners_are_saved(tables, tmp_path):
+    sales, _ = tables
+    counts = sales.assign(sold=(sales["sold"].rank() % 7).astype(int))
+    model = cm.from_formula(
+        "sold ~ price | store", counts, learner=cm.ConditionalCount(metric="identity")
+    )
+    model.save(tmp_path / "counts.condmeta", resume=False)
+    again = cm.load(tmp_path / "counts.condmeta")
+    np.testing.assert_array_equal(again.predict(counts[:5]), model.predict(counts[:5]))
+
+
+HOSTILE = [
+    "sold ~ exec('x') | store",
+    "sold ~ price.__class__ | store",
+    "sold ~ {price + 1} | store",
+    "sold ~ np.log(price) | store",
+    "sold ~ log(price) | store ~ open('x')",
+    "sold ~ [x for x in price] | store",
+    "sold ~ (lambda: price)() | store",
+    "sold ~ __import__('os') | store",
+    "sold ~ log(exp)(price) | store",
+    "sold ~ " + "(" * 500 + "price" + ")" * 500 + " | store",
+    "sold + ~ | store",
+]
+
+
+@pytest.mark.parametrize("formula", HOSTILE)
+def test_files_cannot_run_code(tables, formula, tmp_path, monkeypatch):
+    """A crafted file has the formula of an attacker; it is refused before anything is evaluated."""
+    sales, _ = tables
+    model = cm.from_formula("sold ~ price | store", sales)
+    model.formula = formula
+    model._all_terms = lambda: []
+    model.save(tmp_path / "bad.condmeta")
+    with pytest.raises(ModelFileError, match="formula must"):
+        cm.load(tmp_path / "bad.condmeta")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("_levels", {}, "levels must be of the parts features, target"),
+        ("_levels", {"features": {"price": "1"}, "target": {"sold": 1.0}}, "levels must be a"),
+        ("learner_", cm.TaskTable({"a": [1.0]}, [0]), "must be a fitted learner"),
+        ("_learned", {"other": {}}, "levels must be of the parts"),
+    ],
+)  # fmt: skip
+def test_crafted_files_are_refused(tables, field, value, sentence, tmp_path):
+    sales, _ = tables
+    model = cm.from_formula("sold ~ price | store", sales)
+    path = tmp_path / "bad.condmeta"
+    if field == "learner_":
+        model.slim = None
+        model.card = lambda: {}
+        from condmeta import persistence
+
+        model.learner_ = value
+        persistence.write_model(path, model, card={})
+    else:
+        setattr(model, field, value)
+        model.save(path)
+    with pytest.raises(ModelFileError, match=sentence):
+        cm.load(path)
+
+
+def test_unsafe_formulas_are_not_saved(tables, tmp_path):
+    sales, _ = tables
+    model = cm.from_formula("sold ~ np.log(price) | store", sales)
+    with pytest.raises(DataError, match=r"^The formula has the part 'np\.log"):
+        model.save(tmp_path / "no.condmeta")
