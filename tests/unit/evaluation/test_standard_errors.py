@@ -61,11 +61,13 @@ def compared(errors: dict[str, np.ndarray]) -> Comparison:
     return Comparison(list(errors), models, [trial(errors)], CRITERIA["absolute"], None, [], tasks)
 
 
-def test_at_equal_errors_side_information_is_preferred():
+def test_within_one_percent_the_simplest_is_advised():
     same = np.linspace(1, 2, 30)
-    assert compared({"unconditional": same, "conditional": same}).advised == "conditional"
-    better = {"unconditional": 0.9 * same, "conditional": same}
-    assert compared(better).advised == "unconditional"
+    assert compared({"unconditional": same, "conditional": same}).advised == "unconditional"
+    close = {"unconditional": 1.009 * same, "conditional": same}
+    assert compared(close).advised == "unconditional"
+    better = {"unconditional": same, "conditional": 0.9 * same}
+    assert compared(better).advised == "conditional"
 
 
 @pytest.mark.parametrize(("behind", "advised"), [(1.5, "conditional"), (2.5, "auto")])
