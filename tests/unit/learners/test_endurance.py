@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import condmeta as cm
+from condmeta.errors import DataError
 from tools import endurance, kill_study, stored_models
 
 pytestmark = pytest.mark.filterwarnings("ignore::condmeta.errors.FewTasksWarning")
@@ -75,6 +76,29 @@ def test_a_stream_resumed_in_a_new_process_has_the_same_bits(cls, tmp_path):
     assert np.array_equal(again.predict(X[:5], **given), whole.predict(X[:5], **given))
 
 
+def outcome(use, model):
+    """Return the bits of an answer, or the sentence of a refusal."""
+    try:
+        return np.asarray(use(model)).tobytes()
+    except (AttributeError, DataError) as error:
+        return str(error)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", stored_models.names())
+def test_every_kind_of_model_goes_on_from_its_file_with_the_same_bits(name, tmp_path):
+    """Saved and loaded after each call: update, partial_fit, update."""
+    stored, path = stored_models.stored(name), tmp_path / "model.condmeta"
+    whole = copy.deepcopy(stored.model)
+    stored._replace(model=whole).save(path)
+    for call in ("update", "partial_fit", "update", "predict"):
+        if call not in stored.uses:
+            continue
+        again = cm.load(path)
+        assert outcome(stored.uses[call], again) == outcome(stored.uses[call], whole), call
+        stored._replace(model=again).save(path)
+
+
 @pytest.fixture(scope="module")
 def model():
     return endurance.fitted_model(30)
@@ -94,7 +118,11 @@ def test_fits_in_threads_have_the_same_bits():
 
 
 @pytest.mark.parametrize("n_jobs", [2, 4])
-@pytest.mark.parametrize("name", ["sgd batch", "ridge", "logistic", "kernel", "coin"])
+@pytest.mark.parametrize(
+    "name",
+    ["sgd batch", "ridge", "logistic", "kernel", "coin", "erm", "counts", "ordered",
+     "ridge in context", "ridge on trees"],
+)  # fmt: skip
 def test_the_number_of_threads_does_not_change_a_bit(name, n_jobs):
     learner, side, y = stored_models._learners()[name]
     answers = []
