@@ -7,7 +7,7 @@ the files, leaf after leaf: the fit of all tasks in memory, with the same bits.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,16 +41,24 @@ NEED_ALL_ROWS = {
 FEATURES_AT_ONCE = 1 << 16  # tasks
 
 
+ReadSide = Callable[[], TaskTable | None]
+
+
+def no_side() -> None:
+    """Return no side rows."""
+
+
 def fit_parts(
-    learner: Any, parts: Iterable[TaskSet], folder: Path, side: TaskTable | None = None,
+    learner: Any, parts: Iterable[TaskSet], folder: Path, read_side: ReadSide = no_side,
     runner: Runner | None = None, keep: int = 0,
 ) -> Any:  # fmt: skip
     """Fit a learner to parts without side information, which have no task in common; return it.
 
     Parameters
     ----------
-    side : TaskTable, optional
-        The side rows of all tasks; those without rows are kept as tasks without points.
+    read_side : callable
+        It returns the side rows of all tasks, or None, after the last part; tasks without points
+        are kept.
     folder : Path
         Where statistics are written; files of these names are replaced.
     keep : int
@@ -68,7 +76,7 @@ def fit_parts(
     if start is None:
         raise DataError("There are no rows.")
     stored = StoredTasks.merge(folder, sampled, pieces, runner or Here())
-    learner._model = learn_stored(learner, start, stored, side, keep)
+    learner._model = learn_stored(learner, start, stored, read_side, keep)
     return learner
 
 
@@ -100,15 +108,17 @@ def reduce_part(
 
 
 def learn_stored(
-    learner: Any, start: Fitted, stored: StoredTasks, side: TaskTable | None, keep: int = 0
+    learner: Any, start: Fitted, stored: StoredTasks, read_side: ReadSide, keep: int = 0
 ) -> Fitted:
     """Return the fitted value of tasks whose statistics are in files (see `learn.conclude`)."""
-    sides = SideRows.of(stored.ids, side)
+    sides = SideRows.of(stored.ids, read_side())
     if learner.random not in ("auto", "all"):  # shared coefficients are learned in memory
         return conclude(learner, start._replace(state=sides.statistics(stored)))
     log.info("encoding the side information")
     reader, Phi, Phi_empty = sides.encode(start.reader, stored.at)
     stored = stored.with_features(Phi)
+    kept = stored.nbytes <= keep
+    sides = sides if kept else sides._replace(table=None)
     del Phi
     scales = start.scales.moved_to(Scales.of_moments(*stored.moments, start.scales))
     start = start._replace(predictor=start.predictor._replace(scales=scales), reader=reader)
@@ -119,7 +129,7 @@ def learn_stored(
     if learner.keep_tasks:
         log.info("solving the tasks")
         fitted = fitted._replace(tasks=solve_stored(fitted, stored, sides.ids, Phi_empty))
-    if stored.nbytes <= keep:
+    if kept:
         return fitted._replace(state=sides.statistics(stored))
     log.info("the statistics of the tasks, %s MB, are not kept", f"{stored.nbytes / 1e6:,.0f}")
     return fitted
@@ -174,6 +184,7 @@ class SideRows(NamedTuple):
         if side is None:
             return cls(ids, np.full(len(ids), -1), np.zeros(0, np.int64), None)
         rows, left = side.positions(ids), np.ones(side.n_tasks, bool)
+        side = TaskTable.trusted(side.ids, side.data, side.backend)  # without its index
         left[rows[rows >= 0]] = False
         empty = np.flatnonzero(left)
         return cls(np.append(ids, side.ids[empty]), rows, empty, side)

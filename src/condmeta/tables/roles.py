@@ -12,8 +12,10 @@ from condmeta.persistence.fields import TEXT, maybe, optional, sequence
 from condmeta.persistence.registry import construct
 from condmeta.tables.values import require_values
 from condmeta.tasks import TaskTable, frames
-from condmeta.tasks.frames import column_names, eager, is_frame, require_columns
+from condmeta.tasks.frames import backend_of, column_names, eager, is_frame, require_columns
 from condmeta.tasks.side_table import as_names, read_side_table
+
+MANY_ROWS = 1 << 20  # of a side table
 
 
 class ColumnOptions(NamedTuple):
@@ -249,7 +251,15 @@ def read_side(side_info: Any, roles: Roles) -> TaskTable:
         unread = {name for name in names if name not in roles.side_table}
         drop = [name for name in column_names(side_info) if str(name) in unread]
         side_info = frames.drop_columns(side_info, drop)
-    table = read_side_table(side_info, task_name=roles.task_name, side_key=roles.side_key)
+    how = {"task_name": roles.task_name, "side_key": roles.side_key}
+    if backend_of(side_info) == "pyarrow" and len(side_info) > MANY_ROWS:
+        begins = range(0, len(side_info), MANY_ROWS)  # ids of all rows at once take much memory
+        parts = [read_side_table(side_info.slice(b, MANY_ROWS), **how) for b in begins]
+        table = TaskTable.stacked(parts)
+        if len(set(table.ids.tolist())) < table.n_tasks:
+            table = read_side_table(side_info, **how)  # it names the ids that are there twice
+    else:
+        table = read_side_table(side_info, **how)
     data = {name: table.data[name] for name in roles.side_table}
     return TaskTable.trusted(table.ids, data, table.backend)
 

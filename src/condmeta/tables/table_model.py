@@ -18,6 +18,7 @@ from condmeta.learners.writing import writing
 from condmeta.persistence.fields import ANY, instance, mapping, number
 from condmeta.tables import predictions
 from condmeta.tables.additions import digest_of, refuse_again
+from condmeta.tables.cluster.predict import is_dask, predict_lazily
 from condmeta.tables.dates import PARTS
 from condmeta.tables.fit_table import fit_table, read_training
 from condmeta.tables.fitted_table import FittedTable, as_table
@@ -174,8 +175,11 @@ class TableModel(BaseEstimator):
     def fit(self, frame: Any, side_info: Any = None) -> Self:
         """Learn from a table of all tasks, and a side table with one row a task if there is one.
 
-        Tasks of the side table without rows are kept: they are predicted by their side row alone.
+        Tasks of the side table without rows are kept: they are predicted by their side row alone. A
+        Dask DataFrame is fitted by `fit_dask`.
         """
+        if is_dask(frame):
+            return self.fit_dask(frame, side_info)
         self._model = fit_table(
             self.learner, frame, side_info, self._columns(), self.missing, self.missing_side,
             self.intervals, self.order,
@@ -210,11 +214,13 @@ class TableModel(BaseEstimator):
     ) -> Self:  # fmt: skip
         """Learn from rows in many files, which need not fit into memory; for `ConditionalRidge`.
 
-        Rows come in any order. DuckDB orders them by task on disk, under the memory limit; they are
-        then reduced to statistics, which do fit into memory: 4 (d + 1)(d + 2) bytes a task with d
-        features. The model is that of `fit` on the same rows in memory, bit for bit. Kinds of
-        columns and levels of categories are learned from all rows. The target is a number. It needs
-        DuckDB and PyArrow: `pip install "condmeta[big]"`.
+        Rows come in any order. DuckDB orders them by task on disk; they are then reduced to
+        statistics in files, from which the prior is learned. Memory has to hold the models of the
+        tasks and the side table: about 8 (2 d + 3 k + 20) bytes a task with d features and k side
+        columns. The model is that of `fit` on the same rows in memory, bit for bit; statistics of
+        more than a quarter of the memory are not kept in it, and then it takes no `update`. Kinds
+        of columns and levels of categories are learned from all rows. The target is a number. It
+        needs DuckDB and PyArrow: `pip install "condmeta[big]"`.
 
         Parameters
         ----------
@@ -224,7 +230,7 @@ class TableModel(BaseEstimator):
         side_info : table or path, optional
             One row of side information for each task.
         memory : str
-            The most that DuckDB may use, such as "2GB".
+            The most that the fit may use, such as "2GB".
         folder : path, optional
             Where to work. If the fit is stopped, the same call goes on there; the folder is left,
             with the ordered rows in it. By default a temporary folder, which is removed.
@@ -251,12 +257,7 @@ class TableModel(BaseEstimator):
         """
         from condmeta.tables.big.fit import fit_files
 
-        if self.intervals:
-            raise DataError(
-                "Intervals need all rows at once: fit the table whole, or without intervals."
-            )
-        if self.time is not None:
-            raise DataError("Times need all rows at once: fit the table whole, or without time=.")
+        self._require_statistics()
         how = {"memory": memory, "folder": folder, "text": as_names(text), "csv": csv}
         columns = self._columns()
         self._model = FittedTable(
@@ -265,6 +266,53 @@ class TableModel(BaseEstimator):
             )
         )
         return self
+
+    def fit_dask(
+        self, rows: Any, side_info: Any = None, *, client: Any = None, folder: Any = None,
+        text: Any = (),
+    ) -> Self:  # fmt: skip
+        """Learn from rows on a Dask cluster; for `ConditionalRidge`.
+
+        Workers split the rows by task, and reduce each task to statistics. The prior is learned
+        here from sums that workers send: for any number of workers and any partitions it is the
+        model of `fit` on the same rows in memory, bit for bit. A worker that dies changes nothing.
+        It needs Dask: `pip install "condmeta[dask]"`.
+
+        Parameters
+        ----------
+        rows : Dask DataFrame, or list of Parquet files
+        side_info : table or path, optional
+            One row of side information for each task; it is held in memory here.
+        client : distributed.Client, optional
+            By default the client of this process.
+        folder : path, optional
+            An empty folder, or a new one, on a disk that this process and all workers reach: rows
+            and statistics are written there, and removed at the end. By default a temporary folder
+            of this machine.
+        text : list of str
+            Columns that are read as text, such as ids that are numbers.
+        """
+        from condmeta.tables.cluster.fit import fit_on_workers
+        from condmeta.tables.cluster.workers import current_client
+
+        self._require_statistics()
+        client = current_client() if client is None else client
+        self._model = FittedTable(
+            *fit_on_workers(
+                self.learner, rows, side_info, self._columns(), self.missing, self.missing_side,
+                client, folder, as_names(text),
+            )
+        )  # fmt: skip
+        return self
+
+    def _require_statistics(self) -> None:
+        """Refuse what the statistics of tasks do not suffice for."""
+        if self.intervals:
+            raise DataError(
+                "Intervals need all rows at once: fit the table whole, or without intervals."
+            )
+        if self.time is not None:
+            raise DataError("Times need all rows at once: fit the table whole, or without time=.")
 
     def update(self, frame: Any, side_info: Any = None, *, again: bool | None = None) -> Self:
         """Add the rows of a table to the tasks they belong to, and enrol new tasks.
@@ -316,7 +364,7 @@ class TableModel(BaseEstimator):
 
         Parameters
         ----------
-        frame : table
+        frame : table, or Dask DataFrame
             The task and feature columns. New tasks also need their side information: the side
             columns in `frame`, or `side_info`.
         side_info : table, optional
@@ -327,9 +375,16 @@ class TableModel(BaseEstimator):
         Returns
         -------
         (N,) array of numbers, classes, mean counts or shares, or a tuple of predictions, lower and
-        upper ends
+        upper ends; of a Dask DataFrame a lazy Dask series, for which each worker loads the model
+        once from a temporary folder of this machine
         """
         model = self._fitted
+        if is_dask(frame):
+            if coverage is not None:
+                raise DataError(
+                    "Intervals are for tables in memory: predict partition by partition."
+                )
+            return predict_lazily(self, frame, side_info)
         tasks, _ = model.read_new(frame, side_info)
         predicted = predictions.predict(model, tasks)
         if coverage is None:

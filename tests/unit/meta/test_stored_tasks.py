@@ -119,7 +119,9 @@ def test_a_fit_has_the_bits_of_one_in_memory(tmp_path, options):
         rows = np.isin(task, some)
         parts.append(TaskSet.from_arrays(X[rows], y[rows], task=task[rows]))
     for keep in (0, 10**9):
-        stored = fit_parts(cm.ConditionalRidge(**options), parts, tmp_path, table, keep=keep)
+        stored = fit_parts(
+            cm.ConditionalRidge(**options), parts, tmp_path, lambda: table, keep=keep
+        )
         np.testing.assert_array_equal(stored.M_, whole.M_)
         np.testing.assert_array_equal(stored.b_, whole.b_)
         np.testing.assert_array_equal(stored.H_, whole.H_)

@@ -10,7 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from condmeta.errors import DataError
+from condmeta.feature_maps.column_profile import exact_mean
+from condmeta.tables.big.schema import Numbers
 
 FILE, ROW = "condmeta file", "file_row_number"  # columns that keep the order of the rows
 SIZE = r"\s*(\d+(?:\.\d+)?)\s*([KMGT])(i?)B\s*"
@@ -101,10 +105,69 @@ class Rows:
         except self.error as error:
             raise DataError(_first_sentence(error)) from None
 
-    def numbers(self, sql: str) -> Iterator[float]:
+    # Questions of `RowSource`.
+
+    def empty(self) -> Any:
+        """Return the columns as a PyArrow table without rows."""
+        return self.table("SELECT * FROM rows LIMIT 0").select(self.names)
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return self.one("SELECT count(*) FROM rows")[0]
+
+    def gaps(self, name: str) -> int:
+        """Return how many values of a column are missing, NaN included."""
+        return self.one(f"SELECT count(*) FROM rows WHERE {self._gap(name)}")[0]
+
+    def numbers(self, name: str) -> Numbers:
+        """Return what is to be known of numbers or booleans."""
+        gap, value = self._gap(name), f"CAST({quoted(name)} AS DOUBLE)"
+        if self.types[name] == "BOOLEAN":
+            value = f"CAST(CAST({quoted(name)} AS INTEGER) AS DOUBLE)"
+        gaps, least, most, count = self.one(
+            f"SELECT count(*) FILTER (WHERE {gap}), min({value}) FILTER (WHERE NOT {gap}), "
+            f"max({value}) FILTER (WHERE NOT {gap}), count(*) FROM rows"
+        )
+        mean = 0.0
+        if gaps and least != most:
+            mean = exact_mean(
+                self._floats(f"SELECT {value} FROM rows WHERE NOT {gap}"), count - gaps
+            )
+        return Numbers(gaps, least, most, mean)
+
+    def _gap(self, name: str) -> str:
+        """Return the condition that a value is missing."""
+        column = quoted(name)
+        gap = f"{column} IS NULL"
+        is_float = self.types[name] in ("FLOAT", "DOUBLE")
+        return f"({gap} OR isnan({column}))" if is_float else gap
+
+    def _floats(self, sql: str) -> Iterator[float]:
         """Yield the numbers of a query of one column, part by part."""
         for batch in self.connection.sql(sql).to_arrow_reader(1 << 16):
             yield from batch.column(0).to_numpy(zero_copy_only=False).tolist()
+
+    def values(self, name: str, most: int) -> tuple[Any, np.ndarray]:
+        """Return at most some different values of a column, and how often each is there."""
+        column = quoted(name)
+        if self.types[name].startswith("TIMESTAMP"):
+            many = self.one(f"SELECT count(DISTINCT {column}) FROM rows")[0] > most
+            column = f"date_trunc('day', {column})" if many else column
+        found = self.table(
+            f"SELECT {column} AS {quoted(name)}, count(*) AS times FROM rows GROUP BY 1 "
+            f"ORDER BY 1 LIMIT {most + 1}"
+        )
+        return found.select([name]), found.column("times").to_numpy()
+
+    def n_different(self, name: str, most: int) -> int:
+        """Return the number of different values, or `most` if there are more."""
+        some = f"SELECT DISTINCT {quoted(name)} FROM rows LIMIT {most}"
+        return self.one(f"SELECT count(*) FROM ({some})")[0]
+
+    def distinct(self, columns: Sequence[str]) -> Any:
+        """Return the different rows of some columns, by the order of these columns."""
+        chosen = ", ".join(map(quoted, columns))
+        return self.table(f"SELECT DISTINCT {chosen} FROM rows ORDER BY {chosen}")
 
     def order(self, columns: Sequence[str], task: Sequence[str], target: Path) -> None:
         """Write some columns of all rows to a Parquet file, ordered by task.

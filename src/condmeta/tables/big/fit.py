@@ -21,13 +21,14 @@ from condmeta.learners.parts import fit_parts
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.tables.big.engine import Rows, to_bytes
 from condmeta.tables.big.paths import find_files, stage
-from condmeta.tables.big.schema import learn_schema_of
-from condmeta.tables.files import CsvOptions, arrow, read_table
+from condmeta.tables.big.schema import learn_rows, learn_sides
+from condmeta.tables.big.side_table import SideTable
+from condmeta.tables.files import CsvOptions, arrow
 from condmeta.tables.learner import make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
 from condmeta.tables.stream import whole_tasks
-from condmeta.tasks import TaskSet
+from condmeta.tasks import TaskSet, TaskTable
 
 PLAN, STAGED, ORDERED, SPILL = "plan.json", "staged", "ordered.parquet", "spill"
 STATISTICS = "statistics"
@@ -54,8 +55,6 @@ def fit_files(
             f"{type(learner).__name__} needs all rows at once; ConditionalRidge learns from files."
         )
     to_bytes(memory)
-    if isinstance(side_info, str | os.PathLike):
-        side_info = read_table(side_info, text=options.side_table_text if text else ())
     paths = find_files(files)
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="condmeta-") as made:
@@ -72,7 +71,8 @@ def _fit(
     staged = stage(paths, work / STAGED, text, csv)
     limit = to_bytes(memory)
     rows = Rows(staged, list(text), f"{limit * SHARE // 100}B", work / SPILL)
-    schema, side = learn_schema_of(rows, side_info, options, missing, guess)
+    sides = SideTable(side_info, options.side_table_text if text else ())
+    schema, side_rows = learn_rows(rows, sides.head(), options, missing, guess)
     roles, ordered = schema.roles, work / ORDERED
     if not ordered.exists():
         log.info("ordering the rows by task")
@@ -83,7 +83,13 @@ def _fit(
     statistics.mkdir()
     count = [0]
     parts = _tasks(ordered, schema, count)
-    learner = fit_parts(learner, parts, statistics, side, keep=limit // KEPT)
+
+    def read_side() -> TaskTable | None:  # not before it is needed: it may be large
+        nonlocal schema
+        schema, side = learn_sides(schema, side_rows, sides.read(), options)
+        return side
+
+    learner = fit_parts(learner, parts, statistics, read_side, keep=limit // KEPT)
     if learner.fitted_.state is None:
         warnings.warn(
             f"The statistics of the tasks take more than 1/{KEPT} of {memory}: the model does not "

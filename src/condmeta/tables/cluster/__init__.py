@@ -1,0 +1,1 @@
+"""Fit and predict on the workers of a Dask cluster (needs `distributed`)."""

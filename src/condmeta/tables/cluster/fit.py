@@ -1,0 +1,176 @@
+"""Fit to the rows of partitions, on the workers of a cluster.
+
+Workers write the rows of each partition, split by their tasks; then each reads the rows of some
+tasks, and reduces them to statistics. The prior is learned here, from sums that workers send
+(`condmeta.meta.stored_tasks`). No row leaves the workers but the sums of the sampled tasks.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.fitted.fitted import Fitted
+from condmeta.learners.parts import learn_stored, reduce_part, start_with
+from condmeta.learners.ridge import ConditionalRidge
+from condmeta.meta.stored_tasks import StoredTasks
+from condmeta.meta.task_files import Piece
+from condmeta.meta.task_statistics import TaskStatistics
+from condmeta.tables.big.schema import learn_rows, learn_sides
+from condmeta.tables.big.side_table import SideTable
+from condmeta.tables.cluster.partitions import (
+    Partition,
+    PartitionRows,
+    parquet_partitions,
+    plain,
+    write_batches,
+    write_partition,
+)
+from condmeta.tables.cluster.workers import OnWorkers, naming_lost_workers
+from condmeta.tables.files import arrow
+from condmeta.tables.learner import make_learner
+from condmeta.tables.roles import ColumnOptions
+from condmeta.tables.schema import Schema
+from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks.ids import factorize
+
+ROWS = 500_000  # of the tasks that a worker reduces at once
+KEPT = 1 << 28  # bytes: statistics up to this size are kept in the model
+log = logging.getLogger("condmeta")
+
+
+def fit_on_workers(
+    learner: Any, rows: Any, side_info: Any, options: ColumnOptions, missing: str,
+    missing_side: str, client: Any, folder: Any = None, text: Any = (),
+) -> tuple[Any, Schema, int]:  # fmt: skip
+    """Fit a copy of a learner to a Dask DataFrame or Parquet files (see `TableModel.fit_dask`).
+
+    Returns
+    -------
+    the fitted learner, the schema, the number of rows
+    """
+    guess, learner = learner is None, make_learner(learner, "number", missing_side)
+    if type(learner) is not ConditionalRidge:
+        raise DataError(
+            f"{type(learner).__name__} needs all rows at once; ConditionalRidge learns on a "
+            "cluster. Fit a sample of whole tasks that fits into memory."
+        )
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="condmeta-", ignore_cleanup_errors=True) as made:
+            return _fit(learner, rows, side_info, options, missing, client, Path(made), text, guess)
+    made = Path(folder)
+    made.mkdir(parents=True, exist_ok=True)
+    if any(made.iterdir()):
+        raise DataError(f"The folder '{made}' is not empty: name another one to work in.")
+    try:
+        return _fit(learner, rows, side_info, options, missing, client, made, text, guess)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _fit(
+    learner, rows, side_info, options, missing, client, work: Path, text, guess
+) -> tuple[Any, Schema, int]:  # fmt: skip
+    work = work.resolve()
+    runner = OnWorkers(client, work)
+    parts = _stage(rows, client, work)
+    source = PartitionRows(parts, runner, text)
+    sides = SideTable(side_info, options.side_table_text if text else ())
+    schema, side_rows = learn_rows(source, sides.head(), options, missing, guess)
+    n_rows = source.count()
+    n_groups = max(n_rows // ROWS, 2 * runner.n_threads)
+    log.info("splitting %s rows by task", f"{n_rows:,}")
+    roles = schema.roles
+    columns = [*roles.task, roles.target, *roles.features]
+    how = columns, roles, n_groups, source.schema, list(text)
+    jobs = [(part, str(work / f"split-{at:06d}"), *how) for at, part in enumerate(parts)]
+    filled = np.flatnonzero(np.sum(runner.map(split_rows, jobs), axis=0))
+    split = [path for _, path, *_ in jobs]
+    log.info("summing up the rows")
+    (start,) = runner.map(start_of_group, [(learner, schema, split, int(filled[0]))])
+    jobs = [(learner, start, schema, split, int(g), str(work / f"piece-{g:06d}")) for g in filled]
+    pieces, sampled = [], None
+    for piece, more in runner.map(reduce_group, jobs):
+        pieces.append(piece)
+        sampled = more if sampled is None else sampled.join(more).sampled()
+    stored = StoredTasks.merge(work, sampled, pieces, runner)
+
+    def read_side() -> TaskTable | None:
+        nonlocal schema
+        schema, side = learn_sides(schema, side_rows, sides.read(), options)
+        return side
+
+    learner._model = learn_stored(learner, start, stored, read_side, KEPT)
+    if learner._model.state is None:
+        warnings.warn(
+            f"The statistics of the tasks take {stored.nbytes / 1e9:.1f} GB: the model does not "
+            "keep them. It predicts and adapts, but takes no update.",
+            stacklevel=5,
+        )
+    return learner, schema, n_rows
+
+
+def _stage(rows: Any, client: Any, work: Path) -> list[Partition]:
+    """Return the partitions of rows in files."""
+    if isinstance(rows, list):
+        return parquet_partitions(rows)
+    import dask
+
+    write = dask.delayed(write_partition)
+    made = [
+        write(part, str(work / f"rows-{number:06d}"))
+        for number, part in enumerate(rows.to_delayed())
+    ]
+    with naming_lost_workers():
+        return client.gather(client.compute(made))
+
+
+def split_rows(
+    part: Partition, path: str, columns: list[str], roles, n_groups: int, schema, text
+) -> np.ndarray:
+    """Write the rows of a partition, one batch for each group of tasks; return their sizes."""
+    table = plain(part.read(None, text))
+    lacking = [name for name in columns if name not in table.column_names]
+    for name in lacking:  # as in files that do not all have the same columns
+        table = table.append_column(name, arrow.pa.nulls(len(table), schema.field(name).type))
+    wanted = arrow.pa.schema([schema.field(name) for name in columns])
+    table = table.select(columns).cast(wanted)
+    codes, ids = factorize(roles.ids(table))
+    # In the order of the ids' text, not of `hash`, which differs from process to process.
+    of_id = np.array([crc32(repr(task).encode()) % n_groups for task in ids.tolist()], np.int64)
+    group = of_id[codes]
+    order = np.argsort(group, kind="stable")
+    sizes = np.bincount(group, minlength=n_groups)
+    begins = np.cumsum([0, *sizes])
+    ordered = table.take(order)
+    write_batches(path, [ordered.slice(b, n) for b, n in zip(begins, sizes, strict=False)])
+    return sizes
+
+
+def read_group(schema: Schema, split: list[str], group: int) -> TaskSet:
+    """Return the tasks of a group; their rows are in the order of the partitions."""
+    batches = []
+    for path in split:
+        with arrow.pa.OSFile(path) as file:
+            batches.append(arrow.pa.ipc.open_file(file).get_batch(group))
+    return schema.tasks(arrow.pa.Table.from_batches(batches), None, labelled=True)
+
+
+def start_of_group(learner: Any, schema: Schema, split: list[str], group: int) -> Fitted:
+    """Return the value that statistics are collected with."""
+    return start_with(learner, read_group(schema, split, group))
+
+
+def reduce_group(
+    learner: Any, start: Fitted, schema: Schema, split: list[str], group: int, path: str
+) -> tuple[Piece, TaskStatistics]:
+    """Write the statistics of a group of tasks to a file."""
+    return reduce_part(learner, start, read_group(schema, split, group), path)

@@ -1,0 +1,158 @@
+"""Run functions on the workers of a Dask cluster.
+
+Only paths and small values travel: rows and statistics stay in files of a folder that the client
+and all workers reach. A job that is run again, because its worker died, writes the same files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from condmeta import __version__
+from condmeta.engine import active_engine
+from condmeta.errors import DataError
+from condmeta.meta.task_files import write
+from condmeta.text import pluralize
+
+JOBS_A_THREAD = 2  # so that a thread that is done can help another one
+KEEP_FREED = str(1 << 28)  # bytes: Dask makes workers return memory at once, and ask for it anew
+
+
+class OnWorkers:
+    """A runner (see `condmeta.meta.stored_tasks`) on the workers of a client."""
+
+    def __init__(self, client: Any, folder: Path):
+        self.client, self.folder = client, folder
+        self.n_threads = sum(client.nthreads().values())
+        if not self.n_threads:
+            raise DataError("The Dask cluster has no workers: start some first.")
+        self.bits = (JOBS_A_THREAD * self.n_threads - 1).bit_length()
+        self._check()
+
+    def map(self, function: Callable[..., Any], jobs: Iterable[tuple]) -> list[Any]:
+        """Return function(*job) of each job, in their order."""
+        with naming_lost_workers():
+            return self.client.gather(self._submit(function, jobs))
+
+    def arrays(self, function: Callable[..., tuple], jobs: Iterable[tuple]) -> Iterator[tuple]:
+        """Yield function(*job) of each job: workers write the arrays to files."""
+        jobs = list(jobs)
+        paths = [str(self.folder / f"arrays-{number:06d}") for number in range(len(jobs))]
+        saved = [(path, function, job) for path, job in zip(paths, jobs, strict=True)]
+        for path, future in zip(paths, self._submit(save_arrays, saved), strict=True):
+            with naming_lost_workers():
+                layout = future.result()
+            yield tuple(_load(path, layout))
+            os.unlink(path)
+
+    def _submit(self, function, jobs) -> list[Any]:
+        return [self.client.submit(function, *job, pure=False) for job in jobs]
+
+    def _check(self) -> None:
+        """Raise if a worker has another version or engine, or does not reach the folder."""
+        probe = self.folder / "probe"
+        probe.touch()
+        ours = (__version__, active_engine(), True)
+        for worker, found in self.client.run(partial(_about, str(probe))).items():
+            if not found[2]:
+                raise DataError(
+                    f"The worker {worker} does not reach the folder '{self.folder}': give one on a "
+                    "disk that all workers share, by folder=."
+                )
+            if found != ours:
+                theirs, mine = (f"condmeta {v} with the engine {e!r}" for v, e, _ in (found, ours))
+                raise DataError(
+                    f"The worker {worker} has {theirs}, and this process {mine}: numbers would "
+                    "differ. Install the same on both."
+                )
+        probe.unlink()
+
+
+def _about(probe: str) -> tuple[str, str, bool]:
+    return __version__, active_engine(), os.path.exists(probe)
+
+
+def save_arrays(path: str, function: Callable[..., tuple], job: tuple) -> list[tuple]:
+    """Write the arrays of function(*job) to a file; return their types and shapes."""
+    found = function(*job)
+    write(path, *found)
+    return [(array.dtype.str, array.shape) for array in found]
+
+
+def _load(path: str, layout: list[tuple]) -> Iterator[np.ndarray]:
+    begin = 0
+    for kind, shape in layout:
+        array = np.fromfile(path, kind, int(np.prod(shape)), offset=begin).reshape(shape)
+        begin += array.nbytes
+        yield array
+
+
+@contextmanager
+def naming_lost_workers():
+    """Say what to do if workers die again and again, as they do when their memory is too small."""
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise DataError(
+            f"Workers died {error.allowed_failures + 1} times at the same piece of work: give each "
+            f"more memory, or make the partitions smaller. Dask says: {error}"
+        ) from None
+
+
+@contextmanager
+def cluster_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
+    """Yield a client of a new cluster on this machine, or of the scheduler at an address."""
+    distributed = import_distributed()
+    if scheduler is not None:
+        try:
+            client = distributed.Client(scheduler, timeout="20s")
+        except (OSError, ValueError, TimeoutError) as error:
+            raise DataError(f"There is no Dask scheduler at {scheduler!r}: {error}") from None
+        with client:
+            yield client
+        return
+    import dask
+
+    environ = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": KEEP_FREED}
+    with (
+        dask.config.set(environ),
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def current_client() -> Any:
+    """Return the Dask client of this process, or raise."""
+    try:
+        return import_distributed().default_client()
+    except ValueError:
+        raise DataError(
+            "There is no Dask client: make one first, as distributed.Client() for a cluster on "
+            "this machine."
+        ) from None
+
+
+def import_distributed() -> Any:
+    """Return the module `distributed`."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError('A cluster needs Dask: pip install "condmeta[dask]".') from error
+    return distributed
+
+
+def describe(client: Any) -> str:
+    """Describe a cluster."""
+    return pluralize(len(client.nthreads()), "worker")
