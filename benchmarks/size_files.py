@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.size import D, K, N, held
 
-LEARNED = 100_000, 1_000_000, 4_000_000
+LEARNED = 100_000, 1_000_000
 FITTED = 1_000_000, 10_000_000
 MEMORY = "4GB"
 FILES, CHUNK = 10, 1_000_000

@@ -102,7 +102,8 @@ def _fit(
 
 def _tasks(path: Path, schema: Schema, count: list) -> Iterator[TaskSet]:
     """Yield whole tasks; `count` rows."""
-    batches = arrow.parquet.ParquetFile(path).iter_batches(PART)
+    # Without pre_buffer: it keeps what was read.
+    batches = arrow.parquet.ParquetFile(path, pre_buffer=False).iter_batches(PART)
     tables = map(arrow.pa.Table.from_batches, ([batch] for batch in batches))
     for part in whole_tasks(tables, schema, ordered=True):
         tasks = schema.tasks(part, None, labelled=True)

@@ -109,12 +109,12 @@ def naming_lost_workers():
 
 
 @contextmanager
-def cluster_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
+def cluster_of(workers: int | None, scheduler: str | None, timeout: float = 20) -> Iterator[Any]:
     """Yield a client of a new cluster on this machine, or of the scheduler at an address."""
     distributed = import_distributed()
     if scheduler is not None:
         try:
-            client = distributed.Client(scheduler, timeout="20s")
+            client = distributed.Client(scheduler, timeout=timeout)
         except (OSError, ValueError, TimeoutError) as error:
             raise DataError(f"There is no Dask scheduler at {scheduler!r}: {error}") from None
         with client:

@@ -1,0 +1,232 @@
+"""Fits on real Dask worker processes: the model of the same rows in memory, bit for bit."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from worker_functions import about_another_machine, die, slowly
+
+import condmeta as cm
+from condmeta.errors import DataError
+from condmeta.feature_maps.column_profile import exact_mean
+from condmeta.meta import blocks
+from condmeta.tables.cluster import fit as cluster_fit
+from condmeta.tables.cluster import workers as cluster_workers
+from condmeta.tables.cluster.partitions import exact, joined
+
+pytest.importorskip("distributed")
+dd = pytest.importorskip("dask.dataframe")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::condmeta.errors.ReadingNote"),
+    pytest.mark.xdist_group("dask"),  # one cluster for all tests of this file
+]
+T = 300
+
+
+def table(seed=0):
+    """Return shuffled rows with text, dates, booleans and gaps."""
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(T), rng.integers(1, 9, T))
+    N = len(task)
+    price, promo = rng.normal(5, 1, N).round(2), rng.random(N) < 0.3
+    weather = rng.choice(["sun", "rain", "snow"], N, p=[0.6, 0.3, 0.1])
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 90, N), unit="D")
+    sold = 20 - (2 + rng.normal(size=T)[task]) * price + 3 * promo + rng.normal(size=N)
+    frame = pd.DataFrame({
+        "store": [f"s{t:03d}" for t in task], "price": price, "promo": promo, "weather": weather,
+        "day": day, "sold": sold,
+    })  # fmt: skip
+    frame.loc[rng.choice(N, 20, replace=False), "price"] = np.nan
+    frame.loc[rng.choice(N, 20, replace=False), "weather"] = None
+    return frame.iloc[rng.permutation(N)].reset_index(drop=True)
+
+
+def stores(extra=3):
+    rng = np.random.default_rng(1)
+    return pd.DataFrame({
+        "store": [f"s{t:03d}" for t in range(T + extra)], "size": rng.normal(size=T + extra),
+        "kind": rng.choice(["new", "old"], T + extra),
+    })  # fmt: skip
+
+
+def model(learner=None, **options):
+    return cm.TableModel(learner, task="store", target="sold", missing="impute", **options)
+
+
+def same(one, other):
+    assert one.n_rows_ == other.n_rows_
+    assert one.schema_.feature_names == other.schema_.feature_names
+    a, b = one.learner_.fitted_, other.learner_.fitted_
+    at = b.tasks.positions(a.tasks.ids.tolist())
+    assert len(a.tasks) == len(b.tasks)
+    pairs = [
+        (one.learner_.M_, other.learner_.M_), (one.learner_.b_, other.learner_.b_),
+        (one.learner_.H_, other.learner_.H_), (one.learner_.s2_, other.learner_.s2_),
+        (a.tasks.coef, b.tasks.coef[at]), (a.tasks.sizes, b.tasks.sizes[at]),
+    ]  # fmt: skip
+    for left, right in pairs:
+        np.testing.assert_array_equal(left, right)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster_workers.cluster_of(3, None) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def few_tasks_in_a_leaf(monkeypatch):
+    monkeypatch.setattr(blocks, "LEAF", 16)  # 16 leaves
+
+
+@pytest.fixture(scope="module")
+def whole():
+    before = blocks.LEAF
+    blocks.LEAF = 16
+    try:
+        return model().fit(table(), stores())
+    finally:
+        blocks.LEAF = before
+
+
+@pytest.mark.parametrize("partitions", [1, 4, 11])
+def test_any_partitions_give_the_bits_of_the_rows_in_memory(client, whole, partitions):
+    ddf = dd.from_pandas(table(), npartitions=partitions, sort=False)
+    same(whole, model().fit(ddf, stores()))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_any_number_of_workers_gives_the_same_bits(client, whole, n_workers, monkeypatch):
+    some = list(client.nthreads())[:n_workers]
+    submit = client.submit
+
+    def restricted(*args, **kwargs):
+        return submit(*args, **kwargs, workers=some)
+
+    monkeypatch.setattr(client, "submit", restricted)
+    monkeypatch.setattr(client, "nthreads", lambda: dict.fromkeys(some, 1))
+    ddf = dd.from_pandas(table(), npartitions=5, sort=False)
+    same(whole, model().fit(ddf, stores()))
+
+
+def test_parquet_files_and_side_columns(client, tmp_path):
+    frame = table().merge(stores(0), on="store")
+    paths = []
+    for number, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
+        paths.append(str(tmp_path / f"{number}.parquet"))
+        pq.write_table(pa.Table.from_pandas(frame.iloc[part]), paths[-1], row_group_size=100)
+    options = {"side": ["size", "kind"]}
+    found = model(**options).fit_dask(paths, client=client, folder=tmp_path / "work")
+    same(model(**options).fit(frame), found)
+    assert not (tmp_path / "work").exists()
+
+
+def test_predictions_are_lazy_and_equal(client, whole):
+    frame = table()
+    ddf = dd.from_pandas(frame, npartitions=4, sort=False)
+    lazy = whole.predict(ddf)
+    assert isinstance(lazy, dd.Series)
+    found = lazy.compute()
+    np.testing.assert_array_equal(found.to_numpy(), whole.predict(frame))
+    assert found.name == "sold"
+    with pytest.raises(DataError, match="Intervals are for tables in memory"):
+        whole.predict(ddf, coverage=0.9)
+
+
+@pytest.mark.parametrize("step", ["split_rows", "sum_leaves", "map_leaves"])
+def test_a_worker_that_is_killed_changes_nothing(client, whole, step, monkeypatch):
+    ddf, runs = dd.from_pandas(table(), npartitions=4, sort=False), []
+    run = cluster_workers.OnWorkers._submit
+
+    def watched(runner, function, jobs):
+        inner = getattr(function, "func", function)
+        jobs = list(jobs)
+        names = {inner.__name__, *(getattr(j, "__name__", "") for job in jobs for j in job)}
+        if step in names and not runs:  # the worker is dead before its jobs are done
+            runs.append(step)
+            pid = next(iter(client.run(os.getpid).values()))
+            futures = run(runner, slowly, [(function, job) for job in jobs])
+            time.sleep(0.1)
+            os.kill(pid, signal.SIGKILL)
+            return futures
+        return run(runner, function, jobs)
+
+    monkeypatch.setattr(cluster_workers.OnWorkers, "_submit", watched)
+    same(whole, model().fit(ddf, stores()))
+    assert runs == [step]
+    client.wait_for_workers(3)
+
+
+def test_workers_that_die_again_and_again(client, monkeypatch):
+    monkeypatch.setattr(cluster_fit, "split_rows", die)
+    ddf = dd.from_pandas(table(), npartitions=1, sort=False)
+    with pytest.raises(DataError, match=r"Workers died 4 times .* give each more memory"):
+        model().fit(ddf, stores())
+    client.wait_for_workers(3)
+
+
+def test_blas_has_one_thread_on_workers(client):
+    found = client.run(lambda: os.environ["OPENBLAS_NUM_THREADS"])
+    assert set(found.values()) == {"1"}
+    kept = client.run(lambda: os.environ["MALLOC_TRIM_THRESHOLD_"])
+    assert set(kept.values()) == {cluster_workers.KEEP_FREED}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda f: f.assign(sold=(f["sold"] > 5).astype(int)), "two values: a model of classes"),
+        (lambda f: f.assign(sold=f["sold"].where(f.index > 1)), r"\(target\) is empty in 2 of"),
+        (lambda f: f.assign(store=f["store"].where(f.index > 3)), r"\(task\) is empty in 4 of"),
+    ],
+)
+def test_rows_that_cannot_be_learned_from(client, change, sentence):
+    ddf = dd.from_pandas(change(table()), npartitions=3, sort=False)
+    with pytest.raises(DataError, match=sentence):
+        model().fit(ddf)
+
+
+def test_calls_that_cannot_work(client, tmp_path):
+    ddf = dd.from_pandas(table(), npartitions=3, sort=False)
+    with pytest.raises(DataError, match="PooledRegressor needs all rows at once"):
+        model(cm.PooledRegressor()).fit(ddf)
+    with pytest.raises(DataError, match="A base needs the rows of all tasks"):
+        model(cm.ConditionalRidge(base="boosting")).fit(ddf)
+    with pytest.raises(DataError, match="Intervals need all rows"):
+        model(intervals=True).fit(ddf)
+    (tmp_path / "letter.txt").touch()
+    with pytest.raises(DataError, match="is not empty: name another one to work in"):
+        model().fit_dask(ddf, client=client, folder=tmp_path)
+    with pytest.raises(DataError, match=r"ConditionalRidge reads .* TableModel"):
+        cm.ConditionalRidge().fit(ddf, task="store")
+
+
+def test_a_folder_that_workers_do_not_reach(client, monkeypatch):
+    monkeypatch.setattr(cluster_workers, "_about", about_another_machine)
+    ddf = dd.from_pandas(table(), npartitions=2, sort=False)
+    with pytest.raises(DataError, match=r"does not reach the folder .* that all workers share"):
+        model().fit(ddf)
+
+
+def test_no_client():
+    sentence, nowhere = "There is no Dask scheduler at", "tcp://127.0.0.1:1"
+    with (
+        pytest.raises(DataError, match=sentence),
+        cluster_workers.cluster_of(None, nowhere, timeout=1),
+    ):
+        pass
+
+
+def test_means_of_partitions_are_exact():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=5000) * 10.0 ** rng.integers(-200, 200, 5000)
+    values[rng.random(5000) < 0.1] = np.nan
+    found = joined([exact(part) for part in np.array_split(values, 7)])
+    seen = values[~np.isnan(values)]
+    assert found == (5000 - len(seen), seen.min(), seen.max(), exact_mean(seen, len(seen)))
+    assert joined([exact(np.array([np.nan]))]) == (1, None, None, 0.0)
