@@ -1,5 +1,7 @@
 """`condmeta fit`: read a table, write a model file."""
 
+from functools import partial
+
 import click
 
 import condmeta
@@ -82,6 +84,11 @@ SETTINGS = {  # options that set a parameter of the learner: its name, its value
               help="Read files larger than memory, with rows in any order, and order them by task "
               "on disk in this much memory, such as 2GB.  [default for several files: "
               "1GB]")  # fmt: skip
+@click.option("--workers", type=click.IntRange(min=1), metavar="N",
+              help="Fit on a Dask cluster of N processes on this machine (ridge).")  # fmt: skip
+@click.option("--scheduler", metavar="ADDRESS",
+              help="Fit on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786 "
+              "(ridge). Its workers must reach the files, and the folder of MODEL.")  # fmt: skip
 @click.option("--share", is_flag=True,
               help="Do not store what update needs: statistics that could reveal the rows of tiny "
               "tasks.")  # fmt: skip
@@ -89,7 +96,10 @@ SETTINGS = {  # options that set a parameter of the learner: its name, its value
 @force_option
 @wait_option
 @common_options
-def fit_command(table, output, force, wait, quiet, share, chunks, memory, shared_start, **params):
+def fit_command(
+    table, output, force, wait, quiet, share, chunks, memory, shared_start, workers, scheduler,
+    **params,
+):  # fmt: skip
     """Learn a model from TABLE (CSV, Parquet, Feather; - is standard input).
 
     A row is one observation of a task: of a customer, a store, a patient. Features may be numbers,
@@ -114,7 +124,8 @@ def fit_command(table, output, force, wait, quiet, share, chunks, memory, shared
     from condmeta.cli.outputs import MODEL, check_files
     from condmeta.tables.big.paths import is_pattern
 
-    many = memory is not None or (table != "-" and is_pattern(table))
+    cluster = workers is not None or scheduler is not None
+    many = memory is not None or cluster or (table != "-" and is_pattern(table))
     one = None if many and table != "-" else table
     check_files(one, params["side_table"], output=output, kind=MODEL, force=force)
     params["shared_start"] = shared_start or None
@@ -123,8 +134,14 @@ def fit_command(table, output, force, wait, quiet, share, chunks, memory, shared
         with spinner(f"Learning from {table}", quiet):
             if many:
                 _refuse_with_files(table, columns, params, chunks)
-                note(f"Working in {folder}. If it is stopped, the same command goes on there.")
-                model = _fit_files(table, columns, params, memory or "1GB", folder)
+                if cluster:
+                    _refuse_with_cluster(workers, scheduler, memory)
+                    note(f"Working in {folder}.")
+                    fit = partial(_fit_on_workers, workers=workers, scheduler=scheduler)
+                else:
+                    note(f"Working in {folder}. If it is stopped, the same command goes on there.")
+                    fit = partial(_fit_files, memory=memory or "1GB")
+                model = fit(table, columns, params, folder)
             else:
                 fit = _fit_parts if chunks else _fit_whole
                 model = fit(table, columns, params)
@@ -171,23 +188,60 @@ def _refuse_with_files(path, columns, params, chunks) -> None:
         raise DataError("--memory reads rows in any order: leave --chunks out.")
 
 
-def _fit_files(path, columns, params, memory, folder):
-    from condmeta.cli.inputs import csv_options, read_side
-    from condmeta.tables.big.fit import remove_work
-    from condmeta.tables.big.paths import find_files
-    from condmeta.tables.files.reader import names_in_file
+def _refuse_with_cluster(workers, scheduler, memory) -> None:
+    if workers is not None and scheduler is not None:
+        raise DataError("--workers starts a cluster here, --scheduler names one: give one of them.")
+    if memory is not None:
+        raise DataError("--memory is for a fit in one process: leave it out with a cluster.")
 
-    side = read_side(columns, params)
-    names = [*names_in_file(find_files(path)[0]), *(side.column_names if side else [])]
-    columns = columns.with_commas(names)
-    chosen = any(params[name] is not None for name in ("learner", *SETTINGS))
-    learner = _learner(params, "number") if chosen else None
-    how = {"memory": memory, "text": columns.table_text, "csv": csv_options(params)}
+
+def _fit_files(path, columns, params, folder, memory):
+    from condmeta.tables.big.fit import remove_work
+
+    _, side, model, columns = _open_files(path, columns, params)
+    how = {"memory": memory, "text": columns.table_text, "csv": _csv(params)}
     try:
-        return _model(columns, learner, params).fit_files(path, side, folder=folder, **how)
+        return model.fit_files(path, side, folder=folder, **how)
     except DataError:
         remove_work(folder)  # a refused call leaves nothing
         raise
+
+
+def _fit_on_workers(path, columns, params, folder, workers, scheduler):
+    from pathlib import Path
+
+    from condmeta.tables.big.fit import STAGED, remove_work
+    from condmeta.tables.big.paths import stage
+    from condmeta.tables.cluster.workers import cluster_of
+
+    paths, side, model, columns = _open_files(path, columns, params)
+    work, text = Path(folder).resolve(), columns.table_text
+    try:
+        staged = stage(paths, work / STAGED, text, _csv(params))
+        with cluster_of(workers, scheduler) as client:
+            return model.fit_dask(staged, side, client=client, folder=work / "rows", text=text)
+    finally:
+        remove_work(folder)
+
+
+def _open_files(path, columns, params):
+    """Return the files, the side table, an unfitted model, and the options of columns."""
+    from condmeta.cli.inputs import read_side
+    from condmeta.tables.big.paths import find_files
+    from condmeta.tables.files.reader import names_in_file
+
+    side, paths = read_side(columns, params), find_files(path)
+    names = [*names_in_file(paths[0]), *(side.column_names if side else [])]
+    columns = columns.with_commas(names)
+    chosen = any(params[name] is not None for name in ("learner", *SETTINGS))
+    learner = _learner(params, "number") if chosen else None
+    return paths, side, _model(columns, learner, params), columns
+
+
+def _csv(params):
+    from condmeta.cli.inputs import csv_options
+
+    return csv_options(params)
 
 
 def _fit_parts(path, columns, params):

@@ -83,7 +83,7 @@ def fit_parts(
 def start_with(learner: Any, first: TaskSet) -> Fitted:
     """Return the value that statistics are collected with, from the tasks of the first part."""
     for name, what in NEED_ALL_ROWS.items():
-        if getattr(learner, name) not in (None, "auto"):
+        if getattr(learner, name) is not None:
             raise DataError(f"{what} needs the rows of all tasks at once: use fit, or {name}=None.")
     if learner.drift not in (None, "auto"):
         raise DataError("To learn drift, all rows are needed at once: use fit, or drift=None.")

@@ -57,9 +57,24 @@ def test_files_give_the_model_of_one_file(tmp_path):
     assert not os.path.exists(f"{files}.work")
 
 
+@pytest.mark.filterwarnings("ignore")  # of the scheduler, in a thread of this process
+def test_workers_give_the_model_of_one_file(tmp_path):
+    pytest.importorskip("distributed")
+    write_files(tmp_path)
+    whole, files = tmp_path / "whole.condmeta", tmp_path / "files.condmeta"
+    assert run("fit", tmp_path / "all.csv", *ROLES, "-o", whole).exit_code == 0
+    result = run("fit", tmp_path / "rows", *ROLES, "--workers", "2", "-o", files)
+    assert result.exit_code == 0, result.output
+    for found, expected in zip(arrays(files), arrays(whole), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert not os.path.exists(f"{files}.work")
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        (["--workers", "2", "--scheduler", "tcp://127.0.0.1:1"], "give one of them"),
+        (["--workers", "2", "--memory", "1GB"], "--memory is for a fit in one process"),
         (["--learner", "erm"], "--learner erm needs all rows at once"),
         (["--sort-by", "price"], "Rows in files are ordered by task"),
         (["--chunks"], "--memory reads rows in any order"),
