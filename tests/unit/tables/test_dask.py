@@ -209,6 +209,8 @@ def test_calls_that_cannot_work(client, tmp_path):
         model(cm.ConditionalRidge(base="boosting")).fit(ddf)
     with pytest.raises(DataError, match="Intervals need all rows"):
         model(intervals=True).fit(ddf)
+    with pytest.raises(DataError, match="'country=DE' name a column: read the files by dask"):
+        model().fit_dask(["rows/country=DE/0.parquet"], client=client)
     (tmp_path / "letter.txt").touch()
     with pytest.raises(DataError, match="is not empty: name another one to work in"):
         model().fit_dask(ddf, client=client, folder=tmp_path)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condmeta.errors import DataError
 from condmeta.meta.stored_tasks import Runner
 from condmeta.tables.big.schema import Numbers
 from condmeta.tables.files import arrow
@@ -48,13 +49,18 @@ def as_text(column: Any) -> Any:
 def parquet_partitions(paths: Sequence[str]) -> list[Partition]:
     """Return the row groups of Parquet files, about a million rows in each partition."""
     found = []
-    for path in paths:
+    for path in map(str, paths):
+        if any("=" in part for part in Path(path).parent.parts):
+            raise DataError(
+                f"Folders such as '{Path(path).parent.name}' name a column: read the files by "
+                "dask.dataframe.read_parquet, and fit the Dask DataFrame."
+            )
         about, groups, rows = arrow.parquet.read_metadata(path), [], 0
         for number in range(about.num_row_groups):
             groups.append(number)
             rows += about.row_group(number).num_rows
             if rows >= ROWS or number == about.num_row_groups - 1:
-                found.append(Partition(str(path), tuple(groups)))
+                found.append(Partition(path, tuple(groups)))
                 groups, rows = [], 0
     return found
 
