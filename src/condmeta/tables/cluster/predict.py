@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+import condmeta
+
 
 def is_dask(frame: Any) -> bool:
     """Return whether a table is a Dask DataFrame; Dask is not imported for it."""
@@ -49,6 +51,4 @@ def predict_partition(frame: Any, path: str, side_info: Any, dtype: np.dtype) ->
 @lru_cache(maxsize=2)
 def load_once(path: str, _: int) -> Any:
     """Return the model of a file; `_` tells versions of the file apart."""
-    from condmeta.loading import load
-
-    return load(path)
+    return condmeta.load(path)
