@@ -180,6 +180,7 @@ def _learners() -> dict[str, tuple[Any, Any, Any]]:
             ridge(x_transform=Pipeline([("z", StandardScaler()), ("p", PolynomialFeatures(2))])),
             NUMBERS, Y,
         ),
+        "splines": (ridge(x_transform="splines"), NUMBERS, Y),
         "points": (sgd([MeanInputOutput(), MeanFourier(3, random_state=0)]), None, Y),
         "maps": (sgd(["auto", RandomFourier(3, random_state=0)]), NUMBERS, Y),
         "circle": (sgd(CircleMap()), NUMBERS[["size"]], Y),
