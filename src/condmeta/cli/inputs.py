@@ -13,6 +13,8 @@ from condmeta.errors import ModelFileError
 from condmeta.tables import files
 from condmeta.tables.files import CsvOptions, read_table
 from condmeta.tables.roles import ColumnOptions, assign_roles
+from condmeta.tables.task_columns import with_task_columns
+from condmeta.tasks.side_table import as_names
 
 
 def csv_options(params: dict, side: bool = False) -> CsvOptions:
@@ -39,6 +41,7 @@ def read_training(path: str, options: ColumnOptions, params: dict):
     options = options.with_commas([*table.column_names, *(side.column_names if side else [])])
     table = files.as_text(table, options.table_text)
     side = None if side is None else files.as_text(side, options.side_table_text)
+    table = with_task_columns(table, side, as_names(options.task))
     check_training(table, side, options)
     for name, role in ((options.time, "time"), (options.sort_by, "sort by")):
         if name is not None:

@@ -14,8 +14,10 @@ from condmeta.tables.fitted_table import FittedTable, as_table
 from condmeta.tables.learner import kind_of_learner, make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema, learn_schema
+from condmeta.tables.task_columns import with_task_columns
 from condmeta.tasks import TaskSet
 from condmeta.tasks.messages import show_ids
+from condmeta.tasks.side_table import as_names
 from condmeta.text import pluralize
 
 
@@ -24,6 +26,7 @@ def read_training(
 ) -> tuple[Schema, TaskSet]:
     """Learn the schema of a table, and return it with the tasks of the table."""
     frame, order = as_table(frame), getattr(learner, "classes", None)
+    frame = with_task_columns(frame, side_info, as_names(columns.task))
     kind = kind_of_learner(learner)
     schema, X, side = learn_schema(frame, side_info, columns, missing, kind, order)
     return schema, schema.tasks(frame, side, labelled=True, X=X)

@@ -13,6 +13,7 @@ from condmeta.evaluation.extrapolation import warn_extrapolating
 from condmeta.fitted.at_times import drift_of
 from condmeta.tables.learner import known_ids, uncalibrated
 from condmeta.tables.schema import Schema
+from condmeta.tables.task_columns import with_known_columns
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import eager, is_frame
 from condmeta.tasks.messages import explain_mismatch
@@ -42,7 +43,9 @@ class FittedTable:
 
     def read(self, frame: Any, side_info: Any, labelled: bool) -> TaskSet:
         """Return the tasks of a table, in the columns of the schema."""
-        frame = as_table(frame)
+        frame, task = as_table(frame), self.schema.roles.task
+        if len(task) > 1:
+            frame = with_known_columns(frame, side_info, task, known_ids(self.learner))
         tasks = self.schema.tasks(frame, self.schema.side(frame, side_info), labelled)
         self._warn_of_near_ids(tasks)
         return tasks
