@@ -43,6 +43,10 @@ METHODS: dict[str, Method] = {
         everywhere=False,
     ),
     "auto": Method("AutoRegressor", lambda: Learner(cm.AutoRegressor), linear=False, ours=True),
+    "auto-squared": Method(
+        'AutoRegressor, criterion="squared"',
+        lambda: Learner(lambda: cm.AutoRegressor(criterion="squared")), linear=False, ours=True,
+    ),
     "pooled-ridge": Method("pooled ridge", ridges.Pooled),
     "pooled": Method("pooled ridge, then ridge per task", ridges.PooledThenPerTask),
     "per-task": Method("RidgeCV per task", ridges.RidgePerTask),

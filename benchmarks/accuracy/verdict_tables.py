@@ -33,6 +33,7 @@ class Rule(NamedTuple):
 RULES = (
     Rule("auto", "errors", "absolute error", 90, 5),
     Rule("auto", "squared", "root mean squared error", 90, 5),
+    Rule("auto-squared", "squared", "root mean squared error", 90, 5),
     Rule("ridge", "errors", "absolute error", 75, 15),
     Rule("ridge", "squared", "root mean squared error", 75, 15),
     Rule("auto-classifier", "errors", "log loss", 90, None),
