@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.fitted.shared_model import OutOfTask, head_inputs
 from condmeta.tasks import TaskSet
-from condmeta.tasks.splits import FOLDS, folds_of_tasks
+from condmeta.tasks.splits import FOLDS, folds_of_tasks, tasks_by_content
 
 FEWEST_TASKS = 10  # to hold some out
 CHOSEN = (  # from the data
@@ -53,11 +53,12 @@ def hold_out(
     fits that did not see the task. `progress` is called with the next step. With `density` the
     answers are densities of the labels, and of whole numbers probabilities if they may be counts.
     """
-    tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
+    filled = tasks.subset(np.flatnonzero(tasks.sizes > 0))
+    tasks = filled.subset(tasks_by_content(filled))  # halves of tasks follow this order
     shots = [m for m in sorted(set(shots)) if (tasks.sizes > m).sum() >= FEWEST_TASKS]
     base = np.zeros(int(tasks.row_order.max()) + 1)  # by input row, which subsets remember
     if shared is not None:
-        base[tasks.row_order] = shared.unseen
+        base[filled.row_order] = shared.unseen
     adds = shared is not None and not shared.model.classes
     target = None if shared is None else shared.target
 
