@@ -107,6 +107,13 @@ def _check_grid(grid: Mapping[str, Any]) -> None:
             f"The grid of run may hold 'lam' and 'meta_step'. Got {unknown[0]!r} too. To compare "
             "values of another parameter, pass one method for each value."
         )
+    for name, values in grid.items():
+        odd = next((value for value in values if not isinstance(value, Real)), None)
+        if odd is not None:
+            raise DataError(
+                f"The grid of run holds numbers. Got a {type(odd).__name__} for {name!r}: pass one "
+                "method for each outer step."
+            )
 
 
 def _warn_left_out(left_out: dict[int, list], n_seeds: int, setting: Setting) -> None:
