@@ -150,9 +150,10 @@ def comparison_text(found, words) -> str:
 def _read(path, columns, params, shots, note) -> tuple[Any, Any]:
     """Return the tasks, and how the table is read; note what will be done."""
     from condmeta.cli.inputs import read_training
-    from condmeta.tables.schema import learn_schema
 
     table, side, columns = read_training(path, columns, params)
+    from condmeta.tables.schema import learn_schema  # after reading: it loads scikit-learn
+
     n_tasks = table.group_by(columns.task).aggregate([]).num_rows
     note(
         f"{path}: {pluralize(table.num_rows, 'row')} of {pluralize(n_tasks, 'task')}, "

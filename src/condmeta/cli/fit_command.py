@@ -156,9 +156,10 @@ def fit_command(
 
 def _fit_whole(path, columns, params):
     from condmeta.cli.inputs import read_training
-    from condmeta.tables.schema import kind_of_target
 
     table, side, columns = read_training(path, columns, params)
+    from condmeta.tables.schema import kind_of_target  # after reading: it loads scikit-learn
+
     learner = None  # TableModel chooses by the target
     if params["classes"] is not None and params["learner"] != "ordinal":
         raise DataError("--classes is the order of --learner ordinal: give both.")

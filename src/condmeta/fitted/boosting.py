@@ -12,7 +12,6 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.linear_model import RidgeCV
 
 from condmeta.fitted.boosted_trees import BoostedTrees, Line
 from condmeta.tasks.numbers import power_of_two
@@ -140,6 +139,8 @@ def _left_out(rows: Rows, setting: Setting):
 
 def fit_line(rows: Rows) -> Line:
     """Fit a ridge regression; constant columns have slope 0."""
+    from sklearn.linear_model import RidgeCV  # loads a quarter of scikit-learn
+
     unit = power_of_two(np.abs(rows.Z).max(axis=0))  # squares stay finite
     Z = rows.Z / unit
     centre = np.average(Z, axis=0, weights=rows.weight)

@@ -302,6 +302,21 @@ def test_a_mistyped_name_loads_nothing_heavy(folder):
         assert b"There is no file" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_the_first_table_is_read_before_scikit_learn_is_loaded(folder, command):
+    words = [command, "sales.csv", "--task", "store", "--target", "sold"]
+    words += ["-o", "x.condmeta"] if command == "fit" else ["-o", "x.html"]
+    code = (
+        f"import sys\nsys.argv = ['condmeta', *{words!r}]\nfrom condmeta.cli import main\n"
+        "import condmeta.cli.inputs as inputs\nread = inputs.read_table\n"
+        "def stop(*args, **options):\n    table = read(*args, **options)\n"
+        "    sys.exit('sklearn' in sys.modules)\n"
+        "inputs.read_table = stop\nmain()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_spreadsheets_run_no_cell(folder):
     """Text that would be a formula is kept by default, and gets an apostrophe when asked."""
     risky = ["=1+1", "+1", "-x", "@f", "\tx", "plain"]
