@@ -57,12 +57,12 @@ from condmeta.learners.sgd_cv import ConditionalSGDRegressorCV as ConditionalSGD
 from condmeta.learners.shrinkage import Shrinkage as Shrinkage
 from condmeta.learners.shrinkage import shrink as shrink
 from condmeta.loading import load as load
-from condmeta.tables import TableModel as TableModel
 from condmeta.tables.export import export as export
 from condmeta.tables.formula import FormulaModel as FormulaModel
 from condmeta.tables.formula import from_formula as from_formula
 from condmeta.tables.statistics import from_statistics as from_statistics
 from condmeta.tables.statistics import statistics_sql as statistics_sql
+from condmeta.tables.table_model import TableModel as TableModel
 from condmeta.tasks import TaskSet as TaskSet
 from condmeta.tasks import TaskSplit as TaskSplit
 from condmeta.tasks import TaskTable as TaskTable

@@ -26,9 +26,10 @@ from condmeta.learners import (  # noqa: F401
 )
 from condmeta.persistence import read_model
 from condmeta.tasks.ids import factorize
+from condmeta.typing import PathLike
 
 
-def load(path: Any, *, tasks: Any = None) -> Any:
+def load(path: PathLike, *, tasks: Any = None) -> Any:
     """Read a model that `save` wrote.
 
     The file is checked before it is read. It holds only arrays and JSON: opening it runs no code.

@@ -21,6 +21,7 @@ from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.splits import check_shots, make_generator
 from condmeta.tasks.taskset import require_numbers
+from condmeta.typing import Frame, Ids, Matrix, SideInfo, Values
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,13 +101,13 @@ class Advantage:
         }
 
     @property
-    def frame(self) -> Any:
+    def frame(self) -> Frame:
         """A row for each number of points: errors without and with side information, the gain."""
         columns = {name: [getattr(one, name) for one in self.gains] for name in Gain._fields}
         return self._table(columns)
 
     @property
-    def columns_frame(self) -> Any:
+    def columns_frame(self) -> Frame:
         """A row for each side column: the gap that it gives alone, and the gap lost without it."""
         columns = {"column": list(self.columns)}
         for i, name in enumerate(("alone", "unique")):
@@ -116,7 +117,7 @@ class Advantage:
         return self._table(columns)
 
     @property
-    def coefficients_frame(self) -> Any:
+    def coefficients_frame(self) -> Frame:
         """A row for each coefficient: explained and remaining variance, and the explained share."""
         explained, left = np.reshape(list(self.coefficients.values()), (-1, 2)).T
         columns = {"coefficient": list(self.coefficients), "explained": explained, "left": left}
@@ -147,7 +148,8 @@ class Advantage:
 
 
 def advantage(
-    X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, side_key: Any = None,
+    X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+    side_key: Any = None,
     feature_map: Any = "auto", scale: str = "standard", fit_intercept: bool = True,
     coverage: float = 0.9, shots: Any = (0, 1, 2, 5, 10), n_splits: int = 5,
     order: str = "random", random_state: Any = 0,

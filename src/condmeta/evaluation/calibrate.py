@@ -33,6 +33,7 @@ from condmeta.tasks.ids import factorize, positions
 from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits import check_shots, folds_of_tasks
 from condmeta.tasks.taskset import require_numbers
+from condmeta.typing import Ids, Matrix, PathLike, SideInfo, Values
 
 
 class Calibrated:
@@ -66,7 +67,7 @@ class Calibrated:
         return {m: scores.n_tasks for m, scores in self.calibration.scores.items()}
 
     def predict_interval(
-        self, X: Any, *, task: Any = None, side_info: Any = None, offset: Any = None,
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, offset: Values = None,
         coverage: float = 0.9,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Return the ends of intervals that contain a new label with probability `coverage`.
@@ -96,8 +97,9 @@ class Calibrated:
         return self.calibration.interval(predicted, scale, n, coverage, added)
 
     def adapt(
-        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None,
+        self, X: Matrix | None = None, y: Values = None, *, task: Ids = None,
+        side_info: SideInfo = None,
+        offset: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
         """Solve new tasks, as `adapt` of the learner; the models have intervals too.
 
@@ -107,12 +109,12 @@ class Calibrated:
         points = minus_offset(y, offset)
         return self._with(self.model.adapt(X, points, task=task, side_info=side_info, **weights))
 
-    def update(self, X: Any, y: Any = None, **options: Any) -> Self:
+    def update(self, X: Matrix, y: Values = None, **options: Any) -> Self:
         """Add points, as `update` of the learner or model does; the calibration stays."""
         self.model.update(X, y, **options)
         return self
 
-    def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
+    def save(self, path: PathLike, *, tasks: bool = True, resume: bool = True) -> None:
         """Write learner and calibration to a model file, which `condmeta.load` opens.
 
         `tasks` and `resume` as for `save` of the learner. `ConditionalRidge` needs `resume=True`
@@ -146,7 +148,7 @@ class Calibrated:
 
 
 def calibrate(
-    learner: Any, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+    learner: Any, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
     side_key: Any = None, shots: Any = (0, 1, 2, 5, 10, 20), n_splits: int = 5,
     order: str = "random", random_state: Any = 0, offset: Any = None, sample_weight: Any = None,
     bounds: Any = "auto",

@@ -29,13 +29,15 @@ from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import is_series, to_array
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.splits import ORDERS, check_shots
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 MOST_NUMBERS = 20  # that are classes if the learners are classifiers
 POSITIVE = "the true class"  # of more than two: answers are its probabilities
 
 
 def compare(
-    X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, side_key: Any = None,
+    X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+    side_key: Any = None,
     learners: Mapping[str, Any] | None = None, shots: Any = (0, 1, 2, 5, 10),
     feature_map: Any = "auto", base: Any = "boosting", criterion: str = "absolute",
     order: str = "random", random_state: Any = 0, sample_weight: Any = None,

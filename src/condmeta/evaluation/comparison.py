@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from condmeta.persistence.atomic import write_atomically
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import make_frame
 from condmeta.text import pluralize
+from condmeta.typing import Frame, PathLike
 
 NEVER_ADVISED = "constant on base"  # it does not learn from a task's points
 CLOSE = 0.01  # a relative difference that does not matter
@@ -98,7 +99,7 @@ class Comparison:
         return {m: self.names[c] for m, c in zip(self.shots, at, strict=True)}
 
     @property
-    def frame(self) -> Any:
+    def frame(self) -> Frame:
         """A row for each number of points and learner.
 
         Columns: learner; shot, the number of points; error, and se, its standard error over tasks;
@@ -184,10 +185,14 @@ class Comparison:
         verdict = "Side information pays" if pays else "Side information does not clearly pay"
         return f"{verdict}: {gains_in_words(self.gains)}."
 
+    @overload
+    def to_html(self, path: None = None, **told: str | None) -> str: ...
+    @overload
+    def to_html(self, path: PathLike, **told: str | None) -> Path: ...
     def to_html(
-        self, path: Any = None, *, title: str | None = None, command: str | None = None,
+        self, path: PathLike | None = None, *, title: str | None = None, command: str | None = None,
         following: str | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> str | Path:  # fmt: skip
         """Return the report as one HTML page that opens offline, or write it to a file.
 
         Parameters

@@ -13,10 +13,11 @@ from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.tasks.splits import as_split
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 
 def cross_validate_tasks(
-    learner: Any, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
+    learner: Any, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
     side_key: Any = None, split: Any = None, error: str | Callable | None = None,
     n_jobs: int | None = None,
 ) -> Any:  # fmt: skip

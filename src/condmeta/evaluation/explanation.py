@@ -14,6 +14,7 @@ from condmeta.tasks.ids import as_id_array, id_columns
 from condmeta.tasks.messages import show_id
 from condmeta.tasks.numbers import level_name
 from condmeta.text import pluralize
+from condmeta.typing import Frame
 
 SHOWN = 5  # tasks, and columns of each, that are printed
 KEPT = "  like ", "  outside ", "  it forgets "  # lines below the table of a notebook
@@ -79,7 +80,7 @@ class Explanation:
         return np.isin(np.arange(len(self.ids)), [one.row for one in self.unusual])
 
     @property
-    def frame(self) -> Any:
+    def frame(self) -> Frame:
         """A row for each task, coefficient and side column: its value and its contribution."""
         if self.contributions is None:
             raise DataError(

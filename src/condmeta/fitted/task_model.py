@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from condmeta.tasks.messages import explain_absent
 from condmeta.tasks.points import Points
 from condmeta.tasks.weights import Weighted, repeats
 from condmeta.text import pluralize
+from condmeta.typing import Ids, Matrix, Values
 
 MANY_COLUMNS = 256  # of which statistics are not always kept
 
@@ -80,7 +81,7 @@ class TaskModel:
     def theta_(self) -> np.ndarray:
         return self._predictor.scales.user_vector(self._theta)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Matrix) -> np.ndarray:
         """Return the scores of rows X (N, d); their sign is the class."""
         return self._predictor.scores(self._read(X), self._coef[None], sides=self._sides)
 
@@ -89,7 +90,17 @@ class TaskModel:
         check_finite(X, None, feature_names=self._predictor.feature_names)
         return X
 
-    def predict(self, X: Any, return_std: bool = False, time: Any = None) -> Any:
+    @overload
+    def predict(
+        self, X: Matrix, return_std: Literal[False] = False, time: Values = None
+    ) -> np.ndarray: ...
+    @overload
+    def predict(
+        self, X: Matrix, return_std: Literal[True], time: Values = None
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(
+        self, X: Matrix, return_std: bool = False, time: Values = None
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return the predictions for rows X (N, d), and their standard deviations if asked for.
 
         Counts are means for an exposure of 1. Standard deviations are those of `ConditionalRidge`
@@ -109,20 +120,21 @@ class TaskModel:
         std = predictor.std(rows, models.theta, models.state, models.codes)
         return predicted, predictor.label_std(predicted, std)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Matrix) -> np.ndarray:
         """Return class probabilities (N, K); logistic loss only."""
         given = {"sides": self._sides, "state": self._state}
         return self._predictor.probabilities(self._read(X), self._coef[None], **given)
 
-    def predict_distribution(self, X: Any, exposure: Any = 1.0) -> CountDistribution:
+    def predict_distribution(self, X: Matrix, exposure: Values = 1.0) -> CountDistribution:
         """Return the distribution of the counts at rows X (N, d); `ConditionalCount` only."""
         given = self._read(X), self._coef[None]
         found = self._predictor.count_distribution(*given, state=self._state)
         return found.with_exposure(exposure)
 
     def update(
-        self, X: Any, y: Any, sample_weight: Any = None, precision: Any = None, time: Any = None,
-        exposure: Any = None, trials: Any = None,
+        self, X: Matrix, y: Values, sample_weight: Values = None, precision: Values = None,
+        time: Values = None,
+        exposure: Values = None, trials: Values = None,
     ) -> TaskModel:  # fmt: skip
         """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`.
 
@@ -239,7 +251,7 @@ class TaskModels(Mapping):
         options |= {} if self._start is None else {"state": self._start.take(at)}
         return inner.solve_tasks(self._theta[at], X, y, offsets, **options).state
 
-    def decision_function(self, X: Any, *, task: Any = None) -> np.ndarray:
+    def decision_function(self, X: Matrix, *, task: Ids = None) -> np.ndarray:
         """Return the scores of rows X (N, d), each by the model of its task.
 
         `task` holds an id for each row; a `TaskSet` in place of X carries its own.
@@ -247,9 +259,18 @@ class TaskModels(Mapping):
         score = self._predictor.scores
         return self._by_row(lambda X, codes: score(X, self._coef, codes, 1, self._sides), X, task)
 
+    @overload
     def predict(
-        self, X: Any, *, task: Any = None, return_std: bool = False, time: Any = None
-    ) -> Any:
+        self, X: Matrix, *, task: Ids = None, return_std: Literal[False] = False,
+        time: Values = None,
+    ) -> np.ndarray: ...  # fmt: skip
+    @overload
+    def predict(
+        self, X: Matrix, *, task: Ids = None, return_std: Literal[True], time: Values = None
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(
+        self, X: Matrix, *, task: Ids = None, return_std: bool = False, time: Values = None
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return the predictions for rows X (N, d), each by the model of its task.
 
         `return_std` and `time` are as for `TaskModel.predict`; a `TaskSet` carries its times.
@@ -278,7 +299,7 @@ class TaskModels(Mapping):
             return predicted, self.predict_distribution(X, task=task).std
         return predicted, predictor.label_std(predicted, self._by_row(std, X, task))
 
-    def predict_proba(self, X: Any, *, task: Any = None) -> np.ndarray:
+    def predict_proba(self, X: Matrix, *, task: Ids = None) -> np.ndarray:
         """Return class probabilities (N, K); logistic loss only."""
         given: dict[str, Any] = {"sides": self._sides}
         if hasattr(self._predictor.inner, "variances"):
@@ -287,7 +308,7 @@ class TaskModels(Mapping):
         return self._by_row(lambda X, codes: compute(X, self._coef, codes, **given), X, task)
 
     def predict_distribution(
-        self, X: Any, *, task: Any = None, exposure: Any = 1.0
+        self, X: Matrix, *, task: Ids = None, exposure: Values = 1.0
     ) -> CountDistribution:
         """Return the distribution of the counts at rows X (N, d); `ConditionalCount` only."""
         compute, state = self._predictor.count_distribution, self._state

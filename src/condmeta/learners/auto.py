@@ -43,6 +43,7 @@ from condmeta.learners.parameters import check_learner, check_parameters
 from condmeta.learners.writing import writing
 from condmeta.meta.stacking import Criterion
 from condmeta.tasks import TaskSet
+from condmeta.typing import Ids, Matrix, PathLike, SideInfo, Values
 
 FEWEST_ROWS = 200  # for boosting
 
@@ -118,12 +119,12 @@ class Auto(BaseEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Matrix,
+        y: Values = None,
         *,
-        task: Any = None,
-        side_info: Any = None,
-        sample_weight: Any = None,
+        task: Ids = None,
+        side_info: SideInfo = None,
+        sample_weight: Values = None,
     ) -> Self:
         """Choose on held-out tasks, then fit what was chosen to all.
 
@@ -239,7 +240,7 @@ class Auto(BaseEstimator):
         answers = answers_of(chosen.learners.values(), chosen.classes, X, **whose)
         return chosen.blends.of(answers, points)
 
-    def n_points(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def n_points(self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None) -> np.ndarray:
         """Return how many points of its task the model knows, for each row (N,).
 
         Parameters
@@ -258,13 +259,13 @@ class Auto(BaseEstimator):
 
     def adapt(
         self,
-        X: Any = None,
-        y: Any = None,
+        X: Matrix | None = None,
+        y: Values = None,
         *,
-        task: Any = None,
-        side_info: Any = None,
-        sample_weight: Any = None,
-    ) -> Any:
+        task: Ids = None,
+        side_info: SideInfo = None,
+        sample_weight: Values = None,
+    ) -> BlendedModel | BlendedModels:
         """Solve new tasks by what was chosen for their number of points; weights as in `fit`.
 
         Parameters
@@ -295,12 +296,12 @@ class Auto(BaseEstimator):
 
     def update(
         self,
-        X: Any,
-        y: Any = None,
+        X: Matrix,
+        y: Values = None,
         *,
-        task: Any = None,
-        side_info: Any = None,
-        sample_weight: Any = None,
+        task: Ids = None,
+        side_info: SideInfo = None,
+        sample_weight: Values = None,
     ) -> Self:
         """Add points to known tasks and enrol new ones; what was chosen stays. Weights as in `fit`.
 
@@ -332,7 +333,7 @@ class Auto(BaseEstimator):
 
     # Keep it.
 
-    def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
+    def save(self, path: PathLike, *, tasks: bool = True, resume: bool = True) -> None:
         """Write the model to a file, as `ConditionalRidge.save` does."""
         slim = self.slim(tasks, resume)
         persistence.write_model(path, slim, card=slim.card())

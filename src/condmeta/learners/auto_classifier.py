@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import logit
 
@@ -20,6 +18,7 @@ from condmeta.learners.logistic import ConditionalLogistic
 from condmeta.learners.targets import Classifier
 from condmeta.meta.stacking import LOG_LOSS, Criterion
 from condmeta.tasks.messages import show_id
+from condmeta.typing import Ids, Matrix, SideInfo
 
 
 @storable
@@ -113,7 +112,7 @@ class AutoClassifier(Classifier, Auto):
                 return f"the class {show_id(name)} is in {count} tasks, too few to hold any out"
         return ""
 
-    def predict(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def predict(self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None) -> np.ndarray:
         """Predict classes (N,), each task by what was chosen for its number of points.
 
         Parameters
@@ -129,7 +128,9 @@ class AutoClassifier(Classifier, Auto):
         """
         return decided(self._blended(X, task=task, side_info=side_info), self.classes_)
 
-    def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None
+    ) -> np.ndarray:
         """Return the probabilities of the classes (N, K), in the order of `classes_`.
 
         Parameters
@@ -145,7 +146,9 @@ class AutoClassifier(Classifier, Auto):
         """
         return probabilities(self._blended(X, task=task, side_info=side_info), self.classes_)
 
-    def decision_function(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def decision_function(
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None
+    ) -> np.ndarray:
         """Return the log odds of the second of two classes (N,), or log probabilities (N, K).
 
         Parameters

@@ -11,6 +11,7 @@ from condmeta.learners.auto import Auto
 from condmeta.learners.auto_candidates import Kinds, count_candidates, refuse_negative
 from condmeta.learners.auto_file import storable
 from condmeta.learners.baselines import IndependentRegressor, PooledRegressor
+from condmeta.learners.blend import BlendedModel, BlendedModels
 from condmeta.learners.held_out import are_whole
 from condmeta.learners.inputs import Inputs, is_zero, minus_offset, read_offset, refuse_forgotten
 from condmeta.learners.parameters import one_of
@@ -18,6 +19,7 @@ from condmeta.learners.ridge import ConditionalRidge
 from condmeta.learners.targets import Regressor
 from condmeta.learners.writing import writing
 from condmeta.meta.stacking import CRITERIA, OF_COUNTS, Criterion
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 
 @storable
@@ -123,8 +125,8 @@ class AutoRegressor(Regressor, Auto):
         return learners
 
     def fit(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None,
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        offset: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
         """Choose on held-out tasks, then fit what was chosen to all.
 
@@ -159,9 +161,10 @@ class AutoRegressor(Regressor, Auto):
         return self
 
     def adapt(
-        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None,
-    ) -> Any:  # fmt: skip
+        self, X: Matrix | None = None, y: Values = None, *, task: Ids = None,
+        side_info: SideInfo = None,
+        offset: Values = None, sample_weight: Values = None,
+    ) -> BlendedModel | BlendedModels:  # fmt: skip
         """Solve new tasks by what was chosen for their number of points; weights as in `fit`.
 
         The models that it returns predict without the offset: add it to their predictions.
@@ -193,8 +196,8 @@ class AutoRegressor(Regressor, Auto):
         return super().adapt(X, minus_offset(y, offset), **call)
 
     def update(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None,
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        offset: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
         """Add points to known tasks and enrol new ones; what was chosen stays. Weights as in `fit`.
 
@@ -224,7 +227,7 @@ class AutoRegressor(Regressor, Auto):
         return super().update(X, minus_offset(y, offset), **call)
 
     def predict(
-        self, X: Any, *, task: Any = None, side_info: Any = None, offset: Any = None
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, offset: Values = None
     ) -> np.ndarray:
         """Predict rows, each task by what was chosen for its number of points.
 

@@ -10,6 +10,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.tasks import TaskSet
 from condmeta.tasks.ids import factorize, positions
+from condmeta.typing import Ids, Matrix, Values
 
 
 class Blends(NamedTuple):
@@ -84,11 +85,11 @@ class BlendedModel:
     def n_(self) -> int:
         return self._parts[0].n_
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """Return the predictions for rows X (N, d)."""
         return decided(self._blended(X), self._classes)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Matrix) -> np.ndarray:
         """Return class probabilities (N, K); of `AutoClassifier` only."""
         return probabilities(self._blended(X), self._classes)
 
@@ -96,7 +97,7 @@ class BlendedModel:
         answers = answers_of(self._parts, self._classes, X)
         return self._blends.of(answers, np.full(len(answers), self.n_))
 
-    def update(self, X: Any, y: Any, sample_weight: Any = None) -> BlendedModel:
+    def update(self, X: Matrix, y: Values, sample_weight: Values = None) -> BlendedModel:
         """Add points; their number may change which learner counts."""
         for part in self._parts:
             part.update(X, y, sample_weight)
@@ -136,11 +137,11 @@ class BlendedModels(Mapping):
         parts = [part[task] for part in self._parts]
         return BlendedModel(parts, self._blends, self._classes)
 
-    def predict(self, X: Any, *, task: Any = None) -> np.ndarray:
+    def predict(self, X: Matrix, *, task: Ids = None) -> np.ndarray:
         """Return the predictions for rows X (N, d), each by the model of its task."""
         return decided(self._blended(X, task), self._classes)
 
-    def predict_proba(self, X: Any, *, task: Any = None) -> np.ndarray:
+    def predict_proba(self, X: Matrix, *, task: Ids = None) -> np.ndarray:
         """Return class probabilities (N, K); of `AutoClassifier` only."""
         return probabilities(self._blended(X, task), self._classes)
 

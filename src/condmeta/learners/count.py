@@ -9,6 +9,7 @@ import numpy as np
 
 from condmeta.fitted.count_distribution import CountDistribution
 from condmeta.fitted.kept_rows import KeptRows
+from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.inner.likelihoods import NegativeBinomial
 from condmeta.inner.row_posterior import Counts
 from condmeta.learners.inputs import read_exposure, require_exposure
@@ -24,6 +25,7 @@ from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import floats
 from condmeta.tasks import TaskSet
 from condmeta.tasks.weights import row_sizes, weighted_by
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 
 @storable(inner=Counts, state=KeptRows, info={"H_": floats("w w")})
@@ -157,8 +159,8 @@ class ConditionalCount(Regressor, Learner):
         return tags
 
     def fit(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        exposure: Any = None, sample_weight: Any = None,
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        exposure: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
         """Learn the prior from many tasks, then every task's model from it.
 
@@ -194,9 +196,10 @@ class ConditionalCount(Regressor, Learner):
         return self
 
     def adapt(
-        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
-        exposure: Any = None, sample_weight: Any = None,
-    ) -> Any:  # fmt: skip
+        self, X: Matrix | None = None, y: Values = None, *, task: Ids = None,
+        side_info: SideInfo = None,
+        exposure: Values = None, sample_weight: Values = None,
+    ) -> TaskModel | TaskModels:  # fmt: skip
         """Solve new tasks from a few points, or from none; the learner is not changed.
 
         The models that it returns predict counts for an exposure of 1; their method
@@ -222,8 +225,8 @@ class ConditionalCount(Regressor, Learner):
         return super().adapt(X, y, task=task, side_info=side_info, sample_weight=weight)
 
     def update(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        exposure: Any = None, sample_weight: Any = None,
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        exposure: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
         """Add points to known tasks and enrol new ones; the map tau stays as it is.
 
@@ -254,7 +257,7 @@ class ConditionalCount(Regressor, Learner):
         return weighted_by(sample_weight, exposure, "exposure")
 
     def predict(
-        self, X: Any, *, task: Any = None, side_info: Any = None, exposure: Any = None,
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, exposure: Values = None,
         return_std: bool = False,
     ) -> Any:  # fmt: skip
         """Predict the mean counts of rows, each by the model of its task.
@@ -284,7 +287,7 @@ class ConditionalCount(Regressor, Learner):
         return (found.mean, found.std) if return_std else found.mean
 
     def predict_distribution(
-        self, X: Any, *, task: Any = None, side_info: Any = None, exposure: Any = None
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, exposure: Values = None
     ) -> CountDistribution:
         """Return the distributions of the counts of rows: mean, median, probabilities, intervals.
 
@@ -322,8 +325,8 @@ class ConditionalCount(Regressor, Learner):
         return found.with_exposure(read_exposure(exposure, len(found.location)))
 
     def score(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        exposure: Any = None, sample_weight: Any = None,
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        exposure: Values = None, sample_weight: Values = None,
     ) -> float:  # fmt: skip
         """Return the share of the Poisson deviance that the predictions explain, D^2.
 

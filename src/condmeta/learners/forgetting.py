@@ -23,6 +23,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import drop_columns, eager, get_series, is_frame, require_columns
 from condmeta.tasks.timed import Timed
 from condmeta.tasks.times import kind_of
+from condmeta.typing import Matrix, Values
 
 DRIFTS = "'auto', None, ('decay', rho), ('ar', phi) or rho alone, with rho and phi in (0, 1]"
 
@@ -62,7 +63,7 @@ def context_of(learner: Any, timed: bool) -> Any:
     return False
 
 
-def take_time(X: Any, time: Any) -> tuple[Any, Any]:
+def take_time(X: Matrix, time: Values) -> tuple[Any, Any]:
     """Return X without the column that `time` names, and this column; else both as they are."""
     if not isinstance(time, str):
         return X, time

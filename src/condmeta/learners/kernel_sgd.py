@@ -30,6 +30,7 @@ from condmeta.meta.kernel_sgd import (
     learning_curve,
     task_weights,
 )
+from condmeta.typing import Frame, PathLike, SideInfo
 
 
 @storable
@@ -172,7 +173,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         raise AttributeError(_no_matrix("M_"))
 
     @property
-    def M_frame(self) -> Any:  # noqa: N802
+    def M_frame(self) -> Frame:  # noqa: N802
         """A kernel learner has no M: its features are never written out."""
         raise AttributeError(_no_matrix("M_frame"))
 
@@ -181,7 +182,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         """||(M, b)||_F of the map in the learner's units, by kernel evaluations."""
         return self.fitted_.tau.norm(jobs_of(self))
 
-    def learning_curve(self, side_info: Any = None) -> Iterator[np.ndarray]:
+    def learning_curve(self, side_info: SideInfo = None) -> Iterator[np.ndarray]:
         """Iterate over tau(s) as it was learned from the first 1, 2, ..., T training tasks.
 
         The whole curve costs one kernel evaluation for each pair of a training task and a task of
@@ -215,7 +216,12 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         return (theta[0] for theta in curve) if is_row else curve
 
     def save(
-        self, path: Any, *, tasks: bool = True, resume: bool = True, include_points: bool = False
+        self,
+        path: PathLike,
+        *,
+        tasks: bool = True,
+        resume: bool = True,
+        include_points: bool = False,
     ) -> None:
         """Write the model to a file: arrays and JSON only, nothing in it can run.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,6 +22,7 @@ from condmeta.fitted.columns import Columns
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.rows import Rows
 from condmeta.fitted.sql import Tables, score_query
+from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.fitted.update import updated
 from condmeta.learners import model_file
 from condmeta.learners.checks import warn_constant
@@ -40,6 +41,8 @@ from condmeta.learners.learn import Learned, Training, conclude, learn
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import read_sides
 from condmeta.learners.writing import writing
+from condmeta.tasks import TaskSet
+from condmeta.typing import Frame, Ids, Matrix, PathLike, SideInfo, Values
 
 
 class found:  # noqa: N801 - reads like `property`
@@ -115,12 +118,12 @@ class Learner(BaseEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Matrix,
+        y: Values = None,
         *,
-        task: Any = None,
-        side_info: Any = None,
-        sample_weight: Any = None,
+        task: Ids = None,
+        side_info: SideInfo = None,
+        sample_weight: Values = None,
     ) -> Self:
         """Learn the map from many tasks, then every task's model from the final map.
 
@@ -236,15 +239,27 @@ class Learner(BaseEstimator):
 
     # Ask it.
 
+    @overload
+    def adapt(self, X: TaskSet, *, side_info: SideInfo = None, **more: Any) -> TaskModels: ...
+    @overload
+    def adapt(
+        self, X: Matrix | None = None, y: Values = None, *, task: None = None,
+        side_info: SideInfo = None, **more: Any,
+    ) -> TaskModel: ...  # fmt: skip
+    @overload
+    def adapt(
+        self, X: Matrix | None = None, y: Values = None, *, task: Ids, side_info: SideInfo = None,
+        **more: Any,
+    ) -> TaskModels: ...  # fmt: skip
     def adapt(
         self,
-        X: Any = None,
-        y: Any = None,
+        X: Matrix | None = None,
+        y: Values = None,
         *,
-        task: Any = None,
-        side_info: Any = None,
-        sample_weight: Any = None,
-    ) -> Any:
+        task: Ids = None,
+        side_info: SideInfo = None,
+        sample_weight: Values = None,
+    ) -> TaskModel | TaskModels:
         """Solve new tasks from a few points, or from none; the learner is not changed.
 
         Parameters
@@ -271,12 +286,12 @@ class Learner(BaseEstimator):
 
     def update(
         self,
-        X: Any,
-        y: Any = None,
+        X: Matrix,
+        y: Values = None,
         *,
-        task: Any = None,
-        side_info: Any = None,
-        sample_weight: Any = None,
+        task: Ids = None,
+        side_info: SideInfo = None,
+        sample_weight: Values = None,
     ) -> Self:
         """Add points to known tasks and enrol new ones; the map tau stays as it is.
 
@@ -314,7 +329,7 @@ class Learner(BaseEstimator):
             self._model = update(*given, jobs_of(self))
         return self
 
-    def predict(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def predict(self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None) -> np.ndarray:
         """Predict rows, each by the model of its task.
 
         A known task has its own model. A new one, or a known one without points, has tau of its
@@ -345,7 +360,7 @@ class Learner(BaseEstimator):
         fitted = self.fitted_
         return fitted, read_rows(self, fitted, X, task, side_info)
 
-    def n_points(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def n_points(self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None) -> np.ndarray:
         """Return how many points of its task the model knows, for each row (N,); 0 is tau alone.
 
         Points with weights count as often as these say. The arguments are those of `predict`.
@@ -364,7 +379,7 @@ class Learner(BaseEstimator):
         fitted, rows = self._read_rows(X, task, side_info)
         return fitted.n_points(rows)
 
-    def theta_for(self, side_info: Any = None) -> np.ndarray:
+    def theta_for(self, side_info: SideInfo = None) -> np.ndarray:
         """Return tau(s) in the user's units, the intercept last where there is one.
 
         A row gives (d,); a table, or a `TaskSet` of conditioning points, gives (T, d) in its order.
@@ -379,7 +394,7 @@ class Learner(BaseEstimator):
         theta = fitted.theta(*sides, jobs_of(self))
         return fitted.scales.user_vector(theta[0] if is_row else theta)
 
-    def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
+    def coef_frame(self, wide: bool = False, std: bool = False) -> Frame:
         """Return the coefficients of the kept tasks as a table, in the user's units.
 
         Long: one row for each task and feature, with `prior` (tau), `own`, `adapted`, `shift`
@@ -394,7 +409,7 @@ class Learner(BaseEstimator):
         """
         return tables.coef_table(self.fitted_, wide, std)
 
-    def M_frame(self, wide: bool = False, std: bool = False, robust: bool | None = None) -> Any:  # noqa: N802
+    def M_frame(self, wide: bool = False, std: bool = False, robust: bool | None = None) -> Frame:  # noqa: N802
         """Return the map as a table, in the user's units: effect of each side feature.
 
         The last side feature, "(base)", is b: tau at Phi = 0. `std=True` (`ConditionalRidge`): adds
@@ -436,7 +451,7 @@ class Learner(BaseEstimator):
 
     # Keep it.
 
-    def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
+    def save(self, path: PathLike, *, tasks: bool = True, resume: bool = True) -> None:
         """Write the model to a file: arrays and JSON only, nothing in it can run.
 
         Parameters

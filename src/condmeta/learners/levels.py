@@ -30,6 +30,7 @@ from condmeta.meta.prior import carried_metrics
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks.messages import show_id
+from condmeta.typing import Frame
 
 
 @storable(
@@ -184,7 +185,7 @@ class ConditionalLevels(ConditionalRidge):
             return factors @ np.swapaxes(factors, 1, 2)
         return np.concatenate([np.zeros((len(self.levels_), *self.H_.shape)), self.H_[None]])
 
-    def group_frame(self, level: int = -1) -> Any:
+    def group_frame(self, level: int = -1) -> Frame:
         """Return what the tasks of each group have in common, as a table in the user's units.
 
         One row for each group and coefficient: `effect`, the mean of u given all points, and `std`,

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from condmeta.fitted.kept_rows import KeptRows
+from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.inner.likelihoods import Binomial
 from condmeta.inner.row_posterior import Bernoulli
 from condmeta.learners.learn import Learned, Training
@@ -19,6 +20,7 @@ from condmeta.learners.targets import Classifier
 from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import floats
 from condmeta.tasks.weights import weighted_by
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 
 @storable(inner=Bernoulli, state=KeptRows, info={"H_": floats("w w")})
@@ -139,8 +141,8 @@ class ConditionalLogistic(Classifier, Learner):
     H_, n_iter_, objective_ = found(), found(), found()
 
     def fit(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        trials: Any = None, sample_weight: Any = None,
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        trials: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
         """Learn the prior from many tasks, then every task's model from it.
 
@@ -171,9 +173,10 @@ class ConditionalLogistic(Classifier, Learner):
         return super().fit(X, y, task=task, side_info=side_info, sample_weight=weight)
 
     def adapt(
-        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
-        trials: Any = None, sample_weight: Any = None,
-    ) -> Any:  # fmt: skip
+        self, X: Matrix | None = None, y: Values = None, *, task: Ids = None,
+        side_info: SideInfo = None,
+        trials: Values = None, sample_weight: Values = None,
+    ) -> TaskModel | TaskModels:  # fmt: skip
         """Solve new tasks from a few points, or from none; the learner is not changed.
 
         Parameters
@@ -196,8 +199,8 @@ class ConditionalLogistic(Classifier, Learner):
         return super().adapt(X, y, task=task, side_info=side_info, sample_weight=weight)
 
     def update(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        trials: Any = None, sample_weight: Any = None,
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        trials: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
         """Add points to known tasks and enrol new ones; the map tau stays as it is.
 
@@ -226,7 +229,9 @@ class ConditionalLogistic(Classifier, Learner):
         tau, factor, _, info = learn_row_prior(self, data, Binomial, probabilities=True)
         return Learned(tau, Bernoulli(factor), info)
 
-    def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None
+    ) -> np.ndarray:
         """Return the probabilities of the classes (N, K), in the order of `classes_`.
 
         They average over the posterior of the task's weights; for a task without points, over

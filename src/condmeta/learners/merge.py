@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from condmeta.fitted.splines import Splines
 from condmeta.learners.forgetting import require_history
 from condmeta.learners.ridge import ConditionalRidge
 
+L = TypeVar("L")  # a learner
 
-def merge(*learners: Any) -> Any:
+
+def merge(*learners: L) -> L:
     """Return one learner as if it had seen the tasks of all, which must differ.
 
     For learners that keep statistics of their tasks (`ConditionalRidge`), with the same parameters

@@ -21,6 +21,7 @@ from condmeta.learners.targets import Classifier
 from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import InvalidFieldError, floats
 from condmeta.tasks.categories import ordered_categories
+from condmeta.typing import Ids, Matrix, SideInfo
 
 TINY = 1e-300  # a probability of which the logarithm is finite
 
@@ -183,7 +184,9 @@ class ConditionalOrdinal(Classifier, Learner):
         tau, factor, gaps, info = learn_row_prior(self, data, Ordered, probabilities=True)
         return Learned(tau, Ordinal(factor, gaps), info)
 
-    def decision_function(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def decision_function(
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None
+    ) -> np.ndarray:
         """Return the log odds of the second of two classes (N,), or log probabilities (N, K).
 
         Parameters
@@ -202,7 +205,9 @@ class ConditionalOrdinal(Classifier, Learner):
         chances = self.predict_proba(X, task=task, side_info=side_info)
         return np.log(np.maximum(chances, TINY))
 
-    def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None
+    ) -> np.ndarray:
         """Return the probabilities of the classes (N, K), in the order of `classes_`.
 
         They average over the posterior of the task's weights; for a task without points, over

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from condmeta.fitted.low_latency import LowLatency
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.target import TRANSFORMS
+from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.forgetting import (
@@ -50,6 +51,7 @@ from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks import TaskSet
 from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import Weighted, read_weight
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 
 @storable(
@@ -273,8 +275,9 @@ class ConditionalRidge(Regressor, Learner):
         return self.fitted_.info.get("H_", factor @ factor.T)
 
     def fit(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None, precision: Any = None, time: Any = None,
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        offset: Values = None, sample_weight: Values = None, precision: Values = None,
+        time: Values = None,
     ) -> Self:  # fmt: skip
         """Learn the prior from many tasks, then every task's model from it.
 
@@ -316,10 +319,24 @@ class ConditionalRidge(Regressor, Learner):
             self._model = remember_offset(self._model, offset)
         return self
 
+    @overload
+    def adapt(self, X: TaskSet, *, side_info: SideInfo = None, **more: Any) -> TaskModels: ...
+    @overload
     def adapt(
-        self, X: Any = None, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None, precision: Any = None, time: Any = None,
-    ) -> Any:  # fmt: skip
+        self, X: Matrix | None = None, y: Values = None, *, task: None = None,
+        side_info: SideInfo = None, **more: Any,
+    ) -> TaskModel: ...  # fmt: skip
+    @overload
+    def adapt(
+        self, X: Matrix | None = None, y: Values = None, *, task: Ids, side_info: SideInfo = None,
+        **more: Any,
+    ) -> TaskModels: ...  # fmt: skip
+    def adapt(
+        self, X: Matrix | None = None, y: Values = None, *, task: Ids = None,
+        side_info: SideInfo = None,
+        offset: Values = None, sample_weight: Values = None, precision: Values = None,
+        time: Values = None,
+    ) -> TaskModel | TaskModels:  # fmt: skip
         """Solve new tasks from a few points, or from none; the learner is not changed.
 
         The models that it returns predict without the offset: add it to their predictions.
@@ -353,8 +370,9 @@ class ConditionalRidge(Regressor, Learner):
         return super().adapt(X, minus_offset(y, offset), **call)
 
     def update(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None, precision: Any = None, time: Any = None,
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        offset: Values = None, sample_weight: Values = None, precision: Values = None,
+        time: Values = None,
     ) -> Self:  # fmt: skip
         """Add points to known tasks, enrol new ones; tau stays. Arguments as in `fit`.
 
@@ -387,8 +405,9 @@ class ConditionalRidge(Regressor, Learner):
         return super().update(X, minus_offset(y, offset), **call)
 
     def partial_fit(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None,
-        offset: Any = None, sample_weight: Any = None, precision: Any = None, time: Any = None,
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        offset: Values = None, sample_weight: Values = None, precision: Values = None,
+        time: Values = None,
     ) -> Self:  # fmt: skip
         """Take in further tasks, each seen once and whole; the prior is learned at its first use.
 
@@ -433,10 +452,18 @@ class ConditionalRidge(Regressor, Learner):
             self._model = remember_offset(model, offset)
         return self
 
+    @overload
     def predict(
-        self, X: Any, *, task: Any = None, side_info: Any = None, offset: Any = None,
-        return_std: bool = False, precision: Any = None, time: Any = None,
-    ) -> Any:  # fmt: skip
+        self, X: Matrix, *, return_std: Literal[True], task: Ids = None, **more: Any
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    @overload
+    def predict(
+        self, X: Matrix, *, return_std: Literal[False] = False, task: Ids = None, **more: Any
+    ) -> np.ndarray: ...
+    def predict(
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, offset: Values = None,
+        return_std: bool = False, precision: Values = None, time: Values = None,
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Predict rows, each by the model of its task.
 
         A known task has its own model. A new one, or a known one without points, has tau of its

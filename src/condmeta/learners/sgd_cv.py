@@ -20,6 +20,7 @@ from condmeta.learners.targets import Regressor
 from condmeta.meta.sgd import SGDState
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import TaskSplit, as_split
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 GRID = tuple(np.logspace(-5, 5, 14))
 ETA = 3  # halving keeps one pair in three from rung to rung
@@ -119,7 +120,13 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     best_index_, best_error_ = found(), found()
 
     def fit(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, **unknown: Any
+        self,
+        X: Matrix,
+        y: Values = None,
+        *,
+        task: Ids = None,
+        side_info: SideInfo = None,
+        **unknown: Any,
     ) -> Self:
         """Choose the pair on held-out tasks, then fit all tasks with it.
 

@@ -12,6 +12,7 @@ import numpy as np
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.fitted.summary import Summary
+from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
@@ -32,13 +33,14 @@ from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.frames import is_frame
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.side_table import read_side_table
+from condmeta.typing import Ids, SideInfo
 
 NEW = "(new)"  # the id of a task that `adapt` is given without one
 
 
 def shrink(
-    estimates: Any, covariances: Any = None, *, std_errors: Any = None, task: Any = None,
-    side_info: Any = None, feature_map: Any = "auto", metric: str = "auto",
+    estimates: Any, covariances: Any = None, *, std_errors: Any = None, task: Ids = None,
+    side_info: SideInfo = None, feature_map: Any = "auto", metric: str = "auto",
     kappa: Any = "auto", missing_side: str = "error",
 ) -> Shrinkage:  # fmt: skip
     r"""Learn tau(s) from coefficients that were estimated task by task, and shrink them towards it.
@@ -136,8 +138,8 @@ class Shrinkage(Learner):
         covariances: Any = None,
         *,
         std_errors: Any = None,
-        task: Any = None,
-        side_info: Any = None,
+        task: Ids = None,
+        side_info: SideInfo = None,
     ) -> Shrinkage:
         """Learn the prior; see `condmeta.shrink`."""
         given = _read(estimates, covariances, std_errors, task, side_info)
@@ -151,9 +153,9 @@ class Shrinkage(Learner):
         covariances: Any = None,
         *,
         std_errors: Any = None,
-        task: Any = None,
-        side_info: Any = None,
-    ) -> Any:
+        task: Ids = None,
+        side_info: SideInfo = None,
+    ) -> TaskModel | TaskModels:
         """Shrink the estimates of new tasks.
 
         `estimates` (d,) with `covariances` (d, d) or `std_errors` (d,) and a row of side
@@ -181,8 +183,8 @@ class Shrinkage(Learner):
         covariances: Any = None,
         *,
         std_errors: Any = None,
-        task: Any = None,
-        side_info: Any = None,
+        task: Ids = None,
+        side_info: SideInfo = None,
     ) -> Self:
         """Add independent estimates of known tasks, and new tasks; tau stays as it is."""
         names = self._columns.names

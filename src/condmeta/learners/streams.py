@@ -18,6 +18,7 @@ from condmeta.learners.learner import Learner
 from condmeta.learners.parameters import check_learner
 from condmeta.learners.writing import writing
 from condmeta.tasks.messages import show_id
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 
 class StreamLearner(Learner):
@@ -30,7 +31,13 @@ class StreamLearner(Learner):
     _streams = True
 
     def fit(
-        self, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None, **unknown: Any
+        self,
+        X: Matrix,
+        y: Values = None,
+        *,
+        task: Ids = None,
+        side_info: SideInfo = None,
+        **unknown: Any,
     ) -> Self:
         """Learn the map from many tasks, then every task's model from the final map.
 
@@ -56,11 +63,11 @@ class StreamLearner(Learner):
 
 def partial_fit(
     self,
-    X: Any,
-    y: Any = None,
+    X: Matrix,
+    y: Values = None,
     *,
-    task: Any = None,
-    side_info: Any = None,
+    task: Ids = None,
+    side_info: SideInfo = None,
     classes: Any = None,
     **unknown: Any,
 ) -> Any:

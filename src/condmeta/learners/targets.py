@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
@@ -11,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from condmeta.learners.inputs import METADATA
 from condmeta.learners.parameters import jobs_of
 from condmeta.losses import get_loss
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 
 class Regressor(RegressorMixin):
@@ -18,12 +17,12 @@ class Regressor(RegressorMixin):
 
     def score(
         self,
-        X: Any,
-        y: Any = None,
+        X: Matrix,
+        y: Values = None,
         *,
-        task: Any = None,
-        side_info: Any = None,
-        sample_weight: Any = None,
+        task: Ids = None,
+        side_info: SideInfo = None,
+        sample_weight: Values = None,
     ) -> float:
         """Return R^2 of the predictions.
 
@@ -59,7 +58,9 @@ class Classifier(ClassifierMixin):
         """The classes (K,)."""
         return self.fitted_.predictor.classes
 
-    def decision_function(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def decision_function(
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None
+    ) -> np.ndarray:
         """Return the scores of rows X (N,); a positive one is the second class.
 
         With more than two classes (N, K): log probabilities, the largest is predicted.
@@ -79,7 +80,9 @@ class Classifier(ClassifierMixin):
         return fitted.scores(rows, jobs_of(self))
 
     @available_if(lambda learner: getattr(get_loss(learner.loss), "name", "") == "logistic")
-    def predict_proba(self, X: Any, *, task: Any = None, side_info: Any = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None
+    ) -> np.ndarray:
         """Return the probabilities of the classes (N, K), in the order of `classes_`.
 
         Parameters
@@ -98,12 +101,12 @@ class Classifier(ClassifierMixin):
 
     def score(
         self,
-        X: Any,
-        y: Any = None,
+        X: Matrix,
+        y: Values = None,
         *,
-        task: Any = None,
-        side_info: Any = None,
-        sample_weight: Any = None,
+        task: Ids = None,
+        side_info: SideInfo = None,
+        sample_weight: Values = None,
     ) -> float:
         """Return the accuracy of the predictions.
 

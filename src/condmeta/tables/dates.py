@@ -13,6 +13,7 @@ from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.frames import get_raw
 from condmeta.tasks.numbers import is_na
 from condmeta.tasks.times import read_times
+from condmeta.typing import Frame
 
 PARTS = "weekday", "month", "days"
 WEEKDAYS = np.array(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], object)
@@ -153,7 +154,7 @@ def as_dates(values: np.ndarray, name: str, order: str) -> np.ndarray:
     return np.array([known[value] for value in values.tolist()], "datetime64[s]")
 
 
-def read_time_column(frame: Any, name: str) -> np.ndarray:
+def read_time_column(frame: Frame, name: str) -> np.ndarray:
     """Return the times of rows (N,), numbers or dates; dates that are text are as 2024-01-31."""
     values = get_raw(frame, name)
     texts = values.dtype == object and any(isinstance(value, str) for value in values.tolist())

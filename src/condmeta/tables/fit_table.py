@@ -19,10 +19,11 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.side_table import as_names
 from condmeta.text import pluralize
+from condmeta.typing import Frame, SideInfo
 
 
 def read_training(
-    learner: Any, frame: Any, side_info: Any, columns: ColumnOptions, missing: str
+    learner: Any, frame: Frame, side_info: SideInfo, columns: ColumnOptions, missing: str
 ) -> tuple[Schema, TaskSet]:
     """Learn the schema of a table, and return it with the tasks of the table."""
     frame, order = as_table(frame), getattr(learner, "classes", None)
@@ -33,7 +34,7 @@ def read_training(
 
 
 def fit_table(
-    learner: Any, frame: Any, side_info: Any, columns: ColumnOptions, missing: str,
+    learner: Any, frame: Frame, side_info: SideInfo, columns: ColumnOptions, missing: str,
     missing_side: str, intervals: bool, order: str,
 ) -> FittedTable:  # fmt: skip
     """Fit a copy of a learner, or the default one, to a table (see `TableModel.fit`)."""

@@ -17,6 +17,7 @@ from condmeta.tables.task_columns import with_known_columns
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import eager, is_frame
 from condmeta.tasks.messages import explain_mismatch
+from condmeta.typing import Frame, SideInfo
 
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_", "alpha_"  # of learners
 
@@ -41,7 +42,7 @@ class FittedTable:
             )
         return learner
 
-    def read(self, frame: Any, side_info: Any, labelled: bool) -> TaskSet:
+    def read(self, frame: Frame, side_info: SideInfo, labelled: bool) -> TaskSet:
         """Return the tasks of a table, in the columns of the schema."""
         frame, task = as_table(frame), self.schema.roles.task
         if len(task) > 1:
@@ -50,7 +51,7 @@ class FittedTable:
         self._warn_of_near_ids(tasks)
         return tasks
 
-    def read_new(self, frame: Any, side_info: Any) -> tuple[TaskSet, np.ndarray]:
+    def read_new(self, frame: Frame, side_info: SideInfo) -> tuple[TaskSet, np.ndarray]:
         """Return rows to predict, and which rows (N,) extrapolate from the training range."""
         tasks = self.read(frame, side_info, labelled=False)
         outside = np.zeros(len(tasks), bool)
@@ -92,7 +93,7 @@ class FittedTable:
         }  # fmt: skip
 
 
-def as_table(frame: Any) -> Any:
+def as_table(frame: Frame) -> Any:
     """Return a table in memory; raise an error for anything else."""
     if not is_frame(frame):
         raise DataError(

@@ -33,6 +33,7 @@ from condmeta.tables.formula_file import (
 from condmeta.tasks import TaskTable
 from condmeta.tasks.frames import is_frame, require_columns
 from condmeta.tasks.messages import show_id
+from condmeta.typing import Frame
 
 SHAPE = "'target ~ features | task ~ side columns', or 'target ~ features | task'"
 
@@ -116,7 +117,7 @@ class FormulaModel:
         """Return effects with intervals, named by the terms of the formula."""
         return self.learner_.summary(level, robust)
 
-    def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
+    def coef_frame(self, wide: bool = False, std: bool = False) -> Frame:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
         return self.learner_.coef_frame(wide, std)
 

@@ -15,12 +15,13 @@ from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.written_numbers import NumberReader, find_numbers
 from condmeta.tasks.frames import column_names, get_raw, replace_columns
 from condmeta.tasks.numbers import is_na
+from condmeta.typing import Frame
 
 Readers: TypeAlias = Mapping[str, NumberReader | DateReader]
 
 
 def find_readers(
-    frame: Any, names: Iterable[str], options: ColumnOptions, country: str | None = None
+    frame: Frame, names: Iterable[str], options: ColumnOptions, country: str | None = None
 ) -> Readers:
     """Return a reader for each of the named columns that needs one; a note says how it is read."""
     readers: dict[str, NumberReader | DateReader] = {}
@@ -59,7 +60,7 @@ def _find(values: np.ndarray, name: str, options: ColumnOptions, country: str | 
     return None
 
 
-def apply_readers(frame: Any, readers: Readers, names: Iterable[str] | None = None) -> Any:
+def apply_readers(frame: Frame, readers: Readers, names: Iterable[str] | None = None) -> Any:
     """Return a table in which raw columns, or the named ones, are replaced by what they become."""
     have = set(column_names(frame)) if names is None else set(names)
     found = {n: r.read(get_raw(frame, n), n) for n, r in readers.items() if n in have}

@@ -14,6 +14,7 @@ from condmeta.tables.values import require_values
 from condmeta.tasks import TaskTable, frames
 from condmeta.tasks.frames import backend_of, column_names, eager, is_frame, require_columns
 from condmeta.tasks.side_table import as_names, read_side_table
+from condmeta.typing import Frame, SideInfo
 
 MANY_ROWS = 1 << 20  # of a side table
 
@@ -162,7 +163,7 @@ class Roles(NamedTuple):
         """The columns of side information, of the table itself or of the side table."""
         return self.side or self.side_table
 
-    def ids(self, frame: Any) -> Any:
+    def ids(self, frame: Frame) -> Any:
         """Return the task id of each row, in the kind of the table."""
         require_values(frame, self.task, "task")
         if len(self.task) == 1:
@@ -170,7 +171,7 @@ class Roles(NamedTuple):
         return frames.select_columns(frame, self.task)
 
 
-def assign_roles(frame: Any, side_table: Any, options: ColumnOptions) -> Roles:
+def assign_roles(frame: Frame, side_table: Any, options: ColumnOptions) -> Roles:
     """Return the role of each column of a table and of its side table.
 
     Parameters
@@ -236,12 +237,12 @@ def assign_roles(frame: Any, side_table: Any, options: ColumnOptions) -> Roles:
     return Roles(task, target, features, [], wanted, key, options.time, **sizes)
 
 
-def open_side_table(side_info: Any) -> Any:
+def open_side_table(side_info: SideInfo) -> Any:
     """Return side information as a table in memory, or a dict as a TaskTable."""
     return eager(side_info) if is_frame(side_info) else read_side_table(side_info)
 
 
-def read_side(side_info: Any, roles: Roles) -> TaskTable:
+def read_side(side_info: SideInfo, roles: Roles) -> TaskTable:
     """Return the columns of a side table that the model reads; other columns do not matter."""
     side_info = open_side_table(side_info)
     names = _side_names(side_info, roles.task, roles.side_key)

@@ -53,6 +53,7 @@ from condmeta.tasks.numbers import DATE, to_floats
 from condmeta.tasks.side_column import type_column
 from condmeta.tasks.side_table import as_names, side_from_rows
 from condmeta.tasks.weights import Weighted
+from condmeta.typing import Frame, SideInfo
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,7 @@ class Schema:
         readers = {**self.readers, **self.side_readers}
         return [name for name, reader in readers.items() if isinstance(reader, NumberReader)]
 
-    def matrix(self, frame: Any) -> np.ndarray:
+    def matrix(self, frame: Frame) -> np.ndarray:
         """Return the encoded features of a table (N, d); unseen levels are reported."""
         rows = _read_features(frame, self.roles.features, self.readers)
         if self.missing == "error":
@@ -117,7 +118,7 @@ class Schema:
             _refuse_gaps(gaps, rows.n_tasks, "fit the model with missing='impute'")
         return np.ascontiguousarray(self.encoder.transform(rows))
 
-    def side(self, frame: Any, side_info: Any) -> TaskTable | None:
+    def side(self, frame: Frame, side_info: SideInfo) -> TaskTable | None:
         """Return the side information of the tasks of a table, if there is any."""
         if side_info is not None:
             table = self.side_of_table(side_info)
@@ -132,7 +133,7 @@ class Schema:
             raise DataError(f"Side column {lacking!r} is not in the table, and {given[0]!r} is.")
         return _side_of_rows(frame, self.roles, self.side_readers)
 
-    def side_of_table(self, side_info: Any) -> TaskTable:
+    def side_of_table(self, side_info: SideInfo) -> TaskTable:
         """Return the columns of a side table that the model reads."""
         if not self.roles.side_columns:
             raise DataError("The model was fitted without side information: give none now.")
@@ -140,7 +141,7 @@ class Schema:
         return _read_side(side_info, self.roles, self.roles.side_columns, self.side_readers)
 
     def tasks(
-        self, frame: Any, side: TaskTable | None, labelled: bool, X: np.ndarray | None = None
+        self, frame: Frame, side: TaskTable | None, labelled: bool, X: np.ndarray | None = None
     ) -> TaskSet:
         """Return the rows of a table as tasks; `X` are its encoded features, where known."""
         X = self.matrix(frame) if X is None else X
@@ -203,7 +204,7 @@ class Schema:
 
 
 def learn_schema(
-    frame: Any, side_info: Any, options: ColumnOptions, missing: str, kind: str | None,
+    frame: Frame, side_info: SideInfo, options: ColumnOptions, missing: str, kind: str | None,
     order: Any = None,
 ) -> tuple[Schema, np.ndarray, TaskTable | None]:  # fmt: skip
     """Learn how to read tables like this one: roles, kinds of columns, levels, classes.
@@ -256,7 +257,7 @@ def fit_encoder(encoder: TableEncoder, profiles: dict[str, ColumnProfile], missi
 
 
 def learn_side(
-    frame: Any, side_table: Any, roles: Roles, options: ColumnOptions
+    frame: Frame, side_table: Any, roles: Roles, options: ColumnOptions
 ) -> tuple[TaskTable | None, Roles, list[str], Readers]:
     """Return the side information of all tasks, the roles, its text columns and its readers."""
     side, side_readers = None, {}
@@ -274,7 +275,7 @@ def learn_side(
     return side, roles, side_text, side_readers
 
 
-def target_of(frame: Any, roles: Any, kind: str | None, order: Any = None) -> Target:
+def target_of(frame: Frame, roles: Any, kind: str | None, order: Any = None) -> Target:
     """Return what the target holds; `roles` (or options) name it, and exposure or trials."""
     if roles.exposure is not None and kind not in (None, "count"):
         raise DataError("An exposure is for counts: take ConditionalCount (--learner count).")
@@ -286,7 +287,9 @@ def target_of(frame: Any, roles: Any, kind: str | None, order: Any = None) -> Ta
     return find_target(frame, roles.target, "count" if roles.exposure is not None else kind, order)
 
 
-def kind_of_target(frame: Any, options: ColumnOptions, kind: str | None, order: Any = None) -> str:
+def kind_of_target(
+    frame: Frame, options: ColumnOptions, kind: str | None, order: Any = None
+) -> str:
     """Return what the target of a table holds, as `learn_schema` finds it."""
     require_columns(frame, [options.target], "target")
     readers = find_readers(frame, [options.target], options)

@@ -41,6 +41,7 @@ from condmeta.tasks.messages import bad_parameter, name_task, show_ids
 from condmeta.tasks.numbers import to_floats
 from condmeta.tasks.side_table import as_names, read_side_table
 from condmeta.tasks.splits import task_keys
+from condmeta.typing import SideInfo
 
 FLOAT = {"bigquery": "FLOAT64", "postgres": "DOUBLE PRECISION", "sqlite": "REAL"}  # else DOUBLE
 
@@ -104,7 +105,7 @@ def statistics_sql(
 
 
 def from_statistics(
-    table: Any, *, features: Sequence[str], target: str, task: Any, side_info: Any = None,
+    table: Any, *, features: Sequence[str], target: str, task: Any, side_info: SideInfo = None,
     learner: ConditionalRidge | None = None, prior_tasks: Any = "all",
 ) -> ConditionalRidge:  # fmt: skip
     """Fit a `ConditionalRidge` to statistics of tasks, which any engine that can GROUP BY makes.

@@ -15,10 +15,11 @@ from condmeta.tables.schema import Schema, learn_schema
 from condmeta.tasks.frames import backend_of
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.messages import show_id
+from condmeta.typing import SideInfo
 
 
 def fit_parts(
-    learner: Any, parts: Iterator[Any], side_info: Any, options: ColumnOptions, missing: str
+    learner: Any, parts: Iterator[Any], side_info: SideInfo, options: ColumnOptions, missing: str
 ) -> tuple[Any, Schema, int]:
     """Fit a copy of a learner to a table in parts (see `TableModel.fit_batches`).
 

@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -14,6 +14,8 @@ from condmeta.evaluation.extrapolation import warn_extrapolating
 from condmeta.fitted.sql import Tables
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
+from condmeta.fitted.task_model import TaskModels
+from condmeta.learners.blend import BlendedModels
 from condmeta.learners.writing import writing
 from condmeta.persistence.fields import ANY, instance, mapping, number
 from condmeta.tables import predictions
@@ -31,6 +33,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import backend_of, make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.tasks.side_table import as_names
+from condmeta.typing import Frame, Ids, PathLike, SideInfo
 
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
@@ -172,7 +175,7 @@ class TableModel(BaseEstimator):
 
     # -- learn: the value is set last, so a call that fails leaves the model as it was ----------
 
-    def fit(self, frame: Any, side_info: Any = None) -> Self:
+    def fit(self, frame: Frame, side_info: SideInfo = None) -> Self:
         """Learn from a table of all tasks, and a side table with one row a task if there is one.
 
         Tasks of the side table without rows are kept: they are predicted by their side row alone. A
@@ -186,7 +189,7 @@ class TableModel(BaseEstimator):
         )  # fmt: skip
         return self
 
-    def fit_batches(self, batches: Any, side_info: Any = None) -> Self:
+    def fit_batches(self, batches: Any, side_info: SideInfo = None) -> Self:
         """Learn from parts of a table that does not fit into memory; for `ConditionalRidge`.
 
         The rows of a task must follow each other, as in a table sorted by task; a task may go on
@@ -209,7 +212,7 @@ class TableModel(BaseEstimator):
         return self
 
     def fit_files(
-        self, files: Any, side_info: Any = None, *, memory: str = "1GB", folder: Any = None,
+        self, files: Any, side_info: SideInfo = None, *, memory: str = "1GB", folder: Any = None,
         text: Any = (), csv: Any = None,
     ) -> Self:  # fmt: skip
         """Learn from rows in many files, which need not fit into memory; for `ConditionalRidge`.
@@ -268,7 +271,7 @@ class TableModel(BaseEstimator):
         return self
 
     def fit_dask(
-        self, rows: Any, side_info: Any = None, *, client: Any = None, folder: Any = None,
+        self, rows: Any, side_info: SideInfo = None, *, client: Any = None, folder: Any = None,
         text: Any = (),
     ) -> Self:  # fmt: skip
         """Learn from rows on a Dask cluster; for `ConditionalRidge`.
@@ -314,7 +317,9 @@ class TableModel(BaseEstimator):
         if self.time is not None:
             raise DataError("Times need all rows at once: fit the table whole, or without time=.")
 
-    def update(self, frame: Any, side_info: Any = None, *, again: bool | None = None) -> Self:
+    def update(
+        self, frame: Frame, side_info: SideInfo = None, *, again: bool | None = None
+    ) -> Self:
         """Add the rows of a table to the tasks they belong to, and enrol new tasks.
 
         What was learned about all tasks stays. A model that was saved needs `save(resume=True)`.
@@ -342,7 +347,7 @@ class TableModel(BaseEstimator):
             self._model = replace(model, n_rows=model.n_rows + n_rows, added=added)
         return self
 
-    def read_tasks(self, frame: Any, side_info: Any = None) -> TaskSet:
+    def read_tasks(self, frame: Frame, side_info: SideInfo = None) -> TaskSet:
         """Return the tasks of a table as `fit` reads them, for `compare`, `advantage` and others.
 
         Classes are coded 0 and 1; the model is not changed.
@@ -359,7 +364,17 @@ class TableModel(BaseEstimator):
 
     # -- predict and adapt ----------------------------------------------------------------------
 
-    def predict(self, frame: Any, side_info: Any = None, *, coverage: float | None = None) -> Any:
+    @overload
+    def predict(
+        self, frame: Frame, side_info: SideInfo = None, *, coverage: None = None
+    ) -> np.ndarray: ...
+    @overload
+    def predict(
+        self, frame: Frame, side_info: SideInfo = None, *, coverage: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+    def predict(
+        self, frame: Frame, side_info: SideInfo = None, *, coverage: float | None = None
+    ) -> np.ndarray | tuple[np.ndarray, ...]:
         """Predict the rows of a table; a new task is predicted by its side information.
 
         Parameters
@@ -391,7 +406,7 @@ class TableModel(BaseEstimator):
             return predicted
         return predicted, *predictions.interval(model, tasks, coverage)
 
-    def score(self, frame: Any, side_info: Any = None) -> float:
+    def score(self, frame: Frame, side_info: SideInfo = None) -> float:
         """Return R^2 of the predictions of labelled rows, or for classes the share that is right.
 
         For counts it is the share of the Poisson deviance that predictions explain; shares of
@@ -416,8 +431,8 @@ class TableModel(BaseEstimator):
         return predictions.score(model, tasks, model.read(frame, side_info, labelled=True))
 
     def predict_frame(
-        self, frame: Any, side_info: Any = None, *, coverage: float | None = None
-    ) -> Any:
+        self, frame: Frame, side_info: SideInfo = None, *, coverage: float | None = None
+    ) -> Frame:
         """Return predictions as a table of the kind of `frame`, a row for each of its rows.
 
         The columns are `prediction`; `probability` of the second class, if there are classes and
@@ -430,7 +445,7 @@ class TableModel(BaseEstimator):
         columns = predictions.columns(self._fitted, tasks, outside, coverage)
         return make_frame(columns, backend_of(frame))
 
-    def adapt(self, frame: Any, side_info: Any = None) -> Any:
+    def adapt(self, frame: Frame, side_info: SideInfo = None) -> TaskModels | BlendedModels:
         """Solve the tasks of a table from its rows alone; the model is not changed.
 
         Returns
@@ -441,7 +456,7 @@ class TableModel(BaseEstimator):
         warn_extrapolating(uncalibrated(self.learner_), tasks.ids, tasks.side)
         return self.learner_.adapt(tasks)
 
-    def adapt_frame(self, frame: Any, side_info: Any = None) -> Any:
+    def adapt_frame(self, frame: Frame, side_info: SideInfo = None) -> Frame:
         """Return the result of `adapt` as a table: task, n, intercept, one column a feature.
 
         With more than two classes it has a row for each task and class.
@@ -458,25 +473,27 @@ class TableModel(BaseEstimator):
         columns |= dict(zip(names, coef.reshape(T * K, -1).T, strict=True))
         return make_frame(columns, backend_of(frame))
 
-    def n_points(self, frame: Any) -> np.ndarray:
+    def n_points(self, frame: Frame) -> np.ndarray:
         """Return for each row how many points of its task the model knows (N,); 0 is a new task."""
         return self.learner_.n_points(self._fitted.read(frame, None, labelled=False))
 
     # -- inspect and save -----------------------------------------------------------------------
 
-    def check(self, frame: Any, side_info: Any = None, *, false_alarm: float = 0.05) -> CheckReport:
+    def check(
+        self, frame: Frame, side_info: SideInfo = None, *, false_alarm: float = 0.05
+    ) -> CheckReport:
         """Judge the model by new labelled rows: keep, update or refit (see `condmeta.check`)."""
         tasks = self._fitted.read(frame, side_info, labelled=True)
         return check(self.learner_, tasks, false_alarm=false_alarm)
 
-    def explain(self, side_info: Any = None, *, task: Any = None) -> Explanation:
+    def explain(self, side_info: SideInfo = None, *, task: Ids = None) -> Explanation:
         """Explain where the models of tasks start, by side column (see `condmeta.explain`)."""
         model = self._fitted
         if side_info is not None:
             side_info = model.schema.side_of_table(side_info)
         return explain(model.learner, side_info, task=task)
 
-    def coef_frame(self, wide: bool = False, std: bool = False) -> Any:
+    def coef_frame(self, wide: bool = False, std: bool = False) -> Frame:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""
         return self._fitted.linear.coef_frame(wide, std)
 
@@ -502,7 +519,7 @@ class TableModel(BaseEstimator):
         """Return what a reader of the model wants to know: columns, sizes, settings, choices."""
         return self._fitted.card()
 
-    def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
+    def save(self, path: PathLike, *, tasks: bool = True, resume: bool = True) -> None:
         """Write the model to a file: arrays and JSON only, nothing in it can run.
 
         Parameters

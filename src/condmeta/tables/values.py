@@ -11,6 +11,7 @@ from condmeta.tasks.categories import ordered_categories
 from condmeta.tasks.frames import gaps_of, get_column, get_series
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.numbers import DATE, to_floats
+from condmeta.typing import Frame
 
 ZEROS = 0.01  # share of zeros from which on whole numbers are counts,
 MOST_CLASSES = 100
@@ -29,7 +30,7 @@ def is_unique(column: np.ndarray) -> bool:
     return len(set(texts)) > max(10, 0.9 * len(texts))
 
 
-def require_values(frame: Any, names: Sequence[str], role: str) -> None:
+def require_values(frame: Frame, names: Sequence[str], role: str) -> None:
     """Refuse missing values in columns; the error counts them and names the first row."""
     for name in names:
         gaps = gaps_of(get_series(frame, name))
@@ -50,7 +51,7 @@ class Target(NamedTuple):
     classes: list | None = None
 
 
-def find_target(frame: Any, target: str, kind: str | None, order: Any = None) -> Target:
+def find_target(frame: Frame, target: str, kind: str | None, order: Any = None) -> Target:
     """Return what a target holds; `kind` is what the learner reads, None leaves it to the target.
 
     Two values are classes, and so are texts and ordered categories; whole numbers from 0 on may be
@@ -152,7 +153,7 @@ def _find_classes(column: np.ndarray, target: str, classifier: bool | None) -> l
     return None
 
 
-def read_labels(frame: Any, target: str, classes: list | None) -> np.ndarray:
+def read_labels(frame: Frame, target: str, classes: list | None) -> np.ndarray:
     """Return the target (N,) as floats: numbers, or 0, 1, ... for the classes."""
     require_values(frame, [target], "target")
     column = get_column(frame, target)

@@ -18,6 +18,7 @@ from condmeta.tasks.splits import point_mask, task_parts, task_rows
 from condmeta.tasks.task_table import TaskTable
 from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import read_weight
+from condmeta.typing import Frame, Ids, Matrix, SideInfo, Values
 
 SHOWN = 5  # tasks and side columns in the table of a notebook
 MOST_NAMES = 12  # names of columns below it
@@ -71,10 +72,11 @@ class TaskSet:
     """
 
     def __init__(
-        self, X: Any, y: Any, offsets: Any, ids: Sequence[Any], side: TaskTable | None = None, *,
+        self, X: Matrix, y: Values, offsets: Any, ids: Sequence[Any],
+        side: TaskTable | None = None, *,
         row_order: Any = None, feature_names: Sequence[str] | None = None,
         target_name: str | None = None, task_name: Any = None, backend: str | None = None,
-        weight: Any = None, time: Any = None,
+        weight: Values = None, time: Values = None,
     ):  # fmt: skip
         X, y = read.matrix_and_target(X, y, feature_names, target_name)
         offsets = np.asarray(offsets, dtype=np.int64)
@@ -124,12 +126,12 @@ class TaskSet:
     @classmethod
     def trusted(
         cls,
-        X: Any,
-        y: Any,
+        X: Matrix,
+        y: Values,
         offsets: Any,
         ids: Any,
         side: Any = None,
-        weight: Any = None,
+        weight: Values = None,
         **named: Any,
     ) -> TaskSet:
         """Return tasks made of arrays that fit together; nothing is checked or copied.
@@ -173,9 +175,9 @@ class TaskSet:
 
     @classmethod
     def from_arrays(
-        cls, X: Any, y: Any, task: Any, side_info: Any = None, side_key: Any = None,
+        cls, X: Matrix, y: Values, task: Ids, side_info: SideInfo = None, side_key: Any = None,
         feature_names: Sequence[str] | None = None, missing_side: str = "error",
-        weight: Any = None, time: Any = None,
+        weight: Values = None, time: Values = None,
     ) -> TaskSet:  # fmt: skip
         """Make tasks from X (N, d), y (N,) or None, and row-aligned task ids.
 
@@ -315,7 +317,7 @@ class TaskSet:
         offsets = np.concatenate([[0], np.cumsum(mask)])[self.offsets]
         return self._select(mask, offsets, self.ids, self.side)
 
-    def to_frame(self, side: bool = False) -> Any:
+    def to_frame(self, side: bool = False) -> Frame:
         """Return task, X, y (and side information) as a table, rows in the order of the input.
 
         The table is of the input's library. Weights are the column "sample_weight", times "time".
