@@ -1,6 +1,6 @@
 """How databases write names, text and numbers."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from condmeta.errors import DataError
 
@@ -21,6 +21,12 @@ class Dialect(NamedTuple):
         if not self.backslash:
             return "'" + value.replace("'", "''") + "'"
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def value(self, label: Any) -> str:
+        """Return a label of a class as a literal: text, True, False or a number."""
+        if isinstance(label, str):
+            return self.text(label)
+        return str(label).upper() if isinstance(label, bool) else repr(label)
 
 
 DIALECTS = {

@@ -17,7 +17,7 @@ from condmeta.feature_maps.table_encoder import EncodedColumn, TableEncoder
 from condmeta.fitted.against_rest import one_class_only
 from condmeta.fitted.dialects import Dialect, find_dialect, number
 from condmeta.fitted.fitted import Fitted
-from condmeta.fitted.sql_labels import SCORE, label_of, slope_of
+from condmeta.fitted.sql_labels import SCORE, class_of, label_of, probability_of, slope_of
 from condmeta.fitted.sql_std import variance_columns, variance_names, variance_of_new
 from condmeta.fitted.tau import LinearTau
 from condmeta.tasks.ids import id_columns
@@ -65,7 +65,9 @@ def score_query(
 
     `features` says how the features are computed from the columns of the rows, and `impute` whether
     gaps are filled; by default they are columns of that name. `std` adds `prediction_std`. If y is
-    transformed, there is a column `score` as well: the prediction of the transformed y.
+    transformed, there is a column `score` as well: the prediction of the transformed y. So there is
+    for two classes: `prediction` is its sign, and `probability` that of the second class, where it
+    is a function of the score.
     """
     one_class_only(fitted, "SQL")
     require_linear(fitted)
@@ -95,7 +97,7 @@ def score_query(
         rest = f"COALESCE({known},\n      {_start(fitted, combined, ['1e0', *mean])})"
     parts.append(f"    ELSE\n      {rest}\n  END")
     score, source = "\n".join(parts), f"{sql.name(tables.rows)} AS r{join}"
-    if fitted.target is None and not std:
+    if fitted.target is None and fitted.predictor.classes is None and not std:
         return _select(sql, "r", {"prediction": score}, source)
     found = {SCORE: score}
     if std:
@@ -119,7 +121,12 @@ def _select(sql: Dialect, alias: str, columns: dict[str, str], source: str) -> s
 
 def _answers(fitted: Fitted, sql: Dialect, std: bool) -> dict[str, str]:
     """Return predictions and standard deviations from the columns of scores."""
-    target, score = fitted.target, sql.name("q", SCORE)
+    target, score, predictor = fitted.target, sql.name("q", SCORE), fitted.predictor
+    if predictor.classes is not None:
+        found = {"prediction": class_of(predictor.classes, score, sql)}
+        if predictor.probabilistic and not hasattr(fitted.inner, "variances"):
+            found["probability"] = probability_of(score)
+        return found
     found = {"prediction": score if target is None else label_of(target, score)}
     if std:
         root = f"{number(fitted.scales.y_scale)} * SQRT({sql.name('q', SCORE_VARIANCE)})"
@@ -139,7 +146,7 @@ def require_linear(fitted: Fitted) -> None:
     """Raise if predictions are not a join and a sum of products."""
     predictor, scales = fitted.predictor, fitted.scales
     lacking = {
-        "predicts classes": predictor.classes is not None,
+        "predicts more than two classes": predictor.averages and predictor.classes is not None,
         "predicts counts": predictor.label_kind == "count",
         "has a base": predictor.shared is not None,
         "has an x_transform": scales.transformer is not None,

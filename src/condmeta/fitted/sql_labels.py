@@ -1,4 +1,4 @@
-"""From scores to labels in SQL: the inverse of `y_transform`, and its slope.
+"""From scores to labels in SQL: classes, and the inverse of `y_transform` with its slope.
 
 With g = ((1 + z)^p - 1) / p for z = y / unit >= 0, y = unit ((1 + p g)^(1/p) - 1) and
 dy/dg = unit (1 + p g)^((1-p)/p); below zero the same with 2 - p and -g (see `TargetScale`).
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from condmeta.fitted.dialects import number
+from condmeta.fitted.dialects import Dialect, number
 from condmeta.fitted.target import TargetScale
 
 SCORE = "score"  # the column of predictions on the scale of g
@@ -38,6 +38,19 @@ def slope_of(target: TargetScale, score: str) -> str:
         return target.slope(target.undo(g))
 
     return _within(target, score, _by_sign(target, score, side), at)
+
+
+def class_of(classes: np.ndarray, score: str, sql: Dialect) -> str:
+    """Return the class by the sign of the score."""
+    negative, positive = map(sql.value, classes.tolist())
+    return f"CASE WHEN {score} > 0 THEN {positive} WHEN {score} <= 0 THEN {negative} END"
+
+
+def probability_of(score: str) -> str:
+    """Return 1 / (1 + exp(-score)), without exponentials that leave the range of numbers."""
+    above, below = f"1e0 / (1e0 + EXP(-{score}))", f"EXP({score}) / (1e0 + EXP({score}))"
+    ends = f"WHEN {score} < -700 THEN 0e0 WHEN {score} > 700 THEN 1e0"
+    return f"CASE {ends} WHEN {score} >= 0 THEN {above} ELSE {below} END"
 
 
 def _by_sign(target: TargetScale, score: str, side: Callable[[str, float], str]) -> str:

@@ -195,8 +195,8 @@ def test_sentences(model, tables, tmp_path):
         dated = cm.TableModel(task="store", target="sold").fit(dated)
     with pytest.raises(DataError, match=r"cannot compute features of dates.*column 'day'"):
         dated.to_sql()
-    classes = cm.ConditionalLogistic().fit(X, y > y.mean(), task=task)
-    with pytest.raises(DataError, match="predicts classes"):
+    classes = cm.ConditionalOrdinal().fit(X, np.digitize(y, y.quantile([0.3, 0.6])), task=task)
+    with pytest.raises(DataError, match="predicts more than two classes"):
         classes.to_sql()
     auto = cm.AutoRegressor(base=None).fit(X[:60], y[:60], task=task[:60])
     with pytest.raises(DataError, match="Only a linear learner, such as ConditionalRidge, can be"):

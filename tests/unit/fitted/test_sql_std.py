@@ -15,6 +15,7 @@ import pytest
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.fitted.sql import coefficient_columns
+from condmeta.fitted.sql_labels import probability_of
 
 duckdb = pytest.importorskip("duckdb")
 OUT = ["prediction", "prediction_std"]
@@ -170,6 +171,39 @@ def test_powers_on_both_sides_of_zero(data, power):
     expected = model.predict(rows[["price"]], task=rows["store"], return_std=True)
     np.testing.assert_allclose(found[OUT], np.column_stack(expected), rtol=1e-12, atol=1e-12)
     assert found["prediction"].min() < 0 < found["prediction"].max()
+
+
+CLASSES = {"text": ["it's", "no"], "flag": [False, True], "number": [0, 7]}
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
+@pytest.mark.parametrize("labels", CLASSES)
+def test_two_classes(data, labels, dialect, request):
+    """The class for all; the probability where no posterior is averaged over."""
+    y = np.array(CLASSES[labels])[(data.old["sold"] > data.old["sold"].median()).astype(int)]
+    X, rows = ["year", "price"], data.all[data.all["store"] != "s49"]
+    engines = {"duckdb": in_duckdb, "sqlite": in_sqlite}
+    run = engines.get(dialect) or request.getfixturevalue("postgres")
+    known = {"side_info": data.side.set_index("store")}
+    for learner in (cm.ConditionalLogistic(), cm.ConditionalSGDClassifier(loss="logistic")):
+        model = learner.fit(data.old[X], y, task=data.old["store"], **known)
+        coefficients = pd.DataFrame(coefficient_columns(model.fitted_))
+        tables = {"rows": rows, "side": data.side, "coefficients": coefficients}
+        found = run(model.to_sql(dialect), tables).sort_values("position")
+        classes = found["prediction"].to_numpy()
+        if labels == "flag":
+            classes = np.array([c in (1, "t") for c in classes.tolist()])  # as engines write it
+        np.testing.assert_array_equal(classes, model.predict(rows[X], task=rows["store"], **known))
+        assert ("probability" in found) == (type(learner) is cm.ConditionalSGDClassifier)
+    chances = model.predict_proba(rows[X], task=rows["store"], **known)[:, 1]
+    np.testing.assert_allclose(found["probability"], chances, rtol=1e-12, atol=1e-15)
+
+
+def test_probabilities_of_extreme_scores():
+    scores = np.array([-1e4, -701.0, -5.0, 0.0, 5.0, 701.0, 1e4])
+    query = f"SELECT {probability_of('score')} AS p FROM t"
+    found = in_duckdb(query, {"t": pd.DataFrame({"score": scores})})["p"]
+    np.testing.assert_allclose(found, np.exp(-np.logaddexp(0, -scores)), rtol=1e-12, atol=1e-300)
 
 
 def test_without_an_answer_there_is_no_std(data):
