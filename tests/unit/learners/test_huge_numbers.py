@@ -205,3 +205,36 @@ def test_a_wide_table_bears_any_size():
     for predicted in found:
         np.testing.assert_allclose(predicted, want, atol=2e-2 * y.std())
     np.testing.assert_allclose(models[2].s2_ / HUGE / HUGE, models[0].s2_, rtol=2e-2)
+
+
+TIME = np.tile(np.arange(float(N_EACH)), T)
+GROUPED = [(task % 4, task) for task in TASK.tolist()]
+GROUPED_SIDE = {(task % 4, task): [float(SIZE[task])] for task in range(T)}
+COUNTS, ORDER = np.floor(np.exp((Y - Y.mean()) / 4)), ["low", "fair", "high"]
+RATINGS = np.array(ORDER)[np.digitize(Y, np.quantile(Y, [0.3, 0.7]))]
+OTHERS = {  # models that need more than rows, labels, tasks and side information
+    "decay": (cm.ConditionalRidge(drift=0.9), Y, TASK, SIDE, {"time": TIME}),
+    "ar": (cm.ConditionalRidge(drift=("ar", 0.9, 0.5)), Y, TASK, SIDE, {"time": TIME}),
+    "context": (cm.ConditionalRidge(context=True), Y, TASK, SIDE, {}),
+    "levels": (cm.ConditionalLevels(), Y, GROUPED, GROUPED_SIDE, {}),
+    "counts": (cm.ConditionalCount(), COUNTS, TASK, SIDE, {}),
+    "ordered": (cm.ConditionalOrdinal(classes=ORDER), RATINGS, TASK, SIDE, {}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_models_bear_rows_and_labels_of_any_size(name):
+    learner, y, task, side, call = OTHERS[name]
+
+    def predicted(rows, labels):
+        return learner.fit(rows, labels, task=task, side_info=side, **call).predict(rows, task=task)
+
+    want = predicted(X, y)
+    for size in (HUGE, TINY):
+        np.testing.assert_array_equal(predicted(X * size, y), want)
+    if y is Y:
+        for size in (HUGE, 1 / HUGE):
+            np.testing.assert_allclose(predicted(X, y * size) / size, want, atol=2e-4)
+    elif y is COUNTS:
+        with pytest.raises(DataError, match=r"has .*e\+300 in y, .* it is too large to be squared"):
+            predicted(X, 1e300 * y)
