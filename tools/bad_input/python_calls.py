@@ -28,6 +28,7 @@ from tools.bad_input.values import (
 )
 
 FIXED = {"metric": "identity", "noise": "shared", "kappa": 1.0}
+COUNTS = np.arange(24.0) % 5 + 1
 GOOD = {"X": FRAME, "y": Y, "task": TASK, "side_info": SIDE}
 
 
@@ -208,6 +209,116 @@ def parameters() -> Iterator[Case]:
                 )  # fmt: skip
 
 
+@cache
+def counted() -> cm.ConditionalCount:
+    """Return a model of counts, fitted to good data."""
+    learner = cm.ConditionalCount(metric="identity", kappa=1.0)
+    return learner.fit(FRAME, COUNTS, task=TASK, side_info=SIDE)
+
+
+def labels_of_other_models() -> Iterator[Case]:
+    """Yield bad labels, exposures and trials of counts, shares and ordered classes."""
+    for what, bad in {
+        "negative": COUNTS - 5, "text": ["many"] * 24, "NaN": COUNTS * np.nan,
+        "infinity": np.full(24, np.inf), "a count fewer": COUNTS[:-1], "1e300": COUNTS + 1e300,
+        "complex numbers": COUNTS * 1j, "dates": np.full(24, np.datetime64("2024-01-31")),
+    }.items():  # fmt: skip
+        yield on(counted, "fit", "y", what, **(GOOD | {"y": bad}))
+    for what, bad in {
+        "zero": np.zeros(24), "negative": -np.ones(24), "NaN": np.full(24, np.nan),
+        "infinity": np.full(24, np.inf), "an exposure fewer": np.ones(23), "text": ["1"] * 24,
+        "two columns": np.ones((24, 2)),
+    }.items():  # fmt: skip
+        yield on(counted, "fit", "exposure", what, **(GOOD | {"y": COUNTS, "exposure": bad}))
+    shares = cm.ConditionalLogistic(metric="identity", kappa=1.0)
+    for what, bad in {
+        "fewer than successes": COUNTS - 1, "zero": np.zeros(24), "NaN": np.full(24, np.nan),
+        "a number fewer": np.full(23, 9.0), "text": ["9"] * 24,
+    }.items():  # fmt: skip
+        call = GOOD | {"y": COUNTS, "trials": bad}
+        yield Case("ConditionalLogistic.fit", f"trials: {what}",
+                   lambda call=call: copy.copy(shares).fit(**call))  # fmt: skip
+    ordered = cm.ConditionalOrdinal(classes=["low", "high"])
+    for what, bad in {
+        "a class that is not listed": np.where(Y > 0, "low", "huge"), "numbers": Y,
+        "missing": [None] * 24, "a label fewer": np.array(["low", "high"] * 11),
+    }.items():  # fmt: skip
+        call = GOOD | {"y": bad}
+        yield Case("ConditionalOrdinal.fit", f"y: {what}",
+                   lambda call=call: copy.copy(ordered).fit(**call))  # fmt: skip
+
+
+def other_ways() -> Iterator[Case]:
+    """Yield bad input of levels, shrinkage, statistics, formulas and files."""
+    grouped = [(task[-1] < "3", task) for task in TASK]
+    means = pd.DataFrame({"slope": np.arange(1.0, 9.0)}, index=sorted(set(TASK)))
+    rows = pd.DataFrame(X, columns=["a", "b"]).assign(shop=TASK, sold=Y)
+    table = _statistics(rows)
+    how = {"features": ["a", "b"], "target": "sold", "task": "shop"}
+    model = cm.TableModel(task="shop", target="sold")
+    levels = cm.ConditionalLevels
+    calls: dict[str, dict[str, Callable]] = {
+        "ConditionalLevels.fit": {
+            "ids of different lengths": lambda: levels().fit(X, Y, task=[*grouped[:-1], ("a",)]),
+            "an empty tuple": lambda: levels().fit(X, Y, task=[*grouped[:-1], ()]),
+            "a group that is None": lambda: levels().fit(X, Y, task=[*grouped[:-1], (None, "a")]),
+            "X with NaN": lambda: levels().fit(X * np.nan, Y, task=grouped),
+            "an id fewer": lambda: levels().fit(X, Y, task=grouped[:-1]),
+        },
+        "shrink": {
+            "no errors": lambda: cm.shrink(means),
+            "both errors and covariances": lambda: cm.shrink(
+                means, np.ones((8, 1, 1)), std_errors=means
+            ),
+            "a negative error": lambda: cm.shrink(means, std_errors=-means),
+            "an error of zero": lambda: cm.shrink(means, std_errors=0 * means),
+            "errors of other tasks": lambda: cm.shrink(means, std_errors=means[:-1]),
+            "a covariance that is not symmetric": lambda: cm.shrink(
+                means.assign(b=1.0), np.tile([[1.0, 2.0], [0.0, 1.0]], (8, 1, 1))
+            ),
+            "infinity": lambda: cm.shrink(means / 0, std_errors=means),
+            "text": lambda: cm.shrink(means.astype(str) + "x", std_errors=means),
+            "no tasks": lambda: cm.shrink(means[:0], std_errors=means[:0]),
+        },
+        "from_statistics": {
+            "rows in place of statistics": lambda: cm.from_statistics(rows, **how),
+            "an unknown feature": lambda: cm.from_statistics(table, **how | {"features": ["c"]}),
+            "an unknown task column": lambda: cm.from_statistics(table, **how | {"task": "store"}),
+            "a task twice": lambda: cm.from_statistics(pd.concat([table, table[:1]]), **how),
+            "no rows": lambda: cm.from_statistics(table[:0], **how),
+            "negative counts": lambda: cm.from_statistics(
+                table.assign(**{table.columns[1]: -1.0}), **how
+            ),
+            "NaN": lambda: cm.from_statistics(
+                table.assign(**{table.columns[-1]: np.nan}), **how
+            ),
+            "no tasks for the prior": lambda: cm.from_statistics(table, **how, prior_tasks=0),
+            "a learner of another kind": lambda: cm.from_statistics(
+                table, **how, learner=cm.ConditionalLogistic()
+            ),
+        },
+        "TableModel.fit_files": {
+            "a file that is not there": lambda: copy.copy(model).fit_files("no-such-*.parquet"),
+            "no file": lambda: copy.copy(model).fit_files([]),
+            "a number": lambda: copy.copy(model).fit_files(3),
+            "a memory without unit": lambda: copy.copy(model).fit_files("x.csv", memory="much"),
+        },
+    }  # fmt: skip
+    for name, cases in calls.items():
+        for given, run in cases.items():
+            yield Case(name, given, run)
+
+
+def _statistics(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the statistics of each shop, as `statistics_sql` asks for."""
+    import duckdb
+
+    with duckdb.connect() as base:
+        base.register("rows", rows)
+        query = cm.statistics_sql(["a", "b"], "sold", "shop", rows="rows")
+        return base.sql(f"SELECT * FROM ({query}) ORDER BY shop").df()
+
+
 def functions() -> Iterator[Case]:
     """Yield calls of functions and classes that are no learners."""
     tasks = cm.TaskSet.from_arrays(X, Y, TASK)
@@ -349,4 +460,5 @@ def _calibrated() -> Any:
 
 def cases() -> list[Case]:
     """Return all cases of Python calls."""
-    return [case for make in (values, times, misuse, parameters, functions) for case in make()]
+    made = values, times, misuse, parameters, labels_of_other_models, other_ways, functions
+    return [case for make in made for case in make()]

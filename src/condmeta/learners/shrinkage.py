@@ -252,10 +252,19 @@ def _read(estimates, covariances, std_errors, task, side_info, names=None) -> Es
 def _covariances(table: TaskTable, covariances, std_errors: TaskTable | None) -> np.ndarray:
     """Return the covariances (T, d, d) of the estimates in a table."""
     T, d = table.n_tasks, len(table.columns)
+    if not T:
+        raise DataError("There are no tasks: the table of estimates has no rows.")
     if (covariances is None) == (std_errors is None):
         raise DataError("Give either covariances= or std_errors= of the estimates.")
     if std_errors is not None:
         errors = std_errors.take(table.ids).numeric(allow_gaps=True)
+        negative = np.argwhere(errors < 0)
+        if len(negative):
+            t, j = negative[0]
+            raise DataError(
+                f"{name_task(table.ids[t])} has a standard error of {errors[t, j]:g} for "
+                f"{table.columns[j]!r}: it must be positive."
+            )
         return errors[:, :, None] ** 2 * np.eye(d)
     if isinstance(covariances, Mapping):
         lacking = [task for task in table.ids.tolist() if task not in covariances]

@@ -185,6 +185,11 @@ def _read(table: Any, columns: list[str], keys: list[str]) -> tuple[np.ndarray, 
     sums = [f"s{i}_{j}" for i, j in zip(rows, of, strict=True)]
     require_columns(table, keys, "task")
     require_columns(table, ["n", *means, *sums], "statistics")
+    if f"m{p}" in table.columns:
+        raise DataError(
+            f"The statistics are of more columns than {', '.join(columns)}: name all features, in "
+            "the order that statistics_sql got."
+        )
     one = len(keys) == 1
     codes, ids = factorize(get_series(table, keys[0]) if one else select_columns(table, keys))
     if len(ids) < len(codes):

@@ -34,7 +34,9 @@ def find_files(given: str | os.PathLike | Sequence[Any]) -> list[str]:
     ['a.csv', 'b.csv']
     """
     found: list[str] = []
-    paths = [given] if isinstance(given, str | os.PathLike) else list(given)
+    paths = list(given) if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(path, str | os.PathLike) for path in paths):
+        raise DataError(f"Files are paths, patterns or folders, or a list of these. Got {given!r}.")
     for path in map(os.fspath, paths):
         if os.path.isdir(path):
             below = sorted(map(str, Path(path).rglob("*")))
