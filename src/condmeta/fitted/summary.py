@@ -53,6 +53,8 @@ class Summary:
     title : str
     drift : str or None
         How tasks change with time, in words; None if they do not.
+    scale : str or None
+        The scale of y that all numbers are on, "log" or "yeo-johnson"; None for y itself.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class Summary:
     title: str
     _tables: tuple[Table, Table]
     drift: str | None = None
+    scale: str | None = None
 
     @classmethod
     def of(cls, fitted: Fitted, level: float, robust: bool | None, title: str) -> Summary:
@@ -90,6 +93,7 @@ class Summary:
             log_likelihood=float(fitted.info["objective_"]),
             level=level, robust=errors.robust, title=title, _tables=(effects, between),
             drift=None if drift_of(fitted.inner) is None else str(drift_of(fitted.inner)),
+            scale=None if fitted.target is None else fitted.target.name,
         )  # fmt: skip
 
     @property
@@ -100,8 +104,9 @@ class Summary:
         noise = "" if self.noise is None else f", noise {self.noise:.4g} (standard deviation)"
         kind = "robust" if self.robust else "model-based"
         drift = "" if self.drift is None else f"; drift: {self.drift}"
+        scale = "" if self.scale is None else f"; all numbers are on the {self.scale} scale of y"
         return [
-            f"{self.title}: {rows} of {tasks}, {likely}{noise}{drift}",
+            f"{self.title}: {rows} of {tasks}, {likely}{noise}{drift}{scale}",
             f"Effects of side columns, with {100 * self.level:g} % intervals ({kind}):",
             "Differences between tasks that side columns do not explain:",
         ]

@@ -175,3 +175,10 @@ def test_intervals_cover(kind):
     assert 0.86 < ((low <= yn) & (yn <= high)).mean() < 0.95
     if kind == "skewed":
         assert (low >= 0).all()
+
+
+def test_the_summary_names_the_scale():
+    X, y, task = draw("skewed")
+    for transform, words in ((None, "(standard deviation)"), ("log", "on the log scale of y")):
+        head = str(cm.ConditionalRidge(y_transform=transform).fit(X, y, task=task).summary())
+        assert head.splitlines()[0].endswith(words)
