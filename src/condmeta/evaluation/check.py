@@ -121,7 +121,8 @@ class CheckReport:
 
 def check(
     model: Any, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
-    false_alarm: float = 0.05, time: Values = None,
+    false_alarm: float = 0.05, time: Values = None, exposure: Values = None,
+    trials: Values = None,
 ) -> CheckReport:  # fmt: skip
     r"""Judge a fitted model by new labelled rows: keep it, update it, or fit it again.
 
@@ -153,6 +154,10 @@ def check(
         The time of each row, for `ConditionalRidge`. A model that forgets is judged as of the time
         of the new rows. For a model that does not, the report says whether it has fallen behind one
         that does.
+    exposure : (N,) array, optional
+        For `ConditionalCount`, as in `fit`.
+    trials : (N,) array, optional
+        Raises: shares are judged as rows of classes 0 and 1.
 
     Notes
     -----
@@ -175,7 +180,10 @@ def check(
     learner = model.model if isinstance(model, Calibrated) else model
     reader = _reader(learner, false_alarm)
     fitted = reader.fitted_
-    tasks, points = _read(reader, X, y, task, side_info, time)
+    given = {"exposure": exposure, "trials": trials}
+    name = next((name for name, size in given.items() if size is not None), "precision")
+    sizes = Weighted(None, given.get(name), name, time)
+    tasks, points = _read(reader, X, y, task, side_info, sizes)
     with allow_unseen_levels():
         judged = judge(model, tasks, points)
         known = learner.n_points(tasks)[tasks.offsets[:-1]]
@@ -230,17 +238,22 @@ def _reader(learner: Any, false_alarm: Any) -> Any:
     return next(iter(learner.learners_.values())) if hasattr(learner, "learners_") else learner
 
 
-def _read(reader: Any, X, y, task, side_info, time) -> tuple[TaskSet, TaskSet | None]:
+def _read(reader: Any, X, y, task, side_info, sizes: Weighted) -> tuple[TaskSet, TaskSet | None]:
     """Return the tasks that have rows, in their own order, and conditioning points."""
     fitted = reader.fitted_
-    X, time = take_time(X, time)
+    X, time = take_time(X, sizes.time)
     if is_nameless(reader, X, task) and (fitted.tasks is None or len(fitted.tasks) != 1):
         raise fitted.which_task()
-    weight = None if time is None else Weighted(None, None, time=time)
+    weight = None if time is None and sizes.size is None else sizes._replace(time=time)
     tasks, points = read_tasks(reader, fitted, X, y, task, side_info, weight)
     tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
     if not len(tasks):
         raise DataError("There are no rows to check the model with.")
+    if kind_of(reader) == "class" and tasks.weight is not None and tasks.weight.ndim == 2:
+        raise DataError(
+            "check judges classes row by row, not shares of trials: give each trial as a row of "
+            "class 0 or 1."
+        )
     names = {"feature_names": tasks.feature_names, "task_name": tasks.task_name}
     parts = tasks.X, tasks.y, tasks.offsets, tasks.ids, tasks.side
     weight = tasks.weight if kind_of(reader) == "count" else None  # with exposures

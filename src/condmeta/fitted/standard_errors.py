@@ -14,6 +14,7 @@ from condmeta.inner.drifting import DriftingGaussian
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.nested import NestedGaussian, NestedState
 from condmeta.inner.posterior import Gaussian
+from condmeta.inner.row_posterior import RowPosterior
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.tree import Tree
 from condmeta.meta.levels_covariance import LevelsCovariance, levels_covariance
@@ -87,8 +88,13 @@ def coefficient_std(fitted: Fitted) -> np.ndarray:
     """Return the standard deviations of the coefficients of known tasks (T, width).
 
     They include the uncertainty of the map. Maximum likelihood makes H too small by about the share
-    of tasks that the map uses up, which is undone here (not for tasks in groups).
+    of tasks that the map uses up, which is undone here (not for tasks in groups). Of counts and
+    classes they are those of the posterior alone, which take the map as known.
     """
+    if isinstance(fitted.inner, RowPosterior):
+        C, covariance = fitted.scales.user_matrix(), fitted.tasks.state.covariance
+        variances = np.einsum("ij,tjl,il->ti", C, covariance, C, optimize=True)
+        return np.sqrt(np.maximum(variances, 0.0))
     _, Phi, theta, _, trained = _tasks(fitted)
     errors, C, stats = MapErrors.of(fitted), fitted.scales.user_matrix(), known_statistics(fitted)
     if errors.levels is not None:

@@ -44,6 +44,13 @@ from condmeta.learners.writing import writing
 from condmeta.tasks import TaskSet
 from condmeta.typing import Frame, Ids, Matrix, PathLike, SideInfo, Values
 
+INSTEAD = {  # of methods that a learner does not have
+    "partial_fit": "it learns from all tasks at once. Fit it again with all rows; update adds "
+    "points and tasks and keeps the map.",
+    "summary": "standard errors of effects are for ConditionalRidge, ConditionalLevels and shrink. "
+    "M_frame() has the effects, coef_frame(std=True) the coefficients of tasks with deviations.",
+}
+
 
 class found:  # noqa: N801 - reads like `property`
     """An attribute of the fitted value's `info`, by its name in the class."""
@@ -92,6 +99,12 @@ class Learner(BaseEstimator):
     feature_map = None
     conditioning = "shared"
     loss = "squared"
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what to use in place of a method that only some learners have."""
+        if name in INSTEAD:
+            raise AttributeError(f"{type(self).__name__} has no {name}: {INSTEAD[name]}")
+        return object.__getattribute__(self, name)  # raises, with its own message
 
     def _keeps_sparse(self, n_columns: int) -> bool:
         """Whether the learner reads sparse X of so many columns as it is; else it is made dense."""
@@ -403,8 +416,9 @@ class Learner(BaseEstimator):
         Learners that need no statistics of their tasks (online, or another loss than squared) keep
         them for `own` alone, if T tasks of d coefficients have T d^2 <= 2e6; beyond that it is NaN.
         `wide=True`: one row for each task, one column for each adapted coefficient.
-        `std=True` (`ConditionalRidge`): adds `std`, the standard deviation of the coefficient given
-        the task's points and side information; it includes the uncertainty of the map.
+        `std=True` (learned priors): adds `std`, the standard deviation of the coefficient given the
+        task's points and side information; for `ConditionalRidge` it includes the uncertainty of
+        the map.
         The table is of the kind of frame that `fit` was given.
         """
         return tables.coef_table(self.fitted_, wide, std)

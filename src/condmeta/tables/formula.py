@@ -12,6 +12,9 @@ from sklearn.base import clone
 
 from condmeta import persistence
 from condmeta.errors import DataError
+from condmeta.evaluation.check import CheckReport, check
+from condmeta.evaluation.explain import explain
+from condmeta.evaluation.explanation import Explanation
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT
 from condmeta.learners.ridge import ConditionalRidge
@@ -116,6 +119,17 @@ class FormulaModel:
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return effects with intervals, named by the terms of the formula."""
         return self.learner_.summary(level, robust)
+
+    def check(
+        self, table: Any, side_table: Any = None, *, false_alarm: float = 0.05
+    ) -> CheckReport:
+        """Judge the model by new labelled rows: keep, update or refit (see `condmeta.check`)."""
+        X, y, ids, side = self._read(table, side_table, labelled=True)
+        return check(self.learner_, X, y, task=ids, side_info=side, false_alarm=false_alarm)
+
+    def explain(self, *, task: Any) -> Explanation:
+        """Explain where the models of known tasks start, by term (see `condmeta.explain`)."""
+        return explain(self.learner_, task=task)
 
     def coef_frame(self, wide: bool = False, std: bool = False) -> Frame:
         """Return the coefficients of the tasks (see `ConditionalRidge.coef_frame`)."""

@@ -141,3 +141,19 @@ def test_points_that_condition_cannot_be_added():
     model.fit(X, y, task=task)
     with pytest.raises(DataError, match=r"its feature map reads points, or its file is old\. Call"):
         model.update(X[:2], y[:2], task=task[:2])
+
+
+def test_deviations_of_coefficients_are_those_of_the_posterior(half):
+    model, *_ = half
+    table = model.coef_frame(std=True)
+    assert (table["std"] > 0).all()
+    wide = model.coef_frame(wide=True, std=True)
+    added = [name for name in wide if name.endswith("(std)")]
+    assert added == ["x0 (std)", "x1 (std)", "(intercept) (std)"]
+    value = getattr(model.fitted_, "parts", [model.fitted_])[0]
+    C = value.scales.user_matrix()
+    expected = np.sqrt(np.diag(C @ value.tasks.state.covariance[0] @ C.T))
+    np.testing.assert_allclose(table["std"][:3], expected)
+    with pytest.raises(AttributeError, match=r"has no summary: standard errors of effects are for"):
+        model.summary()
+    assert not hasattr(model, "partial_fit")
