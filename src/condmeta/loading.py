@@ -41,7 +41,8 @@ def load(path: PathLike, *, tasks: Any = None) -> Any:
     tasks : array-like of ids, optional
         Read these tasks alone: of a model of millions of tasks only their numbers are read and
         checked. All other tasks are new to the model. It predicts, and updates these tasks, but
-        `partial_fit` needs the whole model.
+        `partial_fit` needs the whole model, as do `update` and standard deviations of
+        `ConditionalLevels`.
 
     Examples
     --------

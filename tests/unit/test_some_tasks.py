@@ -234,6 +234,25 @@ def test_files_of_the_first_format(path):
     assert type(cm.load(path, tasks=[0])) is type(whole)
 
 
+def test_tasks_in_groups(tmp_path):
+    """They are predicted; what depends on the others of a group is refused with a sentence."""
+    rng = np.random.default_rng(0)
+    X, _, task, _ = draw()
+    w = 2 * rng.normal(size=(4, D))[np.arange(T) % 4] + 0.5 * rng.normal(size=(T, D))
+    y = np.einsum("ij,ij->i", X, w[task]) + 0.5 * rng.normal(size=len(X))
+    ids = np.array([[f"r{i % 4}", f"s{i}"] for i in range(T)], object)[task]
+    whole = cm.ConditionalLevels().fit(X, y, task=ids)
+    assert whole.fitted_.groups is not None
+    whole.save(tmp_path / "m.condmeta")
+    part, rows = cm.load(tmp_path / "m.condmeta", tasks=[("r1", "s5")]), task == 5
+    known = {"task": ids[rows]}
+    np.testing.assert_array_equal(part.predict(X[rows], **known), whole.predict(X[rows], **known))
+    with pytest.raises(DataError, match="need the statistics of the tasks"):
+        part.predict(X[rows], **known, return_std=True)
+    with pytest.raises(DataError, match="saved without what update needs"):
+        part.update(X[rows], y[rows], **known)
+
+
 def test_tables(tmp_path):
     pd = pytest.importorskip("pandas")
     X, y, task, _ = draw()

@@ -18,6 +18,7 @@ from condmeta.fitted.collect import COLLECTED
 from condmeta.fitted.columns import Columns
 from condmeta.fitted.count_distribution import CountDistribution
 from condmeta.fitted.groups import Groups
+from condmeta.fitted.held_once import held_once
 from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.known_statistics import covariances, own_statistics, statistics
 from condmeta.fitted.predictor import LinearPredictor
@@ -30,10 +31,7 @@ from condmeta.fitted.target import TargetScale
 from condmeta.fitted.task_model import TaskModels
 from condmeta.fitted.task_store import TaskStore, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
-from condmeta.inner.drifting import TimedState
-from condmeta.inner.nested import TaskPriors
-from condmeta.inner.posterior import Gaussian
-from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.persistence.fields import (
     ANY,
     instance,
@@ -48,24 +46,6 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
 
 
-def _held_once(cls, parts: dict) -> dict:
-    """Return the parts of a file; statistics are in `state`, and not in the store as well.
-
-    Statistics of some tasks, of which nothing can be learned, are those of a store.
-    """
-    state, store = parts.get("state"), parts.get("tasks")
-    if not isinstance(state, TaskStatistics) or not isinstance(store, TaskStore):
-        return parts
-    if len(state.ids) and not len(state.sample):
-        own = store.state if isinstance(store.state, TimedState) else None
-        if type(parts["predictor"].inner) is Gaussian:
-            own = scaled_statistics(state.whole, parts["predictor"].scales)
-        return parts | {"tasks": replace(store, state=own), "state": None}
-    if isinstance(store.state, TaskPriors | TimedState):
-        return parts
-    return parts | {"tasks": replace(store, state=None)}
-
-
 @register_tuple(
     fields={
         "predictor": instance("LinearPredictor", w="w", d="d", n="n", s="s"),
@@ -77,7 +57,7 @@ def _held_once(cls, parts: dict) -> dict:
         "info": mapping(ANY), "state": maybe(instance(k="k")), "seen": maybe(instance("SeenIds")),
         "groups": optional(maybe(instance("Groups", w="w"))),
     },
-    upgrade=_held_once,
+    upgrade=held_once,
 )  # fmt: skip
 class Fitted(NamedTuple):
     """What a fit leaves.
