@@ -85,9 +85,8 @@ def _fit(
     source = PartitionRows(parts, runner, text)
     sides = SideTable(side_info, options.side_table_text if text else ())
     schema, side_rows = learn_rows(source, sides.head(), options, missing, guess)
-    n_rows = source.count()
-    n_groups = max(n_rows // ROWS, 2 * runner.n_threads)
-    log.info("splitting %s rows by task", f"{n_rows:,}")
+    n_groups = max(source.n_rows // ROWS, 2 * runner.n_threads)
+    log.info("splitting %s rows by task", f"{source.n_rows:,}")
     roles = schema.roles
     columns = [*roles.task, roles.target, *roles.features]
     how = columns, roles, n_groups, source.schema, list(text)
@@ -115,7 +114,7 @@ def _fit(
             "keep them. It predicts and adapts, but takes no update.",
             stacklevel=5,
         )
-    return learner, schema, n_rows
+    return learner, schema, source.n_rows
 
 
 def _stage(rows: Any, client: Any, work: Path) -> list[Partition]:

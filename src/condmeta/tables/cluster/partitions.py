@@ -39,6 +39,22 @@ class Partition(NamedTuple):
                 table = table.set_column(at, name, as_text(table.column(name)))
         return table
 
+    def about(self, text: Sequence[str] = ()) -> tuple[Any, int]:
+        """Return the schema and the number of rows; the rows are not read."""
+        if self.groups is None:
+            with arrow.pa.memory_map(self.path) as file:
+                reader = arrow.pa.ipc.open_file(file)
+                numbers = range(reader.num_record_batches)
+                schema, rows = reader.schema, sum(reader.get_batch(i).num_rows for i in numbers)
+        else:
+            file = arrow.parquet.ParquetFile(self.path)
+            rows = sum(file.metadata.row_group(number).num_rows for number in self.groups)
+            schema = plain(file.schema_arrow.empty_table()).schema
+        for name in set(text) & set(schema.names):
+            at = schema.get_field_index(name)
+            schema = schema.set(at, arrow.pa.field(name, arrow.pa.string()))
+        return schema, rows
+
 
 def as_text(column: Any) -> Any:
     """Return a column as text: 7.0 is 7."""
@@ -100,9 +116,9 @@ class PartitionRows:
 
     def __init__(self, parts: list[Partition], runner: Runner, text: Sequence[str] = ()):
         self.parts, self.runner, self.text = parts, runner, list(text)
-        schemas = runner.map(_schema, [(part, self.text) for part in parts])
+        schemas, sizes = zip(*self._ask(Partition.about), strict=True)
         self.schema = arrow.pa.unify_schemas(schemas, promote_options="permissive")
-        self.names = self.schema.names
+        self.names, self.n_rows = self.schema.names, sum(sizes)
         self._about: dict[str, Any] = {}
 
     def _ask(self, function, *params) -> list[Any]:
@@ -114,7 +130,7 @@ class PartitionRows:
 
     def count(self) -> int:
         """Return the number of rows."""
-        return sum(self._ask(_count))
+        return self.n_rows
 
     def gaps(self, name: str) -> int:
         """Return how many values of a column are missing, NaN included."""
@@ -148,14 +164,6 @@ class PartitionRows:
         found = received(self._ask(_distinct, columns))
         found = found.group_by(columns).aggregate([])
         return found.sort_by([(name, "ascending") for name in columns]).select(columns)
-
-
-def _schema(part: Partition, text) -> Any:
-    return plain(part.read(text=text).slice(0, 0)).schema
-
-
-def _count(part: Partition, text) -> int:
-    return len(part.read())
 
 
 def _gaps(part: Partition, text, name: str) -> int:
