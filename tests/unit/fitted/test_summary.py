@@ -87,31 +87,12 @@ def test_coefficients_without_points_have_the_spread_of_the_prior():
     assert of_empty < np.sqrt(model.H_[0, 0] * 40 / 37 + 4 * errors.max() ** 2 * (1 + s[39] ** 2))
 
 
-def simulate(seed, n_tasks, spread):
-    """Draw tasks with two coefficients; `spread` is how much log H grows with s."""
-    rng = np.random.default_rng(seed)
-    s, W = rng.normal(size=n_tasks), np.array([[0.8, -0.5], [1.0, 0.3]])
-    around = rng.normal(size=(n_tasks, 2)) @ np.array([[0.6, 0.2], [0.0, 0.5]])
-    w = np.column_stack([s, np.ones(n_tasks)]) @ W + around * np.exp(spread * s)[:, None]
-    task, x = np.repeat(np.arange(n_tasks), 6), rng.normal(size=6 * n_tasks)
-    y = w[task, 0] * x + w[task, 1] + rng.normal(size=6 * n_tasks)
-    model = cm.ConditionalRidge(**MAXIMUM_LIKELIHOOD)
-    side = cm.TaskTable({"s": s}, range(n_tasks))
-    return model.fit(x[:, None], y, task=task, side_info=side), W, w
-
-
 @pytest.mark.parametrize(("n_tasks", "spread"), [(50, 0.0), (50, 0.6), (200, 0.0), (200, 0.6)])
 def test_intervals_cover(n_tasks, spread):
     """95 % intervals of effects and of coefficients cover 93 to 97 %, and two standard errors."""
-    effects, coefficients = [], []
-    for seed in range(100):
-        model, W, w = simulate(seed, n_tasks, spread)
-        found, truth = model.summary(robust=True).effects, W[::-1].T.ravel()
-        effects.append(np.mean((found["lower"] <= truth) & (truth <= found["upper"])))
-        frame = model.coef_frame(std=True)
-        off = np.abs(frame["adapted"].to_numpy() - w.ravel()) / frame["std"].to_numpy()
-        coefficients.append(np.mean(off < 1.96))
-    for hits in (effects, coefficients):
+    effects = pytest.importorskip("benchmarks.effects")
+    found = effects.coverage(n_tasks, spread, draws=100)
+    for hits in (found["robust"], found["coefficients"]):
         slack = 0.02 + 2 * np.std(hits) / np.sqrt(len(hits))
         assert abs(np.mean(hits) - 0.95) < slack
 

@@ -112,3 +112,12 @@ def test_scores_are_gradients_of_the_likelihood():
         up[1, i] += step
         down[1, i] -= step
         assert abs((loglik(up) - loglik(down)) / (2 * step) - g[1, i]) < 1e-6
+
+
+def test_noise_that_follows_side_information():
+    """Reference values for s2_t = s2 exp(delta . phi_t), delta = .3 on the side column."""
+    s2 = S2 * np.exp(0.3 * PHI[:, 0])
+    _, _, rss, loglik, _ = posterior_pass(*STATS[:3], STATS.count.astype(float), THETA, L, s2, 1)
+    assert loglik.sum() == pytest.approx(-12.4141964399, abs=1e-10)
+    slope = PHI[:, 0] @ (rss / s2 - STATS.count) / 2
+    assert slope == pytest.approx(0.10427619, abs=5e-9)
