@@ -350,6 +350,8 @@ def test_auto_fits_adapts_and_judges_with_weights(monkeypatch):
     # Other weights would change the folds.
     folds = "condmeta.tasks.splits.folds.folds_by_content"
     monkeypatch.setattr(folds, lambda tasks, n, salt: np.arange(len(tasks)) % n)
+    order = "condmeta.learners.held_out.tasks_by_content"
+    monkeypatch.setattr(order, lambda tasks: np.arange(len(tasks)))
     problem = draw_problem(20, seed=5)
     X, y, task, side = problem
     rng = np.random.default_rng(0)

@@ -71,9 +71,9 @@ def test_names_and_orders_do_not_matter(kind):
     renamed = np.array([f"shop {(7 * t) % 60}" for t in task])
     other = cm.ConditionalRidge(**AUTO).fit(X[order], y[order], task=renamed[order])
     assert (first.x_transform_, first.y_transform_) == (other.x_transform_, other.y_transform_)
-    np.testing.assert_allclose(
-        first.predict(X, task=task), other.predict(X, task=renamed), rtol=1e-6
-    )
+    # Rounding differs with the order of rows, and a fit stops at a hundredth of a standard error.
+    one, two = first.predict(X, task=task), other.predict(X, task=renamed)
+    np.testing.assert_allclose(one, two, atol=1e-3 * np.std(y))
 
 
 def test_the_criterion_decides():
