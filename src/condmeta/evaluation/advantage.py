@@ -262,7 +262,7 @@ def _checked(tasks: TaskSet, scale: str, coverage: float) -> TaskSet:
     return tasks.subset(np.flatnonzero(usable))
 
 
-def _features(tasks: TaskSet, scales: Scales, feature_map) -> tuple[np.ndarray, list]:
+def _features(tasks: TaskSet, scales: Scales, feature_map: Any) -> tuple[np.ndarray, list]:
     """Return Phi (T, k), and the raw column that each feature comes from."""
     fmap = ComposedMap(feature_map)
     if fmap.needs_y:

@@ -186,9 +186,15 @@ class Comparison:
         return f"{verdict}: {gains_in_words(self.gains)}."
 
     @overload
-    def to_html(self, path: None = None, **told: str | None) -> str: ...
+    def to_html(
+        self, path: None = None, *, title: str | None = None, command: str | None = None,
+        following: str | None = None,
+    ) -> str: ...  # fmt: skip
     @overload
-    def to_html(self, path: PathLike, **told: str | None) -> Path: ...
+    def to_html(
+        self, path: PathLike, *, title: str | None = None, command: str | None = None,
+        following: str | None = None,
+    ) -> Path: ...  # fmt: skip
     def to_html(
         self, path: PathLike | None = None, *, title: str | None = None, command: str | None = None,
         following: str | None = None,

@@ -65,7 +65,7 @@ def cross_validate_tasks(
     return make_frame(columns, tasks.backend)
 
 
-def judge_fold(learner, fold, value: Callable) -> dict[str, Any]:
+def judge_fold(learner: Any, fold: Any, value: Callable) -> dict[str, Any]:
     """Return the errors of the held-out tasks of one fold."""
     train, support, query = fold
     total = summed_errors(learner.fit(train).adapt(support), query, value)

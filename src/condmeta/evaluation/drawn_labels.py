@@ -38,7 +38,7 @@ def score_drawer(learner: Any, tasks: TaskSet, given: dict):
     read = learner._read_rows(tasks, None, given.get("side_info"))[1]
     scores = fitted.scores(read._replace(restore=np.asarray))
 
-    def draw(t: int, at: slice, rng) -> np.ndarray:
+    def draw(t: int, at: slice, rng: Any) -> np.ndarray:
         noise = rng.standard_normal((rows.shape[1], DRAWS))
         return scores[at, None] + rows[at] @ (lower_root(covariance[t]) @ noise)
 
@@ -54,7 +54,7 @@ def count_losses(learner: Any, tasks: TaskSet, given: dict) -> DrawnLosses:
     spread = np.maximum((counts.std / mean) ** 2 - 1 / mean, counts.alpha)  # Var = mu + spread mu^2
     scores, alpha = score_drawer(learner, tasks, given), fitted.inner.alpha
 
-    def draw(t: int, at: slice, rng) -> np.ndarray:
+    def draw(t: int, at: slice, rng: Any) -> np.ndarray:
         rate = exposure[at, None] * np.exp(np.minimum(scores(t, at, rng), 700.0))
         rate = rate * rng.gamma(1 / alpha, alpha, size=rate.shape)
         y = rng.poisson(np.minimum(rate, LARGEST)).astype(float)
@@ -63,7 +63,7 @@ def count_losses(learner: Any, tasks: TaskSet, given: dict) -> DrawnLosses:
     return DrawnLosses(deviance(tasks.y, mean, spread), draw)
 
 
-def deviance(y, mean, alpha) -> np.ndarray:
+def deviance(y: Any, mean: Any, alpha: Any) -> np.ndarray:
     """Return the deviance of counts from negative binomial laws."""
     r = 1 / alpha
     return 2 * (xlogy(y, y) - xlogy(y, mean) - (y + r) * (np.log(y + r) - np.log(mean + r)))
@@ -75,7 +75,7 @@ def class_losses(learner: Any, tasks: TaskSet, given: dict) -> DrawnLosses:
     log_chances = np.log(np.maximum(chances, 1e-12))
     upto = chances.cumsum(axis=1)[:, :-1]
 
-    def draw(t: int, at: slice, rng) -> np.ndarray:
+    def draw(t: int, at: slice, rng: Any) -> np.ndarray:
         y = (rng.random((at.stop - at.start, DRAWS))[..., None] > upto[at, None]).sum(axis=2)
         return -np.take_along_axis(log_chances[at], y, axis=1).mean(axis=0)
 
@@ -90,7 +90,7 @@ def ordinal_losses(learner: Any, tasks: TaskSet, given: dict) -> DrawnLosses:
     chances = learner.fitted_.predict_proba(read._replace(restore=np.asarray))
     log_chances = np.log(np.maximum(chances, 1e-12))
 
-    def draw(t: int, at: slice, rng) -> np.ndarray:
+    def draw(t: int, at: slice, rng: Any) -> np.ndarray:
         f = scores(t, at, rng) + rng.logistic(size=(at.stop - at.start, DRAWS))
         y = np.searchsorted(law.cuts, f)
         return -np.take_along_axis(log_chances[at], y, axis=1).mean(axis=0)

@@ -151,7 +151,7 @@ def _by_held_out(model: Calibrated, tasks: TaskSet, given: dict) -> tuple[np.nda
     return expected, _tail_of_logs(found, mean, variance, tasks)
 
 
-def _tail_of_logs(error: np.ndarray, mean, variance, tasks: TaskSet) -> np.ndarray:
+def _tail_of_logs(error: np.ndarray, mean: Any, variance: Any, tasks: TaskSet) -> np.ndarray:
     """Return p of root mean square errors (T,), given mean and variance of their logs."""
     shift, noise = log_rms_moments(tasks.sizes)
     found = np.log(error + 1e-150)
@@ -195,7 +195,7 @@ def _judge_drawn(
     return Judged(errors | {name: found}, name, expected, p, ground)
 
 
-def _by_drawing(tasks: TaskSet, positive, loss, draw_scores):
+def _by_drawing(tasks: TaskSet, positive: Any, loss: Any, draw_scores: Any):
     """Return p and the mean of the log loss of labels drawn from the model, for each task."""
     rng = np.random.default_rng(0)
     p, expected = np.empty(len(tasks)), np.empty(len(tasks))

@@ -88,7 +88,7 @@ class Sides(NamedTuple):
     Phi: Any
 
 
-def sides_of(fitted: Fitted, ids, table, points=None) -> Sides:
+def sides_of(fitted: Fitted, ids: Any, table: Any, points: Any = None) -> Sides:
     """Return the side information of tasks, without a warning about unseen levels."""
     columns = fitted.reader.columns
     if table is not None and columns is not None:

@@ -83,7 +83,12 @@ def _at(one: Gain) -> str:
 
 
 def gains(
-    learners: tuple[Any, Any], tasks: TaskSet, shots, n_splits: int, order: str, random_state: Any
+    learners: tuple[Any, Any],
+    tasks: TaskSet,
+    shots: Any,
+    n_splits: int,
+    order: str,
+    random_state: Any,
 ) -> list[Gain]:
     """Judge a learner without and one with side information on the same held-out points."""
     errors: dict[int, list[np.ndarray]] = {m: [] for m in shots}

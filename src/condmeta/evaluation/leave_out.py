@@ -17,6 +17,7 @@ up to a ridge of FLOOR, which determines directions that only one block has info
 """
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -40,7 +41,7 @@ class Blocks:
     block : (T,) int array, the block of each task, 0..B-1
     """
 
-    def __init__(self, stats: SquaredState, Phi, prior: Prior, block):
+    def __init__(self, stats: SquaredState, Phi: Any, prior: Prior, block: Any):
         T, self.d = stats.moment.shape
         self.count = int(block.max()) + 1
         Phi1 = np.column_stack([Phi, np.ones(T)])
@@ -84,7 +85,7 @@ class Blocks:
         return parts, self.fits[keep, keep if drop is None else drop]
 
 
-def _solve(G, u) -> np.ndarray:
+def _solve(G: Any, u: Any) -> np.ndarray:
     """Return G^-1 u; G is overwritten."""
     factor = cho_factor(G, lower=True, overwrite_a=True, check_finite=False)
     return cho_solve(factor, u, check_finite=False)

@@ -19,7 +19,7 @@ Intervals are jackknife intervals: everything is computed again without each blo
 side information explains little, the variance is about twice too large, which is the safe side.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats as distributions
@@ -96,7 +96,9 @@ class LinearGap(NamedTuple):
         return Interval(float(value), float(value - reach), float(value + reach))
 
 
-def linear_gap(stats: SquaredState, Phi, groups, block, directions: int) -> LinearGap:
+def linear_gap(
+    stats: SquaredState, Phi: Any, groups: Any, block: Any, directions: int
+) -> LinearGap:
     """Estimate the gap and its parts.
 
     Parameters
@@ -129,15 +131,17 @@ def linear_gap(stats: SquaredState, Phi, groups, block, directions: int) -> Line
     return LinearGap(of(None), [of(b) for b in range(blocks.count)])
 
 
-def _explained(stats: SquaredState, Z, basis, groups, products, prior: Prior) -> Explained:
+def _explained(
+    stats: SquaredState, Z: Any, basis: Any, groups: Any, products: Any, prior: Prior
+) -> Explained:
     parts, others = (one[:, :, :-1] @ basis.T for one in products)  # M in terms of all columns
     T, Css = len(Z), np.cov(Z.T).reshape(Z.shape[1], -1)
     Sxx = stats.gram.sum(axis=0) / max(stats.count.sum(), 1)
 
-    def by_coefficient(C) -> np.ndarray:
+    def by_coefficient(C: Any) -> np.ndarray:
         return np.einsum("blj,blj->l", parts @ C, others)
 
-    def by_columns(at) -> float:
+    def by_columns(at: Any) -> float:
         cross = Css[:, at]
         C = cross @ np.linalg.pinv(Css[np.ix_(at, at)], hermitian=True) @ cross.T
         return float(by_coefficient(C).sum())

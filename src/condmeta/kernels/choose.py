@@ -57,7 +57,7 @@ def check_kernel(kernel: Any, sides: Any, ids: Any = None) -> None:
     """
     kernel = get_kernel(kernel)
 
-    def name(t) -> str:
+    def name(t: Any) -> str:
         return str(t) if ids is None else show_id(ids[t])
 
     spread = np.unique(np.linspace(0, len(sides) - 1, min(SAMPLE, len(sides))).astype(int))

@@ -4,7 +4,7 @@ They have the interface of `ComposedMap`, which returns coordinates. If a task l
 kernel reads, its coordinates and kernel values are NaN, and its set of points is empty.
 """
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.messages import name_task, show_ids
 
 
-def has_side(sides) -> np.ndarray:
+def has_side(sides: Any) -> np.ndarray:
     """Return for each task whether it has what the kernel reads, (T,) bool."""
     return ~np.isnan(sides).any(axis=1) if isinstance(sides, np.ndarray) else sides.present
 
 
-def join_sides(first, second):
+def join_sides(first: Any, second: Any):
     """Return the tasks of both, in this order."""
     if isinstance(first, np.ndarray):
         return np.concatenate([first, second])
@@ -35,13 +35,21 @@ class SetReader:
 
     reads_table, reads_points, columns_ = False, True, None
 
-    def fit(self, table, points) -> Self:
+    def fit(self, table: Any, points: Any) -> Self:
         """Learn the names of the coordinates."""
         names = points.feature_names
         self.names_out_ = names or tuple(f"x{j}" for j in range(points.X.shape[1]))
         return self
 
-    def transform(self, n_tasks, *, table=None, rows=None, points=None, fill=None) -> PointSets:
+    def transform(
+        self,
+        n_tasks: int,
+        *,
+        table: Any = None,
+        rows: Any = None,
+        points: Any = None,
+        fill: Any = None,
+    ) -> PointSets:
         """Return the points of each task."""
         return PointSets(np.ascontiguousarray(points[0]), points[2])
 
@@ -66,7 +74,7 @@ class GramReader:
 
     reads_table, reads_points = True, False
 
-    def fit(self, table: TaskTable | None, points) -> Self:
+    def fit(self, table: TaskTable | None, points: Any) -> Self:
         """Learn the names of the columns."""
         if table is None:
             raise DataError(
@@ -77,7 +85,15 @@ class GramReader:
         self.places_ = {name: j for j, name in enumerate(table.columns)}
         return self
 
-    def transform(self, n_tasks, *, table=None, rows=None, points=None, fill=None) -> GramRows:
+    def transform(
+        self,
+        n_tasks: int,
+        *,
+        table: Any = None,
+        rows: Any = None,
+        points: Any = None,
+        fill: Any = None,
+    ) -> GramRows:
         """Return the rows of kernel values, NaN for tasks without a row."""
         values = np.full((n_tasks, len(self.columns_)), np.nan)
         own = np.full(n_tasks, -1)

@@ -233,7 +233,7 @@ class Auto(BaseEstimator):
 
     # Ask it.
 
-    def _blended(self, X, **whose) -> np.ndarray:
+    def _blended(self, X: Matrix, **whose: Any) -> np.ndarray:
         """Return the combination of the learners' predictions (N,)."""
         chosen = self.chosen_
         points = next(iter(chosen.learners.values())).n_points(X, **whose)

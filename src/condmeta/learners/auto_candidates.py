@@ -24,7 +24,7 @@ class Kinds(NamedTuple):
     conditional: type
 
 
-def candidates(auto, kinds: Kinds, conditional: bool) -> dict[str, Any]:
+def candidates(auto: Any, kinds: Kinds, conditional: bool) -> dict[str, Any]:
     """Return the candidates by name; `conditional` adds the one with side information."""
     reading = {name: getattr(auto, name) for name in READING}
     learners = {"own data": kinds.own(**reading), "pooled": kinds.pooled(**reading)}
@@ -40,7 +40,7 @@ def candidates(auto, kinds: Kinds, conditional: bool) -> dict[str, Any]:
     return learners
 
 
-def error_of(auto) -> str:
+def error_of(auto: Any) -> str:
     """Return the error that learners of numbers aim at, by the criterion of an Auto learner."""
     return "absolute" if auto.criterion == "absolute" else "squared"
 
@@ -54,7 +54,7 @@ def refuse_negative(criterion: str, y: np.ndarray) -> None:
         )
 
 
-def count_candidates(auto, conditional: bool) -> dict[str, Any]:
+def count_candidates(auto: Any, conditional: bool) -> dict[str, Any]:
     """Return the candidates that learn counts."""
     reading = {name: getattr(auto, name) for name in READING}
     found = {"unconditional counts": ConditionalCount(None, missing_side="mean", **reading)}
@@ -64,7 +64,7 @@ def count_candidates(auto, conditional: bool) -> dict[str, Any]:
     return found
 
 
-def candidates_on_base(auto, learners: dict[str, Any]) -> dict[str, Any]:
+def candidates_on_base(auto: Any, learners: dict[str, Any]) -> dict[str, Any]:
     """Return the candidates on a shared model.
 
     Of numbers also a random intercept, and the shared model alone, but for the median or the mean

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from condmeta import persistence
@@ -37,18 +39,18 @@ CHOSEN = record(
 )  # fmt: skip
 
 
-def storable(cls):
+def storable(cls: Any):
     """Let model files hold an Auto learner; used as a class decorator."""
     how = {"export": _export, "restore": _restore, "upgrade": _upgrade}
     fields = {"params": mapping(ANY), "chosen": CHOSEN}
     return persistence.register(cls, **how, fields=fields, rule=_check_choice)
 
 
-def _export(auto) -> dict:
+def _export(auto: Any) -> dict:
     return {"params": auto.get_params(deep=False), "chosen": auto.chosen_._asdict()}
 
 
-def _upgrade(cls, parts: dict) -> dict:
+def _upgrade(cls: Any, parts: dict) -> dict:
     params = dict(parts["params"])
     if "support" in params:  # the name of `order` in files of the first format
         params["order"] = params.pop("support")
@@ -57,7 +59,7 @@ def _upgrade(cls, parts: dict) -> dict:
     return {"params": params, "chosen": chosen}
 
 
-def _restore(cls, parts: dict):
+def _restore(cls: Any, parts: dict):
     auto = cls(**parts["params"])
     check_parameters(auto)
     auto._model = Chosen(**parts["chosen"])

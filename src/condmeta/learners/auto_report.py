@@ -1,5 +1,7 @@
 """What an Auto learner chose, in words."""
 
+from typing import Any
+
 import numpy as np
 
 from condmeta.meta.stacking import Criterion
@@ -8,7 +10,14 @@ from condmeta.text import pluralize
 SIMPLE = "own data", "pooled"
 
 
-def report(names, shots, weights, lines, errors, criterion: Criterion) -> str:
+def report(
+    names: Any,
+    shots: Any,
+    weights: np.ndarray,
+    lines: Any,
+    errors: np.ndarray,
+    criterion: Criterion,
+) -> str:
     """Return in one line what was chosen, where and why."""
     parts = []
     for shot, mixed, line, lost in zip(shots, weights, lines, errors, strict=True):
@@ -25,7 +34,7 @@ def report(names, shots, weights, lines, errors, criterion: Criterion) -> str:
     return f"Mean {criterion.title} on held-out tasks. " + "; ".join(parts) + "."
 
 
-def others(names, lost) -> str:
+def others(names: Any, lost: Any) -> str:
     """Return the errors of the simple candidates."""
     simple = [f"{name} {lost[names.index(name)]:.4g}" for name in SIMPLE if name in names]
     return f"; {', '.join(simple)}" if simple else ""

@@ -42,7 +42,7 @@ class Baseline(Learner):
     def _make_inner(self, lam: float):
         return get_inner(self.inner, lam, self.loss, self.tol)
 
-    def _choose_lam(self, hold_out, data: Training, theta) -> float:
+    def _choose_lam(self, hold_out: Any, data: Training, theta: np.ndarray) -> float:
         """Return lam, by cross-validation if it is to be chosen."""
         if not isinstance(self.lam, str):
             return self.lam
@@ -62,7 +62,7 @@ class FixedBias(Baseline):
         return Learned(constant(theta), self._make_inner(lam), {"lam_": lam})
 
 
-def constant(theta) -> LinearTau:
+def constant(theta: np.ndarray) -> LinearTau:
     """Return the map that gives every task the same theta."""
     return LinearTau(theta[None, :], np.zeros(0))
 

@@ -23,7 +23,7 @@ class Blends(NamedTuple):
     weights: np.ndarray
     lines: np.ndarray
 
-    def of(self, answers, points) -> np.ndarray:
+    def of(self, answers: np.ndarray, points: Any) -> np.ndarray:
         """Return the combination (N,) of answers (N, C), by the points (N,) of each row's task.
 
         The largest number of points up to a task's own counts, or the first. Answers (N, C, K) that
@@ -37,21 +37,21 @@ class Blends(NamedTuple):
         return shift + slope * mixed
 
 
-def decided(answers, classes) -> np.ndarray:
+def decided(answers: np.ndarray, classes: Any) -> np.ndarray:
     """Return numbers as they are; of probabilities, the more probable class."""
     if classes is None:
         return answers
     return classes[answers.argmax(axis=1) if answers.ndim > 1 else (answers > 0.5).astype(int)]
 
 
-def probabilities(answers, classes) -> np.ndarray:
+def probabilities(answers: np.ndarray, classes: Any) -> np.ndarray:
     """Return the probabilities of the classes (N, K)."""
     if classes is None:
         raise DataError("predict_proba is for classes: this model predicts numbers.")
     return answers if answers.ndim > 1 else np.column_stack([1 - answers, answers])
 
 
-def answers_of(parts, classes, X, **whose) -> np.ndarray:
+def answers_of(parts: Any, classes: Any, X: Matrix, **whose: Any) -> np.ndarray:
     """Return what each part says (N, C): numbers, or probabilities of the second class.
 
     With K > 2 classes they are the probabilities of all (N, C, K).
@@ -93,7 +93,7 @@ class BlendedModel:
         """Return class probabilities (N, K); of `AutoClassifier` only."""
         return probabilities(self._blended(X), self._classes)
 
-    def _blended(self, X) -> np.ndarray:
+    def _blended(self, X: Matrix) -> np.ndarray:
         answers = answers_of(self._parts, self._classes, X)
         return self._blends.of(answers, np.full(len(answers), self.n_))
 
@@ -133,7 +133,7 @@ class BlendedModels(Mapping):
     def __iter__(self):
         return iter(self.ids.tolist())
 
-    def __getitem__(self, task) -> BlendedModel:
+    def __getitem__(self, task: Ids) -> BlendedModel:
         parts = [part[task] for part in self._parts]
         return BlendedModel(parts, self._blends, self._classes)
 
@@ -145,7 +145,7 @@ class BlendedModels(Mapping):
         """Return class probabilities (N, K); of `AutoClassifier` only."""
         return probabilities(self._blended(X, task), self._classes)
 
-    def _blended(self, X, task) -> np.ndarray:
+    def _blended(self, X: Matrix, task: Ids) -> np.ndarray:
         answers = answers_of(self._parts, self._classes, X, task=task)
         if isinstance(X, TaskSet):
             points = X.restore_order(np.repeat(self.n_[positions(self.ids, X.ids)], X.sizes))

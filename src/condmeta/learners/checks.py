@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from condmeta.tasks.weights import repeats
 MUCH_MEMORY = 1e9  # bytes
 
 
-def check_features(learner, tasks: TaskSet, columns: Columns, what: str) -> None:
+def check_features(learner: Any, tasks: TaskSet, columns: Columns, what: str) -> None:
     """Raise if a TaskSet has other features than the fit."""
     if tasks.n_features != columns.n_features:
         raise DataError(
@@ -30,7 +31,7 @@ def check_features(learner, tasks: TaskSet, columns: Columns, what: str) -> None
         )
 
 
-def check_weights(learner, tasks: TaskSet) -> TaskSet:
+def check_weights(learner: Any, tasks: TaskSet) -> TaskSet:
     if tasks.weight is not None and not learner._weighs:
         raise no_weights(type(learner).__name__)
     return tasks

@@ -251,7 +251,7 @@ class ConditionalCount(Regressor, Learner):
         weight = self._weights(X, exposure, sample_weight)
         return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
 
-    def _weights(self, X, exposure, sample_weight) -> Any:
+    def _weights(self, X: Matrix, exposure: Any, sample_weight: Values) -> Any:
         if X is not None and _exposure_of(X) is None:
             require_exposure(self._model, exposure)
         return weighted_by(sample_weight, exposure, "exposure")

@@ -14,7 +14,9 @@ from condmeta.inner.scores import row_scores
 from condmeta.learners.learn import Training
 
 
-def refuse_divergence(bad: int, data: Training, inner, meta_step: Any, before, after) -> None:
+def refuse_divergence(
+    bad: int, data: Training, inner: Any, meta_step: Any, before: Any, after: Any
+) -> None:
     """Raise if the pass failed at the task `bad` (-1: none), or if the map became huge.
 
     `before` and `after` are functions that return theta (T, width) of the tasks at the last
@@ -26,7 +28,9 @@ def refuse_divergence(bad: int, data: Training, inner, meta_step: Any, before, a
     refuse_huge_map(bad >= 0, data, inner, meta_step, before, after)
 
 
-def refuse_huge_map(failed: bool, data: Training, inner, meta_step: Any, before, after) -> None:
+def refuse_huge_map(
+    failed: bool, data: Training, inner: Any, meta_step: Any, before: Any, after: Any
+) -> None:
     """Raise if a step of the map failed, or if the map became huge; see `refuse_divergence`."""
     if failed or _is_huge(data, inner, before, after):
         shown = f"{meta_step:g}" if isinstance(meta_step, float) else repr(meta_step)
@@ -36,7 +40,7 @@ def refuse_huge_map(failed: bool, data: Training, inner, meta_step: Any, before,
         )
 
 
-def _is_huge(data: Training, inner, before, after) -> bool:
+def _is_huge(data: Training, inner: Any, before: Any, after: Any) -> bool:
     """Return whether predictions are far beyond the targets, which bounded slopes cannot cause.
 
     The predictions before the pass count as well: the targets of one call may all be zero.

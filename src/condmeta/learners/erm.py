@@ -168,7 +168,7 @@ class ConditionalERMRegressor(Regressor, Learner):
         tau = LinearTau(rotation.undo(learned.W), data.Phi.mean(axis=0))
         return Learned(tau, Batch(lam, self.loss, self.tol), info)
 
-    def _choose(self, data: Training, rotation: Rotation, loss, jobs) -> Selection:
+    def _choose(self, data: Training, rotation: Rotation, loss: Any, jobs: Any) -> Selection:
         """Choose lam and kappa on a sample of the tasks that does not depend on ids or orders."""
         sample, points = data.by_content(SAMPLE)
         Z = rotation.apply(data.Phi[sample])

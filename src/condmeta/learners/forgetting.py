@@ -140,7 +140,7 @@ def settle_drift(
     return fitted._replace(predictor=fitted.predictor._replace(inner=inner), info=info)
 
 
-def _chosen(learner, fitted: Fitted, Phi) -> Selection:
+def _chosen(learner: Any, fitted: Fitted, Phi: np.ndarray) -> Selection:
     """Return the drift of the parameter, or the best one for the later rows of the tasks."""
     unit = fitted.info["time"]
     if learner.drift != "auto":
@@ -154,7 +154,7 @@ def _chosen(learner, fitted: Fitted, Phi) -> Selection:
     return choice._replace(chosen=chosen)
 
 
-def _beats(drift: Drift, fitted: Fitted, still: Fitted, Phi, learner) -> bool:
+def _beats(drift: Drift, fitted: Fitted, still: Fitted, Phi: np.ndarray, learner: Any) -> bool:
     """Return whether a model that drifts clearly beats one that stays, which may have a context."""
     if not still.info.get("context_"):
         return True  # it was among the candidates

@@ -21,6 +21,7 @@ from condmeta.learners.parameters import check_learner
 from condmeta.meta.grid import GridPoints, grid_curves, grid_score, grid_train
 from condmeta.meta.sgd import SGDState, sgd_pass
 from condmeta.tasks import TaskSet
+from condmeta.typing import Values
 
 
 class GridTrial(NamedTuple):
@@ -43,7 +44,9 @@ class GridTrial(NamedTuple):
     metric: Any = None
 
     @classmethod
-    def of(cls, learner, train: TaskSet, groups: Sequence[tuple[TaskSet, TaskSet]]) -> GridTrial:
+    def of(
+        cls, learner: Any, train: TaskSet, groups: Sequence[tuple[TaskSet, TaskSet]]
+    ) -> GridTrial:
         """Prepare tasks as a fit of `learner` on `train` would, each group (support, query)."""
         learner = clone(learner)
         check_learner(learner)
@@ -70,13 +73,13 @@ class GridTrial(NamedTuple):
         """Return the mean over the tasks of each group (groups, L) of errors (V, L)."""
         return np.stack([errors[self.group == c].mean(axis=0) for c in range(self.n_groups)])
 
-    def at_fixed(self, theta, lam, n_jobs=None) -> np.ndarray:
+    def at_fixed(self, theta: np.ndarray, lam: Any, n_jobs: int | None = None) -> np.ndarray:
         """Return the errors (groups, L) of tasks solved around one theta (width,)."""
         lam = np.asarray(lam, dtype=float)
         start = np.broadcast_to(theta[None, :, None], (len(self.Phi_held), len(theta), len(lam)))
         return self.group_means(self._score(np.ascontiguousarray(start), lam, n_jobs))
 
-    def curves(self, lam, meta_step, n_jobs=None) -> np.ndarray:
+    def curves(self, lam: Any, meta_step: Any, n_jobs: int | None = None) -> np.ndarray:
         """Return the errors after every training task (groups, T, L) of L pairs."""
         learner, jobs = self.learner, effective_n_jobs(n_jobs)
         lam, meta_step = np.asarray(lam, dtype=float), np.asarray(meta_step, dtype=float)
@@ -97,13 +100,15 @@ class GridTrial(NamedTuple):
             self.inner.loss, linear, at_average, jobs,
         )  # fmt: skip
 
-    def finals(self, lam, meta_step, n_jobs=None) -> np.ndarray:
+    def finals(self, lam: Any, meta_step: Any, n_jobs: int | None = None) -> np.ndarray:
         """Return the errors after the last training task (groups, L) of L pairs."""
         lam, meta_step = np.asarray(lam, dtype=float), np.asarray(meta_step, dtype=float)
         state = GridState.start(self.Phi.shape[1], self.train.X.shape[1], len(lam))
         return self.advance(state, slice(0, len(self.Phi)), lam, meta_step, n_jobs)
 
-    def advance(self, state: GridState, tasks: slice, lam, meta_step, n_jobs=None) -> np.ndarray:
+    def advance(
+        self, state: GridState, tasks: slice, lam: Any, meta_step: Any, n_jobs: int | None = None
+    ) -> np.ndarray:
         """Go on with the training tasks `tasks`, in place; return the errors then (groups, L)."""
         jobs = effective_n_jobs(n_jobs)
         if isinstance(self.inner, Batch):
@@ -115,7 +120,9 @@ class GridTrial(NamedTuple):
             W = state.map(meta_step, self.learner.averaging, self.learner.gradient_at)
         return self._map_errors(W, lam, jobs)
 
-    def _train(self, state, tasks: slice, lam, meta_step, gradients, jobs) -> None:
+    def _train(
+        self, state: Any, tasks: slice, lam: Any, meta_step: Any, gradients: Any, jobs: Any
+    ) -> None:
         offsets = self.train.offsets[tasks.start : tasks.stop + 1]
         rows = slice(offsets[0], offsets[-1])
         learner = self.learner
@@ -125,12 +132,12 @@ class GridTrial(NamedTuple):
             learner.gradient_at == "average", gradients, jobs,
         )  # fmt: skip
 
-    def _map_errors(self, W, lam, jobs) -> np.ndarray:
+    def _map_errors(self, W: np.ndarray, lam: Any, jobs: Any) -> np.ndarray:
         """Return the errors (groups, L) of maps W (k+1, width, L)."""
         theta = np.tensordot(self.Phi_held, W[:-1], 1) + W[-1]
         return self.group_means(self._score(theta, lam, jobs))
 
-    def _score(self, theta, lam, n_jobs) -> np.ndarray:
+    def _score(self, theta: np.ndarray, lam: Any, n_jobs: int | None) -> np.ndarray:
         """Return the mean query errors (V, L) from theta (V, width, L)."""
         inner, jobs = self.inner, effective_n_jobs(n_jobs)
         if not isinstance(inner, Batch) and self.metric is None:
@@ -146,7 +153,7 @@ class GridTrial(NamedTuple):
                 errors[:, lane] = np.bincount(task, lost) / np.diff(offsets)
         return errors
 
-    def _solved(self, theta, lam: float, jobs: int) -> np.ndarray | None:
+    def _solved(self, theta: np.ndarray, lam: float, jobs: int) -> np.ndarray | None:
         """Return the weights (V, width) of the held-out tasks; None if a pass diverges."""
         inner = get_inner(self.learner.inner, lam, self.inner.loss, self.learner.tol)
         try:
@@ -154,19 +161,19 @@ class GridTrial(NamedTuple):
         except DivergenceError:
             return None
 
-    def _errors(self, z, y) -> np.ndarray:
+    def _errors(self, z: np.ndarray, y: Values) -> np.ndarray:
         """Return the errors of rows: targets are given to a metric in the user's units."""
         if self.metric is None:
             return self.inner.loss.value(z, y)
         return self.metric(*(self.scales.answer(part.copy()) for part in (y, z)))
 
-    def _batch_maps(self, lam, meta_step, at, jobs) -> list[np.ndarray]:
+    def _batch_maps(self, lam: Any, meta_step: Any, at: np.ndarray, jobs: Any) -> list[np.ndarray]:
         """Return the maps (k+1, width, L) after each number of tasks in `at`, batch inner."""
         learner, inner = self.learner, self.inner
         linear, at_average = learner.averaging == "linear", learner.gradient_at == "average"
         X, y, offsets = self.train
 
-        def run(value, step) -> list[np.ndarray]:
+        def run(value: Any, step: Any) -> list[np.ndarray]:
             state, maps, start = SGDState.start(self.Phi.shape[1], X.shape[1]), [], 0
             for stop in at:
                 cut = offsets[start : stop + 1]
@@ -197,17 +204,17 @@ class GridState(NamedTuple):
         """Return the state before the first task."""
         return cls(np.zeros((k + 1, d, lanes)), np.zeros((k + 1, d, lanes)), np.zeros(k + 1))
 
-    def lanes(self, chosen) -> GridState:
+    def lanes(self, chosen: Any) -> GridState:
         """Return the state of some of the pairs."""
         grad_sum, weighted_sum = (np.ascontiguousarray(a[..., chosen]) for a in self[:2])
         return GridState(grad_sum, weighted_sum, self.phi_sum.copy())
 
-    def map(self, meta_step, averaging, gradient_at) -> np.ndarray:
+    def map(self, meta_step: Any, averaging: Any, gradient_at: Any) -> np.ndarray:
         """Return the maps (k+1, d, L)."""
         return SGDState(*self).map(meta_step, averaging, gradient_at)
 
 
-def in_span(Phi, Phi_held) -> tuple[np.ndarray, np.ndarray]:
+def in_span(Phi: np.ndarray, Phi_held: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return coordinates of both in the row space of the training Phi, if that is smaller.
 
     Algorithm 1 depends on Phi through inner products with training tasks alone, so that nothing
@@ -219,7 +226,7 @@ def in_span(Phi, Phi_held) -> tuple[np.ndarray, np.ndarray]:
     return Phi @ basis, Phi_held @ basis
 
 
-def best_pair(errors, lam, meta_step) -> int:
+def best_pair(errors: np.ndarray, lam: Any, meta_step: Any) -> int:
     """Return the position of the least error; of equals (1e-9) larger lam, then smaller step."""
     close = np.flatnonzero(errors <= np.min(errors) * (1 + 1e-9))
     return int(close[np.lexsort((meta_step[close], -lam[close]))[0]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -44,8 +44,9 @@ def no_progress(step: str) -> None:
 
 @allow_unseen_levels()  # of the folds, not of the user's data
 def hold_out(
-    learners: dict, tasks: TaskSet, shared: OutOfTask | None, shots, order: str, random_state,
-    progress=no_progress, density: bool = False,
+    learners: dict, tasks: TaskSet, shared: OutOfTask | None, shots: Any, order: str,
+    random_state: Any,
+    progress: Any = no_progress, density: bool = False,
 ) -> list[HeldOutAnswers]:  # fmt: skip
     """Return the predictions of learners at several numbers of points, each task held out once.
 
@@ -69,7 +70,7 @@ def hold_out(
         seen = head_inputs(part.X, y, base[part.row_order], shared.model.classes)
         return {True: part.with_rows(*seen), False: part}
 
-    def on_labels(scores, asked: TaskSet) -> np.ndarray:
+    def on_labels(scores: np.ndarray, asked: TaskSet) -> np.ndarray:
         """Return the predictions of a learner on the base from its scores."""
         scores = scores + base[asked.row_order] if adds else scores
         return scores if target is None else target.undo(scores)
@@ -100,7 +101,7 @@ def hold_out(
     return [_joined(m, parts) for m, parts in answers.items() if parts]
 
 
-def answer(learner, models, query: TaskSet, many: bool = False) -> np.ndarray:
+def answer(learner: Any, models: Any, query: TaskSet, many: bool = False) -> np.ndarray:
     """Return the predictions of task models for query rows (N,), in the order of `query.X`.
 
     `many`: there are more than two classes, and labels are their numbers.
@@ -121,7 +122,7 @@ def are_whole(y: np.ndarray) -> bool:
     return bool((y >= 0).all() and (y == np.floor(y)).all())
 
 
-def densities(learner, models, query: TaskSet, discrete: bool) -> np.ndarray:
+def densities(learner: Any, models: Any, query: TaskSet, discrete: bool) -> np.ndarray:
     """Return the density of each query label (N,) by a learner that has a distribution.
 
     `discrete`: the probability of a whole number, of a normal law that of half a unit around it.
@@ -138,7 +139,7 @@ def densities(learner, models, query: TaskSet, discrete: bool) -> np.ndarray:
     return np.where(above, law.sf(low) - law.sf(y + 0.5), law.cdf(y + 0.5) - law.cdf(low))
 
 
-def frozen(learner):
+def frozen(learner: Any):
     """Return an unfitted learner with the settings that a fitted one chose.
 
     With more than two classes each has its own settings: they are chosen again.

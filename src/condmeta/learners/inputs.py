@@ -47,6 +47,7 @@ from condmeta.tasks.ids import as_id_array, factorize
 from condmeta.tasks.read import join_side, require_rows, task_name_of
 from condmeta.tasks.side_table import as_names, side_from_rows
 from condmeta.tasks.weights import split_time
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 # scikit-learn's routing passes these to every method that takes ids, without a request.
 METADATA = {"task": True, "side_info": True}
@@ -92,12 +93,12 @@ class Inputs(NamedTuple):
         return chosen | {"transform_choice_": rows} if rows else {}
 
 
-def is_nameless(learner, X, task) -> bool:
+def is_nameless(learner: Any, X: Matrix, task: Ids) -> bool:
     """Return whether a call does not name the tasks of its rows: they are then one task."""
     return task is None and learner.task_column is None and not isinstance(X, TaskSet)
 
 
-def warn_of_one_task(learner, X, task) -> None:
+def warn_of_one_task(learner: Any, X: Matrix, task: Ids) -> None:
     """Warn if a call of `fit` does not name the tasks of its rows; a baseline needs no names."""
     if learner._learns_across_tasks and is_nameless(learner, X, task):
         warnings.warn(
@@ -107,7 +108,15 @@ def warn_of_one_task(learner, X, task) -> None:
         )  # fmt: skip
 
 
-def read_training(learner, X, y, task, side_info, weight=None, classes=None) -> Inputs:
+def read_training(
+    learner: Any,
+    X: Matrix,
+    y: Values,
+    task: Ids,
+    side_info: SideInfo,
+    weight: Any = None,
+    classes: Any = None,
+) -> Inputs:
     """Read the tasks that a learner learns from first."""
     reader = side_reader(learner)
     if isinstance(X, TaskSet):
@@ -137,7 +146,7 @@ def read_training(learner, X, y, task, side_info, weight=None, classes=None) -> 
     return Inputs(tasks, points, columns, classes)
 
 
-def inputs_of(learner, tasks: TaskSet, classes=None) -> Inputs:
+def inputs_of(learner: Any, tasks: TaskSet, classes: Any = None) -> Inputs:
     """Return tasks that were read already; with `classes`, their labels are -1 and +1."""
     tasks = readable_tasks(learner, tasks)
     columns = Columns(
@@ -147,7 +156,13 @@ def inputs_of(learner, tasks: TaskSet, classes=None) -> Inputs:
 
 
 def read_tasks(
-    learner, fitted: Fitted, X, y, task, side_info, weight=None
+    learner: Any,
+    fitted: Fitted,
+    X: Matrix,
+    y: Values,
+    task: Ids,
+    side_info: SideInfo,
+    weight: Any = None,
 ) -> tuple[TaskSet, TaskSet | None]:
     """Read labelled rows of tasks for a fitted learner; also separate conditioning points."""
     fmap, columns, classes = fitted.reader.map, fitted.columns, fitted.predictor.classes
@@ -168,7 +183,15 @@ def read_tasks(
     return drop_weightless(check_weights(learner, tasks)), points
 
 
-def read_new_tasks(learner, fitted: Fitted, X, y, task, side_info, weight=None):
+def read_new_tasks(
+    learner: Any,
+    fitted: Fitted,
+    X: Matrix,
+    y: Values,
+    task: Ids,
+    side_info: SideInfo,
+    weight: Any = None,
+):
     """Read the tasks of `adapt`: labelled rows, or none; also separate conditioning points."""
     if X is not None and not is_nameless(learner, X, task):
         return read_tasks(learner, fitted, X, y, task, side_info, weight)
@@ -194,7 +217,7 @@ def read_new_tasks(learner, fitted: Fitted, X, y, task, side_info, weight=None):
     return TaskSet.trusted(X, y, offsets, NAMELESS, table, weight=weight, time=time), points
 
 
-def read_rows(learner, fitted: Fitted, X, task, side_info) -> Rows:
+def read_rows(learner: Any, fitted: Fitted, X: Matrix, task: Ids, side_info: SideInfo) -> Rows:
     """Read rows to predict, and the task of each."""
     columns, fmap = fitted.columns, fitted.reader.map
     if isinstance(X, TaskSet):
@@ -227,7 +250,7 @@ def read_rows(learner, fitted: Fitted, X, task, side_info) -> Rows:
     return Rows(rows.X, codes, ids, table, points)
 
 
-def read_offset(offset, n_rows: int) -> np.ndarray:
+def read_offset(offset: Any, n_rows: int) -> np.ndarray:
     """Return an offset (N,) as finite numbers, or raise; one number is that of all rows."""
     if np.ndim(offset) == 0 and isinstance(offset, Real):
         offset = np.full(n_rows, float(offset))
@@ -240,7 +263,7 @@ def read_offset(offset, n_rows: int) -> np.ndarray:
     return values
 
 
-def minus_offset(y, offset):
+def minus_offset(y: Values, offset: Any):
     """Return y - offset, or y unchanged without one."""
     if is_zero(offset):
         return y
@@ -250,22 +273,22 @@ def minus_offset(y, offset):
     return y - read_offset(offset, len(y))
 
 
-def is_zero(offset) -> bool:
+def is_zero(offset: Any) -> bool:
     """Return whether an offset changes nothing: None, or the number 0."""
     return offset is None or (isinstance(offset, Real) and offset == 0)
 
 
-def remember_offset(fitted: Fitted, offset) -> Fitted:
+def remember_offset(fitted: Fitted, offset: Any) -> Fitted:
     """Return a value that knows whether it was learned with an offset."""
     return fitted if is_zero(offset) else fitted._replace(info=fitted.info | {"offset": True})
 
 
-def require_offset(fitted: Fitted | None, offset) -> None:
+def require_offset(fitted: Fitted | None, offset: Any) -> None:
     """Raise if a model that was fitted with an offset is called without one."""
     refuse_forgotten(fitted is not None and bool(fitted.info.get("offset")), offset)
 
 
-def refuse_forgotten(with_offset: bool, offset) -> None:
+def refuse_forgotten(with_offset: bool, offset: Any) -> None:
     """Raise if there is no offset, and the model was fitted with one."""
     if offset is None and with_offset:
         raise DataError(
@@ -274,7 +297,7 @@ def refuse_forgotten(with_offset: bool, offset) -> None:
         )
 
 
-def require_exposure(fitted: Fitted | None, exposure) -> None:
+def require_exposure(fitted: Fitted | None, exposure: Any) -> None:
     """Raise if a model that was fitted with an exposure is called without one."""
     if exposure is None and fitted is not None and fitted.info.get("exposure"):
         raise DataError(
@@ -283,7 +306,7 @@ def require_exposure(fitted: Fitted | None, exposure) -> None:
         )
 
 
-def read_exposure(exposure, n_rows: int) -> np.ndarray:
+def read_exposure(exposure: Any, n_rows: int) -> np.ndarray:
     """Return exposures (N,) as finite numbers of at least 0; one number is that of all rows."""
     if np.ndim(exposure) == 0 and isinstance(exposure, Real):
         exposure = np.full(n_rows, float(exposure))
@@ -316,7 +339,7 @@ class _FrameRows(NamedTuple):
     side_columns: dict[str, np.ndarray]
     columns: Columns
 
-    def side_info(self, given):
+    def side_info(self, given: Any):
         """Return the side information of the call: what was given, or the side columns."""
         if not self.side_columns:
             return given
@@ -327,7 +350,7 @@ class _FrameRows(NamedTuple):
         return side_from_rows(self.side_columns, *factorize(self.task))
 
 
-def _read_columns(learner, X, task, known: Columns | None) -> _FrameRows:
+def _read_columns(learner: Any, X: Matrix, task: Ids, known: Columns | None) -> _FrameRows:
     """Read X and the ids of its rows, from `task` or from the columns that the learner names.
 
     Without `known` columns those of X are learned, else they are checked.
@@ -367,7 +390,7 @@ def _read_columns(learner, X, task, known: Columns | None) -> _FrameRows:
     return _FrameRows(matrix, task, side_columns, columns)
 
 
-def _read_known_matrix(learner, X, known: Columns) -> np.ndarray:
+def _read_known_matrix(learner: Any, X: Matrix, known: Columns) -> np.ndarray:
     """Return X (N, d) as C-contiguous float64, its columns checked."""
     plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and len(X) > 0
     if plain and X.shape[1] == known.n_features and known.names is None:
@@ -375,7 +398,7 @@ def _read_known_matrix(learner, X, known: Columns) -> np.ndarray:
     return _read_matrix(learner, X, reset=False)
 
 
-def _read_matrix(estimator, X, reset: bool) -> np.ndarray:
+def _read_matrix(estimator: Any, X: Matrix, reset: bool) -> np.ndarray:
     if is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return numeric_matrix(X)
@@ -385,7 +408,7 @@ def _read_matrix(estimator, X, reset: bool) -> np.ndarray:
     )  # fmt: skip
 
 
-def readable(learner, X) -> Any:
+def readable(learner: Any, X: Matrix) -> Any:
     """Return X as the learner reads it: sparse rows are made dense if it cannot use them."""
     if not is_sparse(X):
         return X
@@ -401,18 +424,18 @@ def readable(learner, X) -> Any:
     return X.toarray()
 
 
-def readable_tasks(learner, tasks: TaskSet) -> TaskSet:
+def readable_tasks(learner: Any, tasks: TaskSet) -> TaskSet:
     """Return tasks with rows as the learner reads them."""
     X = readable(learner, tasks.X)
     return tasks if X is tasks.X else tasks.with_rows(X, tasks.y)
 
 
-def n_rows(X) -> int:
+def n_rows(X: Matrix) -> int:
     """Return the number of rows of what a user gives as X."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def _grouped(rows: _FrameRows, labels, table: TaskTable | None, weight) -> TaskSet:
+def _grouped(rows: _FrameRows, labels: Any, table: TaskTable | None, weight: Any) -> TaskSet:
     """Return the rows of a call as tasks."""
     weight, time = split_time(weight)
     return TaskSet.from_arrays(
@@ -421,14 +444,14 @@ def _grouped(rows: _FrameRows, labels, table: TaskTable | None, weight) -> TaskS
     )  # fmt: skip
 
 
-def _refuse_company(tasks: TaskSet, others) -> None:
+def _refuse_company(tasks: TaskSet, others: Any) -> None:
     if any(other is not None for other in others):
         raise DataError("A TaskSet carries y and the task ids: pass it alone, without y and task.")
     if tasks.y is None and len(others) > 1:
         raise DataError("The TaskSet has no y. Make it with a target.")
 
 
-def _names_columns(task, names) -> bool:
+def _names_columns(task: Ids, names: Any) -> bool:
     """Return whether `task` names columns: a string, or a list of column names."""
     if isinstance(task, str):
         return True
@@ -444,5 +467,5 @@ def _columns_of(tasks: TaskSet) -> Columns:
     return Columns(tasks.n_features, names, tasks.task_name, tasks.backend)
 
 
-def _as_tuple(names) -> tuple[str, ...] | None:
+def _as_tuple(names: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)

@@ -158,7 +158,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         else:
             bad = kernel_steps(*tasks, lambda *task: solve_one(inner, *task)[1], step)
 
-        def theta(count):
+        def theta(count: int):
             c = task_weights(count, step, "last")[:, None]
             how = sides[:count], c * gradients[:count], kernel, jobs_of(self)
             return lambda: kernel_theta(data.Phi, *how)
@@ -266,7 +266,7 @@ def require_gradients(fitted: Fitted) -> KernelTau:
     return fitted.tau
 
 
-def _check_first(data: Training, kernel) -> None:
+def _check_first(data: Training, kernel: Any) -> None:
     """Raise if no task can teach the map, or if a kernel of the user's own is not one."""
     if not len(data.ids) and getattr(kernel, "reads_points", False):
         raise DataError(

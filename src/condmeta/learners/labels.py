@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import check_classification_targets
@@ -13,14 +15,15 @@ from condmeta.tasks.checks import check_finite
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.numbers import is_na
 from condmeta.tasks.weights import Weighted
+from condmeta.typing import Ids, Values
 
 
-def kind_of(learner) -> str:
+def kind_of(learner: Any) -> str:
     """Return the kind of labels that a learner reads: "number", "class" or "count"."""
     return getattr(learner, "_labels", "class" if is_classifier(learner) else "number")
 
 
-def read_labels(learner, y, task, classes=None, weight=None):
+def read_labels(learner: Any, y: Values, task: Ids, classes: Any = None, weight: Any = None):
     """Return labels (N,) as numbers, and the classes; None for a regressor.
 
     Without `classes` they are those of y. `weight` is what the call gave for the rows.
@@ -44,7 +47,7 @@ def read_labels(learner, y, task, classes=None, weight=None):
     return encode(y, kind, classes), classes
 
 
-def sizes_of(learner, tasks: TaskSet) -> Weighted | None:
+def sizes_of(learner: Any, tasks: TaskSet) -> Weighted | None:
     """Return the exposures or trials that a TaskSet holds for this learner."""
     name = {"count": "exposure", "class": "trials"}.get(kind_of(learner))
     if name is None or tasks.weight is None or tasks.weight.ndim == 1:
@@ -55,7 +58,7 @@ def sizes_of(learner, tasks: TaskSet) -> Weighted | None:
 class RowTasks:
     """The task of a row, looked up when a message needs it."""
 
-    def __init__(self, task):
+    def __init__(self, task: Ids):
         self.task = task
 
     def __call__(self, row: int):
@@ -63,7 +66,7 @@ class RowTasks:
         return ids[codes[row]]
 
 
-def two_classes(labels) -> np.ndarray:
+def two_classes(labels: Any) -> np.ndarray:
     """Return the two classes of labels, sorted, or raise."""
     classes = np.unique(labels)
     if len(classes) > 2:
@@ -75,7 +78,7 @@ def two_classes(labels) -> np.ndarray:
     return some_classes(classes)
 
 
-def some_classes(labels) -> np.ndarray:
+def some_classes(labels: Any) -> np.ndarray:
     """Return the two or more classes of labels, sorted, or raise."""
     classes = np.unique(labels)
     if len(classes) < 2:
@@ -86,7 +89,7 @@ def some_classes(labels) -> np.ndarray:
     return classes
 
 
-def _check_one_kind(y) -> None:
+def _check_one_kind(y: Values) -> None:
     """Raise if labels are of kinds that have no order, such as text and numbers."""
     if y.dtype.kind == "O":
         if any(isinstance(label, list | dict | set) for label in y):
@@ -99,7 +102,7 @@ def _check_one_kind(y) -> None:
             )
 
 
-def _check_missing(y, task) -> None:
+def _check_missing(y: Values, task: Ids) -> None:
     """Raise for the first missing label, with its task."""
     if y.dtype.kind == "O":
         y = np.array([np.nan if is_na(label) else 0.0 for label in y])

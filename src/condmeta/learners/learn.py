@@ -111,14 +111,14 @@ class Learned(NamedTuple):
     state: Any = None
 
 
-def fit_inputs(learner, given: Inputs, shared: OutOfTask | None = None) -> Any:
+def fit_inputs(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> Any:
     """Fit a learner to tasks that were read already; return it."""
     check_learner(learner)
     learner._model = learn(learner, given, shared)
     return learner
 
 
-def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted | AgainstRest:
+def learn(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> Fitted | AgainstRest:
     """Learn from the tasks of a call: scales and encodings, tau, then the model of every task.
 
     `shared` is a shared model that was fitted to these tasks already; else `learner.base` names it.
@@ -156,7 +156,7 @@ def learn(learner, given: Inputs, shared: OutOfTask | None = None) -> Fitted | A
     return with_store(fitted, store, tasks.side)
 
 
-def _against_rest(learner, given: Inputs) -> AgainstRest:
+def _against_rest(learner: Any, given: Inputs) -> AgainstRest:
     """Learn each of more than two classes against the rest."""
     tasks, points, parts = given.tasks, given.points, []
     for k, label in enumerate(given.classes):
@@ -167,7 +167,7 @@ def _against_rest(learner, given: Inputs) -> AgainstRest:
     return AgainstRest(given.classes, tuple(parts))
 
 
-def shared_model_of(learner, tasks: TaskSet, criterion: str) -> OutOfTask:
+def shared_model_of(learner: Any, tasks: TaskSet, criterion: str) -> OutOfTask:
     """Fit the shared model that `learner.base` names, of numbers by this criterion.
 
     Trees of few rows grow faster in one thread: threads that wait for each other took 60 s of
@@ -180,7 +180,7 @@ def shared_model_of(learner, tasks: TaskSet, criterion: str) -> OutOfTask:
         return fit_shared_model(learner.base, tasks, classes, criterion)
 
 
-def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted:
+def begin(learner: Any, given: Inputs, shared: Any = None, validate: bool = False) -> Fitted:
     """Learn scales and encodings from the tasks that have rows; tau is None.
 
     A learner by statistics learns the encodings of side tables later, from all its tasks; with
@@ -202,14 +202,14 @@ def begin(learner, given: Inputs, shared=None, validate: bool = False) -> Fitted
     return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning, info)
 
 
-def _centre(learner):
+def _centre(learner: Any):
     """Return the function that computes the offset of y: the location that the loss estimates."""
     if kind_of(learner) != "number":
         return None
     return np.mean if getattr(get_loss(learner.loss), "name", "") == "squared" else np.median
 
 
-def _follows_y(learner) -> bool:
+def _follows_y(learner: Any) -> bool:
     """Return whether predictions are multiplied by c if y is: then squares of y cannot overflow."""
     chosen = getattr(learner, "lam", None) == "auto"
     return kind_of(learner) == "number" and (
@@ -217,7 +217,7 @@ def _follows_y(learner) -> bool:
     )
 
 
-def in_units_of_y(s2: float, objective: float, n_points, y_scale: float) -> dict[str, float]:
+def in_units_of_y(s2: float, objective: float, n_points: Any, y_scale: float) -> dict[str, float]:
     """Return the noise and the log likelihood of y, from those of y / y_scale."""
     with np.errstate(over="ignore"):
         s2 = float(np.square(y_scale) * s2)
@@ -233,7 +233,7 @@ def training(start: Fitted, tasks: TaskSet, points: TaskSet | None) -> Training:
     if conditioning == "shared" and points is None and reader.kernel is None:
         mean = LinearTau(np.empty(0), data.Phi.mean(axis=0))
 
-        def features(at, shown: Points):
+        def features(at: np.ndarray, shown: Points):
             rows = scales.for_maps(shown.X[:, : len(scales.x_mean)], shown.y)
             given = (*rows, shown.offsets, masses(shown.weight))
             return reader.features(tasks.ids[at], tasks.side, given, mean)
@@ -251,7 +251,7 @@ def settled(start: Fitted, learned: Learned) -> Fitted:
     return start._replace(predictor=predictor, tau=learned.tau, info=info, state=learned.state)
 
 
-def conclude(learner, collected: Fitted, table=None) -> Fitted:
+def conclude(learner: Any, collected: Fitted, table: Any = None) -> Fitted:
     """Learn from the statistics that were collected; `table` is what the shared model reads."""
     state, reader = collected.state, collected.reader
     order, trained, table_by_key = state.order(), state.whole.count > 0, None
@@ -307,6 +307,6 @@ def conclude(learner, collected: Fitted, table=None) -> Fitted:
     return with_store(fitted, store, table)
 
 
-def with_store(fitted: Fitted, store: TaskStore, table) -> Fitted:
+def with_store(fitted: Fitted, store: TaskStore, table: Any) -> Fitted:
     """Return the value with task models, which keep what the shared model reads of their tasks."""
     return fitted._replace(tasks=replace(store, sides=fitted.shared_sides(store.ids, table)))

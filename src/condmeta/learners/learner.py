@@ -55,10 +55,10 @@ INSTEAD = {  # of methods that a learner does not have
 class found:  # noqa: N801 - reads like `property`
     """An attribute of the fitted value's `info`, by its name in the class."""
 
-    def __set_name__(self, owner, name):
+    def __set_name__(self, owner: Any, name: str):
         self.name = name
 
-    def __get__(self, learner, owner=None):
+    def __get__(self, learner: Any, owner: Any = None):
         if learner is None:
             return self
         info = learner.fitted_.info
@@ -253,16 +253,18 @@ class Learner(BaseEstimator):
     # Ask it.
 
     @overload
-    def adapt(self, X: TaskSet, *, side_info: SideInfo = None, **more: Any) -> TaskModels: ...
+    def adapt(
+        self, X: TaskSet, *, side_info: SideInfo = None, sample_weight: Values = None
+    ) -> TaskModels: ...
     @overload
     def adapt(
         self, X: Matrix | None = None, y: Values = None, *, task: None = None,
-        side_info: SideInfo = None, **more: Any,
+        side_info: SideInfo = None, sample_weight: Values = None,
     ) -> TaskModel: ...  # fmt: skip
     @overload
     def adapt(
         self, X: Matrix | None = None, y: Values = None, *, task: Ids, side_info: SideInfo = None,
-        **more: Any,
+        sample_weight: Values = None,
     ) -> TaskModels: ...  # fmt: skip
     def adapt(
         self,
@@ -368,7 +370,7 @@ class Learner(BaseEstimator):
         fitted, rows = self._read_rows(X, task, side_info)
         return fitted.predict(rows, jobs_of(self))
 
-    def _read_rows(self, X, task, side_info) -> tuple[Fitted, Rows]:
+    def _read_rows(self, X: Matrix, task: Ids, side_info: SideInfo) -> tuple[Fitted, Rows]:
         """Return the fitted value and the rows of a call: one value, whatever writers do."""
         fitted = self.fitted_
         return fitted, read_rows(self, fitted, X, task, side_info)

@@ -30,7 +30,7 @@ from condmeta.meta.prior import carried_metrics
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks.messages import show_id
-from condmeta.typing import Frame
+from condmeta.typing import Frame, Ids
 
 
 @storable(
@@ -210,10 +210,12 @@ class ConditionalLevels(ConditionalRidge):
     def _kind_of_statistics(self, scales: Scales) -> type:
         return TaskStatistics
 
-    def _check_ids(self, ids) -> None:
+    def _check_ids(self, ids: Any) -> None:
         require_parts(ids.tolist())
 
-    def _inner(self, prior, change, own_noise: bool, context, left_open=None) -> Any:
+    def _inner(
+        self, prior: Any, change: Any, own_noise: bool, context: Any, left_open: Any = None
+    ) -> Any:
         if not isinstance(prior, LevelsPrior):
             return super()._inner(prior, change, own_noise, context, left_open)
         factors = [lower_root(change.covariance(L @ L.T)) for L in prior.factors]
@@ -250,7 +252,7 @@ class ConditionalLevels(ConditionalRidge):
         inner = self._inner(prior, change, setting.noise == "per_task", None)
         return Learned(tau, inner, info)
 
-    def _learn_prior(self, tasks, rotation, overall):
+    def _learn_prior(self, tasks: Any, rotation: Any, overall: Any):
         """Choose as without levels, then the form of each level; fit to all tasks."""
         state, order, Phi = tasks.state, tasks.order, tasks.Phi
         self._check_ids(state.ids)
@@ -278,7 +280,7 @@ class ConditionalLevels(ConditionalRidge):
         return flat._replace(learned=learned)
 
 
-def warn_no_groups(task) -> None:
+def warn_no_groups(task: Ids) -> None:
     """Say that task ids name no groups."""
     warnings.warn(
         f"The task ids have one part, such as {show_id(task)}, so that no task is in a group and "

@@ -70,7 +70,7 @@ def merge(*learners: L) -> L:
     return merged
 
 
-def _check(first, learners) -> None:
+def _check(first: Any, learners: Any) -> None:
     """Raise if the learners cannot be merged."""
     for learner in learners:
         kind = type(learner).__name__
@@ -89,7 +89,7 @@ def _check(first, learners) -> None:
             raise DataError("The learners differ in their features.")
 
 
-def _transforms(fitted) -> tuple[Any, ...]:
+def _transforms(fitted: Any) -> tuple[Any, ...]:
     """Return what x and y were transformed by, as far as it can be compared."""
     splines = fitted.scales.transformer
     knots = splines.knots.tolist() if isinstance(splines, Splines) else None
@@ -97,6 +97,6 @@ def _transforms(fitted) -> tuple[Any, ...]:
     return str(knots), None if target is None else (target.name, target.power, target.unit)
 
 
-def _same_scales(ours, theirs) -> bool:
+def _same_scales(ours: Any, theirs: Any) -> bool:
     names = "x_mean", "x_scale", "y_offset"
     return all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in names)

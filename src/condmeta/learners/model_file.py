@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.base import is_classifier
 
 from condmeta import persistence
@@ -20,7 +22,9 @@ from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mappin
 MOST_JOBS = 1024
 
 
-def storable(cls=None, *, inner=object, state=(), info=None, also=None):
+def storable(
+    cls: Any = None, *, inner: Any = object, state: Any = (), info: Any = None, also: Any = None
+):
     """Let model files hold a learner; used as a class decorator.
 
     Parameters
@@ -49,19 +53,19 @@ def storable(cls=None, *, inner=object, state=(), info=None, also=None):
     return persistence.register(cls, **how, fields=fields, rule=rule)
 
 
-def _export(learner) -> dict:
+def _export(learner: Any) -> dict:
     require_storable(learner.fitted_.predictor.shared)
     return {"params": learner.get_params(deep=False), "fitted": learner.fitted_}
 
 
-def _upgrade(cls, parts: dict) -> dict:
+def _upgrade(cls: Any, parts: dict) -> dict:
     if "public" not in parts:
         return parts
     fitted = fitted_of_parts(cls(**parts["params"]), parts)
     return {"params": parts["params"], "fitted": fitted}
 
 
-def _restore(cls, parts: dict):
+def _restore(cls: Any, parts: dict):
     learner = cls(**parts["params"])
     learner._model = parts["fitted"]
     return learner
@@ -74,7 +78,7 @@ def check_jobs(params: dict) -> None:
         raise InvalidFieldError("params['n_jobs']", f"must be at most {MOST_JOBS}. Got {jobs}")
 
 
-def _check_kind(learner, fitted, inner, state) -> None:
+def _check_kind(learner: Any, fitted: Any, inner: Any, state: Any) -> None:
     """Raise if a value is not one that this class of learners makes."""
     predictor = fitted.predictor
     if not isinstance(predictor.inner, inner):
@@ -92,7 +96,7 @@ def _check_kind(learner, fitted, inner, state) -> None:
         raise InvalidFieldError("fitted.predictor.weighs", f"must be {learner._weighs}")
 
 
-def card(learner) -> dict:
+def card(learner: Any) -> dict:
     """Return what a reader of the file wants to know before opening it."""
     fitted = learner.fitted_
     predictor, columns, store = fitted.predictor, fitted.columns, fitted.tasks

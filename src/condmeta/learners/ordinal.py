@@ -26,7 +26,7 @@ from condmeta.typing import Ids, Matrix, SideInfo
 TINY = 1e-300  # a probability of which the logarithm is finite
 
 
-def _check_gaps(learner, fitted) -> None:
+def _check_gaps(learner: Any, fitted: Any) -> None:
     predictor = fitted.predictor
     if len(predictor.inner.gaps) != len(predictor.classes) - 2:
         raise InvalidFieldError("fitted.predictor.inner.gaps", "must lie between all classes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,29 +16,29 @@ from condmeta.losses import get_loss
 from condmeta.meta.sgd import AVERAGING, GRADIENT_AT
 
 
-def _is_real(value) -> bool:
+def _is_real(value: Any) -> bool:
     """Return whether a value is a number that NumPy can read; booleans are none."""
     if isinstance(value, Integral) and abs(value) >= 1 << 63:
         return False
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
-def _positive(value) -> bool:
+def _positive(value: Any) -> bool:
     return _is_real(value) and 0 < value < np.inf
 
 
-def _counts(value) -> bool:
+def _counts(value: Any) -> bool:
     return np.ndim(value) == 1 and all(isinstance(n, Integral) and n >= 0 for n in value)
 
 
-def one_of(choices):
+def one_of(choices: Any):
     """Return the rule of a parameter that is one of some names, or of True, False and None."""
     text = ", ".join(repr(choice) for choice in choices)
     kinds = str, bool, type(None)
     return (lambda value: isinstance(value, kinds) and value in choices), f"one of {text}"
 
 
-def or_word(word: str, rule):
+def or_word(word: str, rule: Any):
     """Return a rule that also allows a word, such as "auto"."""
     allowed, description = rule
     return (
@@ -88,7 +89,7 @@ RULES = {
 }
 
 
-def check_parameters(learner) -> None:
+def check_parameters(learner: Any) -> None:
     """Raise if a parameter is out of range; `learner._rules` holds rules of its class."""
     params = learner.get_params(deep=False)
     for name, value in params.items():
@@ -102,7 +103,7 @@ def check_parameters(learner) -> None:
         )
 
 
-def check_learner(learner) -> None:
+def check_learner(learner: Any) -> None:
     """Raise if a parameter is out of range, or if the loss does not fit the target."""
     check_parameters(learner)
     loss = get_loss(learner.loss)
@@ -115,7 +116,7 @@ def check_learner(learner) -> None:
         raise DataError(f"The loss {loss.name!r} is for numbers. Use 'hinge' or 'logistic'.")
 
 
-def jobs_of(learner) -> int:
+def jobs_of(learner: Any) -> int:
     """Return the number of threads that `n_jobs` means on this machine."""
     if learner.n_jobs is None:
         return effective_n_jobs(None)
@@ -123,7 +124,7 @@ def jobs_of(learner) -> int:
     return effective_n_jobs(learner.n_jobs)
 
 
-def _check(learner, name, value, rule) -> None:
+def _check(learner: Any, name: str, value: Any, rule: Any) -> None:
     allowed, description = rule
     if not allowed(value):
         raise DataError(

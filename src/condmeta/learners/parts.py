@@ -135,7 +135,7 @@ def learn_stored(
     return fitted
 
 
-def solve_stored(fitted: Fitted, stored: StoredTasks, ids, Phi_empty) -> TaskStore:
+def solve_stored(fitted: Fitted, stored: StoredTasks, ids: Any, Phi_empty: Any) -> TaskStore:
     """Return the models of all tasks, leaf after leaf; those without points come last."""
     T, how = len(ids), (fitted.tau, fitted.scales, fitted.inner)
     theta, coef = np.empty((T, fitted.scales.width)), np.empty((T, fitted.scales.width))
@@ -189,7 +189,9 @@ class SideRows(NamedTuple):
         empty = np.flatnonzero(left)
         return cls(np.append(ids, side.ids[empty]), rows, empty, side)
 
-    def encode(self, reader: SideReader, at) -> tuple[SideReader, np.ndarray, np.ndarray]:
+    def encode(
+        self, reader: SideReader, at: np.ndarray
+    ) -> tuple[SideReader, np.ndarray, np.ndarray]:
         """Learn the encodings; return the reader, and Phi of tasks with points, and without.
 
         `at` are the tasks with points by rising key: encodings are learned in this order.

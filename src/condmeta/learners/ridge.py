@@ -320,16 +320,23 @@ class ConditionalRidge(Regressor, Learner):
         return self
 
     @overload
-    def adapt(self, X: TaskSet, *, side_info: SideInfo = None, **more: Any) -> TaskModels: ...
+    def adapt(
+        self, X: TaskSet, *, side_info: SideInfo = None, offset: Values = None,
+        sample_weight: Values = None, precision: Values = None,
+        time: Values = None,
+    ) -> TaskModels: ...  # fmt: skip
     @overload
     def adapt(
         self, X: Matrix | None = None, y: Values = None, *, task: None = None,
-        side_info: SideInfo = None, **more: Any,
+        side_info: SideInfo = None, offset: Values = None, sample_weight: Values = None,
+        precision: Values = None,
+        time: Values = None,
     ) -> TaskModel: ...  # fmt: skip
     @overload
     def adapt(
         self, X: Matrix | None = None, y: Values = None, *, task: Ids, side_info: SideInfo = None,
-        **more: Any,
+        offset: Values = None, sample_weight: Values = None, precision: Values = None,
+        time: Values = None,
     ) -> TaskModels: ...  # fmt: skip
     def adapt(
         self, X: Matrix | None = None, y: Values = None, *, task: Ids = None,
@@ -454,12 +461,14 @@ class ConditionalRidge(Regressor, Learner):
 
     @overload
     def predict(
-        self, X: Matrix, *, return_std: Literal[True], task: Ids = None, **more: Any
-    ) -> tuple[np.ndarray, np.ndarray]: ...
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, offset: Values = None,
+        return_std: Literal[True], precision: Values = None, time: Values = None,
+    ) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
     @overload
     def predict(
-        self, X: Matrix, *, return_std: Literal[False] = False, task: Ids = None, **more: Any
-    ) -> np.ndarray: ...
+        self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, offset: Values = None,
+        return_std: Literal[False] = False, precision: Values = None, time: Values = None,
+    ) -> np.ndarray: ...  # fmt: skip
     def predict(
         self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, offset: Values = None,
         return_std: bool = False, precision: Values = None, time: Values = None,
@@ -509,7 +518,7 @@ class ConditionalRidge(Regressor, Learner):
             precision = precision[X.row_order] if isinstance(X, TaskSet) else precision
         return predicted, fitted.std(rows, precision)
 
-    def _take_time(self, X, time) -> tuple[Any, Any]:
+    def _take_time(self, X: Matrix, time: Any) -> tuple[Any, Any]:
         """Return X and the times of its rows, for a model that was fitted with times."""
         if time is not None:
             require_timed(self.fitted_)
@@ -580,20 +589,27 @@ class ConditionalRidge(Regressor, Learner):
         """Learn if only these columns have coefficients that differ between tasks."""
         return learn_some_columns(self, data, columns)
 
-    def _check_ids(self, ids) -> None:
+    def _check_ids(self, ids: Any) -> None:
         """Raise if the learner cannot use task ids such as these."""
 
-    def _inner(self, prior, change: ChangeOfScale, own_noise: bool, context, left_open=None) -> Any:
+    def _inner(
+        self,
+        prior: Any,
+        change: ChangeOfScale,
+        own_noise: bool,
+        context: Any,
+        left_open: Any = None,
+    ) -> Any:
         """Return the inner algorithm of a prior that was learned in other scales."""
         factor = lower_root(change.covariance(prior.H))
         return Gaussian(factor, prior.s2, own_noise, context, left_open)
 
-    def _learn_prior(self, tasks, rotation, overall) -> LearnedMaps:
+    def _learn_prior(self, tasks: Any, rotation: Any, overall: Any) -> LearnedMaps:
         """Choose settings and fit the prior, in the scales `overall` and rotated features."""
         return choose_and_fit(self, tasks, rotation, overall)
 
 
-def weighted(sample_weight, precision, time=None):
+def weighted(sample_weight: Values, precision: Any, time: Any = None):
     """Return the weights of rows, with their precision and their times if there are any."""
     if precision is None and time is None:
         return sample_weight

@@ -32,6 +32,7 @@ from condmeta.meta.ridge_judge import ROUGH, HeldOutFeatures, SplitStatistics
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.trained_tasks import InMemory, Scaling, TrainedTasks, count_points
 from condmeta.meta.wide_tasks import WideTasks
+from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 
 def learn_ridge(learner: Any, data: Training) -> Learned:
@@ -65,7 +66,7 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
         "constant": overall.constant,
     }
 
-    def in_user_scales(W) -> np.ndarray:
+    def in_user_scales(W: np.ndarray) -> np.ndarray:
         wide = np.zeros((len(W), len(overall.kept)))
         wide[:, overall.kept] = W
         return change.map(rotation.undo(wide))
@@ -81,7 +82,7 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
     return Learned(LinearTau(W, rotation.mean, cold), inner, info)
 
 
-def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation, overall) -> LearnedMaps:
+def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation: Any, overall: Any) -> LearnedMaps:
     """Choose on the sample, then fit to all tasks."""
     jobs, sample = jobs_of(learner), tasks.sample
     # With an infinite kappa no map reads side information, the pooled one neither.
@@ -109,7 +110,7 @@ def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation, overall) -> Lear
         for some in blocks.heads():
             start = learn_from_blocks(some, metric, kappa, start, stopping=ROUGH).prior
 
-    def learn(blocks, start):
+    def learn(blocks: Any, start: Any):
         stopping = Stopping(learner.tol, learner.max_iter)
         return learn_from_blocks(blocks, metric, kappa, start, stopping=stopping)
 
@@ -118,7 +119,9 @@ def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation, overall) -> Lear
     return found._replace(open=left_open)
 
 
-def collect_more(learner: Any, X, y, task, side_info, weight) -> Fitted:
+def collect_more(
+    learner: Any, X: Matrix, y: Values, task: Ids, side_info: SideInfo, weight: Any
+) -> Fitted:
     """Return the value with the statistics of further tasks; tau is None until it is needed."""
     if learner.base is not None:
         raise DataError("A base needs the rows of all tasks at once: use fit, or base=None.")

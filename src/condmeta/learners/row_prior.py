@@ -43,7 +43,11 @@ class RowPrior(NamedTuple):
 
 
 def learn_row_prior(
-    learner, data: Training, likelihood: type[Likelihood], parameter=None, probabilities=False
+    learner: Any,
+    data: Training,
+    likelihood: type[Likelihood],
+    parameter: Any = None,
+    probabilities: Any = False,
 ) -> RowPrior:
     """Choose on a sample of the tasks, then fit to all.
 
@@ -75,7 +79,9 @@ def learn_row_prior(
     return found._replace(factor=prior._replace(L=spread).widen(kept).L)
 
 
-def covariance_of_theta(points: Points, Z, prior: Prior, likelihood, kappa) -> np.ndarray:
+def covariance_of_theta(
+    points: Points, Z: np.ndarray, prior: Prior, likelihood: Any, kappa: Any
+) -> np.ndarray:
     """Return the covariance (d, d) of theta of a new task, as the map was estimated."""
     law, theta = likelihood(prior.s2), prior.theta(Z)
     rows, found = law.rows(points), find_posteriors(law, points, theta, prior.L)
@@ -83,7 +89,9 @@ def covariance_of_theta(points: Points, Z, prior: Prior, likelihood, kappa) -> n
     return unseen_covariance(stats, Z, theta, prior.L, np.ones(len(Z)), kappa)
 
 
-def learn_shared_counts(learner, data: Training, columns, parameter=None) -> RowPrior:
+def learn_shared_counts(
+    learner: Any, data: Training, columns: Any, parameter: Any = None
+) -> RowPrior:
     """Learn counts if only the coefficients of these columns differ between tasks.
 
     The settings are chosen around a first fit of the shared coefficients.
@@ -111,7 +119,7 @@ def learn_shared_counts(learner, data: Training, columns, parameter=None) -> Row
 
 
 def settled(
-    data: Training, rotation: Rotation, choice: Selection, learned, prior, setting
+    data: Training, rotation: Rotation, choice: Selection, learned: Any, prior: Any, setting: Any
 ) -> RowPrior:
     """Return what was learned with a setting, from a prior of all columns."""
     metric, kappa = setting
@@ -130,7 +138,11 @@ def settled(
 
 
 def choose_settings(
-    learner, data: Training, rotation: Rotation, reduce: Callable[[Points], Points], **kind
+    learner: Any,
+    data: Training,
+    rotation: Rotation,
+    reduce: Callable[[Points], Points],
+    **kind: str,
 ) -> Selection:
     """Choose on a sample of the tasks that does not depend on ids or orders.
 

@@ -56,7 +56,7 @@ class ConditionalSGD(StreamLearner):
         run = self._run if is_plain(self.meta_step) else self._run_outer
         return run(data, inner, self.meta_step, state)
 
-    def _run(self, data: Training, inner, step: float, state: SGDState | None) -> Learned:
+    def _run(self, data: Training, inner: Any, step: float, state: SGDState | None) -> Learned:
         """Run the tasks through Algorithm 1, from a copy of `state`."""
         X, y, offsets, _ = data.rows
         Phi, step = data.Phi, float(step)
@@ -80,7 +80,9 @@ class ConditionalSGD(StreamLearner):
         weights = state.map(step, self.averaging, self.gradient_at)
         return Learned(LinearTau(weights, state.phi_mean), inner, state=state)
 
-    def _run_outer(self, data: Training, inner, step: Any, state: OuterState | None) -> Learned:
+    def _run_outer(
+        self, data: Training, inner: Any, step: Any, state: OuterState | None
+    ) -> Learned:
         """Run the tasks through Algorithm 1 with an outer step of another kind."""
         X, y, offsets, _ = data.rows
         Phi, outer = data.Phi, get_outer_step(step)

@@ -215,12 +215,16 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
         return ConditionalSGDRegressor(**(shared | {"task_column": None, "side_columns": None}))
 
 
-def search_grid(trial: GridTrial, lam, meta_step, n_jobs) -> tuple[np.ndarray, np.ndarray]:
+def search_grid(
+    trial: GridTrial, lam: Any, meta_step: Any, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the error of every pair after all tasks, and the tasks that it has seen."""
     return trial.finals(lam, meta_step, n_jobs)[0], np.full(len(lam), len(trial.Phi))
 
 
-def search_halving(trial: GridTrial, lam, meta_step, n_jobs) -> tuple[np.ndarray, np.ndarray]:
+def search_halving(
+    trial: GridTrial, lam: Any, meta_step: Any, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Run pairs on more and more tasks, going on with the best third at each rung."""
     T = len(trial.Phi)
     rungs = sorted({max(1, T // ETA**i) for i in range(RUNGS, -1, -1)})

@@ -28,7 +28,7 @@ WORDS = "auto", "all", "intercept"
 PLAIN = {"context": False, "cold_start": "prior"}  # these need the coefficients of all columns
 
 
-def is_random(value) -> bool:
+def is_random(value: Any) -> bool:
     """Return whether a value can be the parameter `random`: a word, or columns."""
     if isinstance(value, str):
         return value in WORDS
@@ -36,7 +36,7 @@ def is_random(value) -> bool:
     return names and len(value) > 0 and not any(isinstance(v, bool) for v in value)
 
 
-def differing_columns(random, names: list[str], intercept: bool) -> np.ndarray | None:
+def differing_columns(random: Any, names: list[str], intercept: bool) -> np.ndarray | None:
     """Return the positions of the columns that `random` names; None if all may differ."""
     if random in ("auto", "all"):
         return None
@@ -47,7 +47,7 @@ def differing_columns(random, names: list[str], intercept: bool) -> np.ndarray |
     return np.unique(np.concatenate([_positions(column, names) for column in random]))
 
 
-def _positions(column, names: list[str]) -> list[int]:
+def _positions(column: Any, names: list[str]) -> list[int]:
     """Return the positions of one column, or of all levels of an encoded one."""
     if isinstance(column, Integral):
         found = [int(column)] if 0 <= column < len(names) else []
@@ -100,7 +100,9 @@ class SomeColumns(NamedTuple):
             found = learn_shared(parts, Z, *settings, first, stopping=stopping, n_jobs=jobs)
         return cls(order, rotation, overall, parts, Z, choice, *found)
 
-    def settled(self, data: Training, W, H, s2: float, objective: float, passes: int):
+    def settled(
+        self, data: Training, W: np.ndarray, H: np.ndarray, s2: float, objective: float, passes: int
+    ):
         """Return tau and the learner's attributes, from W (k+1, width) and H (width, width)."""
         whole, overall = data.statistics.whole, self.overall
         change = ChangeOfScale.between(overall, data.scales)
@@ -128,7 +130,9 @@ def learn_some_columns(learner: Any, data: Training, columns: np.ndarray) -> Lea
     return SomeColumns.learn(learner, data, columns).without_levels(data)
 
 
-def _choose(learner, data: Training, overall: Scales, columns, shared, beta) -> Learned:
+def _choose(
+    learner: Any, data: Training, overall: Scales, columns: Any, shared: Any, beta: Any
+) -> Learned:
     """Return what the learner finds for the columns that may differ, and y - S beta."""
     d, r = len(overall.x_mean), len(columns)
     reduce = np.zeros((r + 1, d + 1))  # from (x, y) to the columns that differ, and what is left

@@ -236,7 +236,14 @@ class Estimates(NamedTuple):
     backend: str | None
 
 
-def _read(estimates, covariances, std_errors, task, side_info, names=None) -> Estimates:
+def _read(
+    estimates: Any,
+    covariances: Any,
+    std_errors: Any,
+    task: Ids,
+    side_info: SideInfo,
+    names: Any = None,
+) -> Estimates:
     """Read estimates and their covariances; `names` are the coefficients of a fitted model."""
     table = read_side_table(estimates, side_key=task)
     table = table if names is None else table.align(names)
@@ -249,7 +256,7 @@ def _read(estimates, covariances, std_errors, task, side_info, names=None) -> Es
     return Estimates(tasks, name, table.backend)
 
 
-def _covariances(table: TaskTable, covariances, std_errors: TaskTable | None) -> np.ndarray:
+def _covariances(table: TaskTable, covariances: Any, std_errors: TaskTable | None) -> np.ndarray:
     """Return the covariances (T, d, d) of the estimates in a table."""
     T, d = table.n_tasks, len(table.columns)
     if not T:
@@ -283,7 +290,7 @@ def _covariances(table: TaskTable, covariances, std_errors: TaskTable | None) ->
     return covariances
 
 
-def _whitened(table: TaskTable, covariances: np.ndarray, side_info) -> TaskSet:
+def _whitened(table: TaskTable, covariances: np.ndarray, side_info: SideInfo) -> TaskSet:
     """Return tasks whose rows carry the estimates: X^T X = C^-1, X^T y = C^-1 b, noise 1.
 
     With C = R R^T, the rows are R^-1 and the labels R^-1 b. Coefficients that are NaN have no row.

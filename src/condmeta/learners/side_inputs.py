@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.base import is_classifier
 
 from condmeta.errors import DataError
@@ -13,17 +15,18 @@ from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.frames import column_names, is_frame
 from condmeta.tasks.ids import as_id_array
 from condmeta.tasks.side_table import read_side_row, read_side_table
+from condmeta.typing import Frame, SideInfo
 
 NAMELESS = as_id_array([None])  # the id of a task that a call gives without one
 
 
-def side_reader(learner) -> SideReader:
+def side_reader(learner: Any) -> SideReader:
     """Return a reader of side information for a learner that is not fitted."""
     kernel = getattr(learner, "kernel", None)
     return SideReader.of(learner.feature_map, learner.missing_side, kernel)
 
 
-def read_sides(learner, fitted: Fitted, side_info):
+def read_sides(learner: Any, fitted: Fitted, side_info: SideInfo):
     """Read side information: ids, side rows, conditioning points, and whether it was one row."""
     if side_info is None or not _is_table(side_info, fitted.reader.columns):
         return NAMELESS, *read_one_side(learner, fitted, side_info), True
@@ -31,7 +34,7 @@ def read_sides(learner, fitted: Fitted, side_info):
     return table.ids if points is None else points.ids, table, points, False
 
 
-def read_side(learner, side_info, fmap, columns: Columns):
+def read_side(learner: Any, side_info: SideInfo, fmap: Any, columns: Columns):
     """Return side information as (TaskTable or None, TaskSet of conditioning points or None)."""
     if side_info is None:
         return None, None
@@ -56,7 +59,7 @@ def read_side(learner, side_info, fmap, columns: Columns):
     return table, drop_weightless(check_weights(learner, points))
 
 
-def _long_table(frame, columns: Columns, side_key) -> TaskSet:
+def _long_table(frame: Frame, columns: Columns, side_key: Any) -> TaskSet:
     """Return a table of conditioning points as tasks."""
     key = side_key if side_key is not None else columns.task_name
     names, features = column_names(frame), columns.names
@@ -75,7 +78,7 @@ def _long_table(frame, columns: Columns, side_key) -> TaskSet:
     return TaskSet.from_frame(frame, task=keys, target=target, features=list(features))
 
 
-def read_one_side(learner, fitted: Fitted, side_info):
+def read_one_side(learner: Any, fitted: Fitted, side_info: SideInfo):
     """Return the side row and the conditioning points of one task without an id."""
     if not isinstance(side_info, TaskSet):
         if side_info is None:
@@ -102,7 +105,7 @@ def _side_columns(fitted: Fitted):
     return fitted.reader.columns
 
 
-def _is_table(side_info, columns) -> bool:
+def _is_table(side_info: SideInfo, columns: Any) -> bool:
     """Return whether side information is a table of tasks; a dict that has the columns is a row."""
     if isinstance(side_info, (TaskSet, TaskTable)):
         return True

@@ -62,7 +62,7 @@ class StreamLearner(Learner):
 
 
 def partial_fit(
-    self,
+    self: Any,
     X: Matrix,
     y: Values = None,
     *,
@@ -105,7 +105,9 @@ def partial_fit(
     return self
 
 
-def go_on(learner: StreamLearner, X, y, task, side_info, classes) -> Fitted:
+def go_on(
+    learner: StreamLearner, X: Matrix, y: Values, task: Ids, side_info: SideInfo, classes: Any
+) -> Fitted:
     """Return the value of a stream after further tasks."""
     before = learner._model
     if before is None:
@@ -139,7 +141,7 @@ def go_on(learner: StreamLearner, X, y, task, side_info, classes) -> Fitted:
     return fitted._replace(n_tasks=start.n_tasks + len(tasks), seen=seen.add(named))
 
 
-def further(before: Fitted, tasks, points):
+def further(before: Fitted, tasks: Any, points: Any):
     """Return further tasks as a stream learns from them: gaps take the mean Phi so far."""
     data = before.prepare(tasks, points)
     return Training(tasks, points, data.ids, data.points, data.Phi, before.scales)

@@ -136,6 +136,6 @@ class Classifier(ClassifierMixin):
         return tags
 
 
-def target_of(X, y):
+def target_of(X: Matrix, y: Values):
     """Return y, or the target of a TaskSet in the order in which predict answers."""
     return X.restore_order(X.y) if y is None and hasattr(X, "restore_order") else y

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,5 +83,5 @@ def held_out_weights(judge: Judge, n_tasks: int) -> list[np.ndarray]:
     return views
 
 
-def _repeats(weight) -> np.ndarray | None:
+def _repeats(weight: Any) -> np.ndarray | None:
     return None if weight is None else repeats(weight)

@@ -77,7 +77,7 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     return Learned(LinearTau(W, Phi.mean(axis=0), cold if share else None), inner, info)
 
 
-def in_scale(W, one: Scales, other: Scales) -> np.ndarray:
+def in_scale(W: np.ndarray, one: Scales, other: Scales) -> np.ndarray:
     """Return differences of weights (m, width) of rows in the scale `one` as those in `other`."""
     d = len(one.x_mean)
     W = W.copy()

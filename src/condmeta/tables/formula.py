@@ -313,7 +313,7 @@ def _export(model: FormulaModel) -> dict:
     }
 
 
-def _restore(cls, parts: dict) -> FormulaModel:
+def _restore(cls: Any, parts: dict) -> FormulaModel:
     model = cls(parts["formula"], parts["learner"])
     model._levels, model._learned = parts["levels"], learned_of_text(parts["learned"])
     return model

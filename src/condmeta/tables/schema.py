@@ -53,7 +53,7 @@ from condmeta.tasks.numbers import DATE, to_floats
 from condmeta.tasks.side_column import type_column
 from condmeta.tasks.side_table import as_names, side_from_rows
 from condmeta.tasks.weights import Weighted
-from condmeta.typing import Frame, SideInfo
+from condmeta.typing import Frame, SideInfo, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class Schema:
         tasks.task_name, tasks.backend = self.roles.task_name, backend_of(frame)
         return tasks
 
-    def _sizes(self, frame: Any, y, ids: Any, labelled: bool) -> Weighted | None:
+    def _sizes(self, frame: Any, y: Values, ids: Any, labelled: bool) -> Weighted | None:
         """Return the exposure of counts, or the trials of labelled shares."""
         roles = self.roles
         names = roles.sizes if labelled or roles.exposure is not None else []

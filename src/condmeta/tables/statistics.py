@@ -169,7 +169,7 @@ def _named(keys: list[str]) -> Any:
     return keys[0] if len(keys) == 1 else tuple(keys)
 
 
-def _none(ids) -> np.ndarray:
+def _none(ids: Any) -> np.ndarray:
     return np.zeros(len(ids) + 1, np.int64)
 
 
@@ -221,7 +221,7 @@ def _read(table: Any, columns: list[str], keys: list[str]) -> tuple[np.ndarray, 
     return ids, Scatter(count, mean, np.column_stack([numbers[name] for name in sums]))
 
 
-def _start(learner: ConditionalRidge, names: list[str], keys: list[str], backend) -> Fitted:
+def _start(learner: ConditionalRidge, names: list[str], keys: list[str], backend: Any) -> Fitted:
     """Return the value before anything is learned; its scales are those of the statistics."""
     d = len(names)
     scales = Scales(learner.scale, learner.fit_intercept, np.zeros(d), np.ones(d), 0.0, d)
@@ -234,7 +234,7 @@ def _start(learner: ConditionalRidge, names: list[str], keys: list[str], backend
     return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning, {})
 
 
-def _collected(ids, scatter: Scatter, side: TaskTable | None) -> TaskStatistics:
+def _collected(ids: Any, scatter: Scatter, side: TaskTable | None) -> TaskStatistics:
     """Return what is collected of tasks; no rows are held out."""
     keys = task_keys(ids)
     order = np.argsort(keys, kind="stable")
@@ -244,7 +244,7 @@ def _collected(ids, scatter: Scatter, side: TaskTable | None) -> TaskStatistics:
     return TaskStatistics(ids, scatter, side, None, sizes, keys, sample, halves, halves, None)
 
 
-def _learned(learner, start: Fitted, state: TaskStatistics, prior_tasks) -> Fitted:
+def _learned(learner: Any, start: Fitted, state: TaskStatistics, prior_tasks: Any) -> Fitted:
     """Learn the prior from some tasks, or from all; then the models of all."""
     order = state.order()
     if prior_tasks == "all" or prior_tasks >= len(order):

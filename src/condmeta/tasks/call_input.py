@@ -1,11 +1,15 @@
 """Read the input of a call: a `TaskSet` alone, or arrays and tables."""
 
+from typing import Any
+
 from condmeta.errors import DataError
 from condmeta.tasks.frames import column_names, drop_columns, get_series, is_frame
 from condmeta.tasks.taskset import TaskSet
 
 
-def as_tasks(X, y, task, side_info, side_key=None, weight=None) -> TaskSet:
+def as_tasks(
+    X: Any, y: Any, task: Any, side_info: Any, side_key: Any = None, weight: Any = None
+) -> TaskSet:
     """Return the tasks of a call: a `TaskSet` alone, or arrays; `task` may be a column's name."""
     if not isinstance(X, TaskSet):
         if is_frame(X) and isinstance(task, str) and task in column_names(X):

@@ -1,9 +1,11 @@
 """Columns of ordered categories."""
 
+from typing import Any
+
 import numpy as np
 
 
-def ordered_categories(y) -> np.ndarray | None:
+def ordered_categories(y: Any) -> np.ndarray | None:
     """Return the categories of a column of ordered ones that occur, in their order; else None."""
     if hasattr(y, "cat") and getattr(y.cat, "ordered", False):  # pandas
         used = set(y.dropna().unique())

@@ -112,7 +112,7 @@ def is_na(value: Any) -> bool:
     return isinstance(value, float | np.floating) and value != value
 
 
-def power_of_two(size):
+def power_of_two(size: Any):
     """Return powers of two of these sizes where squares could overflow or underflow, else 1.
 
     To divide by a power of two changes no digit.
@@ -133,7 +133,7 @@ def standard_deviation(values: np.ndarray) -> float:
     return float(unit * np.std(values / unit))
 
 
-def put_rows(array: np.ndarray, at, values) -> np.ndarray:
+def put_rows(array: np.ndarray, at: Any, values: Any) -> np.ndarray:
     """Return a copy with other rows at positions `at`, of a type that holds both."""
     out = array.astype(np.result_type(array, values))  # counts are integers until weights come
     out[at] = values

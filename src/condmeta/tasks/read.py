@@ -39,7 +39,15 @@ def matrix_and_target(
 
 
 def from_frame(
-    df, task, target, features, side, side_key, missing_side, weight, time
+    df: Any,
+    task: Any,
+    target: Any,
+    features: Any,
+    side: Any,
+    side_key: Any,
+    missing_side: Any,
+    weight: Any,
+    time: Any,
 ) -> dict[str, Any]:
     """Read a table with a task column; parameters as for `TaskSet.from_frame`."""
     if not frames.is_frame(df):
@@ -86,7 +94,15 @@ def _one_or_many(names: list[Any]) -> Any:
 
 
 def from_arrays(
-    X, y, task, side_info, side_key, feature_names, missing_side, weight, time
+    X: Any,
+    y: Any,
+    task: Any,
+    side_info: Any,
+    side_key: Any,
+    feature_names: Any,
+    missing_side: Any,
+    weight: Any,
+    time: Any,
 ) -> dict[str, Any]:
     """Read X, y and row-aligned task ids; parameters as for `TaskSet.from_arrays`."""
     backend = frames.backend_of(X)
@@ -147,7 +163,9 @@ def join_side(ids: np.ndarray, table: TaskTable, missing_side: str = "error") ->
     return every, table.take([*ids[has], *extra])
 
 
-def _grouped(X, y, codes, ids, table, missing_side, weight, time) -> dict[str, Any]:
+def _grouped(
+    X: Any, y: Any, codes: Any, ids: Any, table: Any, missing_side: Any, weight: Any, time: Any
+) -> dict[str, Any]:
     """Group the rows by task, and join the side table."""
     require_rows(X)
     if table is not None:

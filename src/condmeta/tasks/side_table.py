@@ -169,4 +169,4 @@ def _differing(column: np.ndarray, codes: np.ndarray, first: np.ndarray) -> Iter
         differs &= ~(np.isnan(column) & np.isnan(expected))
     for row in np.flatnonzero(differs):
         if not (is_na(column[row]) and is_na(expected[row])):
-            yield row
+            yield int(row)

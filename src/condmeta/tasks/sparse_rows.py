@@ -25,11 +25,11 @@ class SparseRows(csr_array):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def take(self, at, axis: int = 0) -> SparseRows:
+    def take(self, at: Any, axis: int = 0) -> SparseRows:
         """Return the rows at these positions."""
         return self[at]
 
-    def times(self, scale) -> SparseRows:
+    def times(self, scale: Any) -> SparseRows:
         """Return the columns, each times its scale (d,)."""
         return SparseRows((self.data * scale[self.indices], self.indices, self.indptr), self.shape)
 
@@ -46,7 +46,7 @@ class SparseRows(csr_array):
         np.maximum.at(found, self.indices, np.abs(self.data))
         return found
 
-    def moments(self, weight) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, weight: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation (d,) of rows that count weight (N,) times."""
         n = len(self) if weight is None else weight.sum()
         times = np.ones(len(self)) if weight is None else weight

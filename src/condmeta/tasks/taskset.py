@@ -105,8 +105,10 @@ class TaskSet:
         self._set(X, y, offsets, unique, side, weight, row_order, *labels, time)
 
     def _set(
-        self, X, y, offsets, ids, side=None, weight=None, row_order=None,
-        feature_names=None, target_name=None, task_name=None, backend=None, time=None,
+        self, X: Any, y: Any, offsets: Any, ids: Any, side: Any = None, weight: Any = None,
+        row_order: Any = None,
+        feature_names: Any = None, target_name: Any = None, task_name: Any = None,
+        backend: Any = None, time: Any = None,
     ) -> None:  # fmt: skip
         row_order = np.arange(X.shape[0]) if row_order is None else row_order
         self.X = _frozen(X)

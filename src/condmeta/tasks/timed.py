@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Timed(NamedTuple):
         """The position of each row's task (N,)."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
-    def pick(self, rows, offsets: np.ndarray) -> Timed:
+    def pick(self, rows: Any, offsets: np.ndarray) -> Timed:
         """Return some rows, which belong to tasks with these offsets."""
         return Timed(*self.points.pick(rows, offsets), self.time[rows])
 

@@ -13,7 +13,7 @@ from condmeta.tasks.numbers import is_na
 MICROSECONDS_OF_A_DAY = 86_400e6
 
 
-def read_times(time: Any, n_rows: int, label: str = "time", task_of_row=None) -> np.ndarray:
+def read_times(time: Any, n_rows: int, label: str = "time", task_of_row: Any = None) -> np.ndarray:
     """Return the times of rows (N,): float64, or datetime64[us] for dates; or raise a DataError.
 
     One number or date is the time of all rows. Dates with a time zone become UTC.

@@ -71,7 +71,7 @@ def masses(weight: np.ndarray | None) -> np.ndarray | None:
     return weight if weight is None or weight.ndim == 1 else weight[:, 0] * weight[:, 1]
 
 
-def join_weights(a, n_a: int, b, n_b: int) -> np.ndarray | None:
+def join_weights(a: Any, n_a: int, b: Any, n_b: int) -> np.ndarray | None:
     """Return the weights of n_a rows, then of n_b rows; None is once each."""
     if a is None and b is None:
         return None
@@ -81,7 +81,9 @@ def join_weights(a, n_a: int, b, n_b: int) -> np.ndarray | None:
     return np.concatenate([a, b])
 
 
-def read_weight(weight: Any, n_rows: int, task_of_row=None, row_of=None) -> np.ndarray:
+def read_weight(
+    weight: Any, n_rows: int, task_of_row: Any = None, row_of: Any = None
+) -> np.ndarray:
     """Return weights (N,) as finite numbers of at least 0, or raise a DataError that names the row.
 
     Parameters

@@ -12,3 +12,4 @@ _ = model.adapt(np.eye(2), np.ones(2)).ids  # wrong
 cm.ConditionalRidge(kapa=1.0)  # wrong
 cm.TaskSet.from_arrays(np.eye(2), np.ones(2), task=object())  # wrong
 cm.compare(3.5j, lerners={})  # wrong
+model.adapt(np.eye(2), np.ones(2), tsk=["a", "b"])  # wrong

@@ -126,7 +126,7 @@ def _facts(found: Comparison) -> dict[str, str]:
     }
 
 
-def _listed(names, most: int = 12) -> str:
+def _listed(names: Any, most: int = 12) -> str:
     names = list(map(str, names))
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest

@@ -123,7 +123,9 @@ class AdvantageDisplay(Display):
         return text
 
 
-def _bar(ax, interval, at, marker, colour, label, options) -> None:
+def _bar(
+    ax: Any, interval: Any, at: Any, marker: Any, colour: Any, label: str, options: Any
+) -> None:
     value, low, high = np.minimum(interval, WIDEST[1])
     reach = [[max(value - low, 0.0)], [max(high - value, 0.0)]]
     ax.errorbar(value, at, xerr=reach, marker=marker, color=colour, label=label, **options)

@@ -67,7 +67,9 @@ class Display:
         return self
 
 
-def draw_curve(ax: Any, x, mean, spread, style, name: str, **options: Any) -> Any:
+def draw_curve(
+    ax: Any, x: Any, mean: Any, spread: Any, style: Any, name: str, **options: Any
+) -> Any:
     """Draw a line with a band of `spread` on either side; return the line."""
     (line,) = ax.plot(
         x, mean, label=name, color=style.colour, linestyle=style.line, linewidth=1.6,

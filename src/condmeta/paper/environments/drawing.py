@@ -50,7 +50,9 @@ class Environment:
 
     d: int
 
-    def _set_options(self, n, sigma_w, sigma_x, snr, inputs, noise) -> None:
+    def _set_options(
+        self, n: Any, sigma_w: Any, sigma_x: Any, snr: Any, inputs: Any, noise: Any
+    ) -> None:
         """Check the options that all environments share, and set them as attributes."""
         owner = type(self).__name__
         self.n = check_count(n, "n", owner)

@@ -91,7 +91,9 @@ def _grid(rank: int, side: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes[keep], weights[keep] / weights[keep].sum()
 
 
-def _posterior_spread(w, centers, prior, nodes, weights) -> tuple[float, float]:
+def _posterior_spread(
+    w: np.ndarray, centers: Any, prior: Any, nodes: Any, weights: np.ndarray
+) -> tuple[float, float]:
     """Return the mean posterior variance of w(j) over nodes around each centre, and its error.
 
     If `weights` is None the nodes are random draws, the same for all clusters.

@@ -147,7 +147,14 @@ def each_seed(job: Callable[[int], Any], seeds: Sequence[int], jobs: int) -> Ite
 
 
 def run_seed(
-    source, methods, setting: Setting, grid, metric: Metric, seed: int, at=None, progress=None
+    source: Any,
+    methods: Any,
+    setting: Setting,
+    grid: Any,
+    metric: Metric,
+    seed: int,
+    at: Sequence[int] | None = None,
+    progress: Any = None,
 ) -> tuple[dict[str, np.ndarray], list]:
     """Return the rows of one seed, as columns, and the tasks that were left out."""
     tasks = draw(source, setting, seed)
@@ -162,7 +169,7 @@ def run_seed(
     return {name: np.asarray(values) for name, values in rows.items()}, tasks.left_out
 
 
-def seeded(method, seed: int, name: str):
+def seeded(method: Any, seed: int, name: str):
     """Return a copy of a method; each random_state of None is set from the seed and the name."""
     method = clone(method)
     stream = np.random.default_rng([seed, 1, zlib.crc32(name.encode())])
@@ -176,7 +183,7 @@ def seeded(method, seed: int, name: str):
     return method
 
 
-def evaluate(method, tasks: SeedTasks, grid, metric: Metric, at):
+def evaluate(method: Any, tasks: SeedTasks, grid: Any, metric: Metric, at: Sequence[int] | None):
     """Yield (T, lam, meta_step, split, error) of one method."""
     params = method.get_params(deep=False)
     fixed = [name for name in PARAMETERS if name in params and not _is_searched(name, params, grid)]
@@ -204,47 +211,53 @@ def _is_searched(name: str, params: Mapping[str, Any], grid: Mapping[str, Any]) 
     return isinstance(value, Real) or (name in grid and isinstance(value, str))
 
 
-def _trial(method, tasks: SeedTasks, metric: Metric) -> GridTrial:
+def _trial(method: Any, tasks: SeedTasks, metric: Metric) -> GridTrial:
     trial = GridTrial.of(method, tasks.train, [tasks.validation, tasks.test])
     return trial if metric.is_loss_of(method) else trial._replace(metric=metric.errors)
 
 
-def _evaluate_sgd(method, tasks: SeedTasks, pairs: dict, metric: Metric, at):
+def _evaluate_sgd(
+    method: Any, tasks: SeedTasks, pairs: dict, metric: Metric, at: Sequence[int] | None
+):
     trial = _trial(method, tasks, metric)
     lam, meta_step = pairs["lam"], pairs["meta_step"]
 
-    def test_errors(best):
+    def test_errors(best: Any):
         return trial.curves(lam[[best]], meta_step[[best]])[TEST, :, 0]
 
     errors = trial.finals(lam, meta_step)[VALIDATION]
     return _rows(len(tasks.train), pairs, errors, test_errors, at)
 
 
-def _evaluate_fixed(method, tasks: SeedTasks, pairs: dict, metric: Metric, at):
+def _evaluate_fixed(
+    method: Any, tasks: SeedTasks, pairs: dict, metric: Metric, at: Sequence[int] | None
+):
     trial = _trial(method, tasks, metric)
     errors = trial.at_fixed(trial.scales.from_user(method.theta), pairs["lam"])
     T = len(tasks.train)
     return _rows(T, pairs, errors[VALIDATION], lambda best: np.full(T, errors[TEST, best]), at)
 
 
-def _evaluate_any(method, tasks: SeedTasks, pairs: dict, metric: Metric, at):
+def _evaluate_any(
+    method: Any, tasks: SeedTasks, pairs: dict, metric: Metric, at: Sequence[int] | None
+):
     T, count = len(tasks.train), len(next(iter(pairs.values()), [0]))
     chosen = [{name: column[i] for name, column in pairs.items()} for i in range(count)]
 
-    def error(values, train, held) -> float:
+    def error(values: Any, train: Any, held: Any) -> float:
         return _error(clone(method).set_params(**values).fit(train), held, metric)
 
     errors = np.array([error(values, tasks.train, tasks.validation) for values in chosen])
     at = [T] if at is None else at
 
-    def test_errors(best):
+    def test_errors(best: Any):
         parts = ((t, tasks.train.subset(np.arange(t))) for t in at)
         return {t - 1: error(chosen[best], train, tasks.test) for t, train in parts}
 
     return _rows(T, pairs, errors, test_errors, at)
 
 
-def _rows(T: int, pairs: dict, errors: np.ndarray, test_errors, at):
+def _rows(T: int, pairs: dict, errors: np.ndarray, test_errors: Any, at: Sequence[int] | None):
     """Yield the validation error of every pair, and the test errors of the best pair.
 
     ``test_errors(best)[t - 1]`` is the error of pair `best` after t tasks. A missing parameter of
@@ -259,7 +272,7 @@ def _rows(T: int, pairs: dict, errors: np.ndarray, test_errors, at):
         yield t, lam[best], meta_step[best], "test", found[t - 1]
 
 
-def _error(learner, held: tuple[TaskSet, TaskSet], metric: Metric) -> float:
+def _error(learner: Any, held: tuple[TaskSet, TaskSet], metric: Metric) -> float:
     """Return the mean over held-out tasks of a fitted learner's mean query error."""
     support, query = held
     task = np.repeat(np.arange(len(query)), query.sizes)

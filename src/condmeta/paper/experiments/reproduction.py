@@ -166,7 +166,7 @@ def _panels(names: Iterable[str]) -> dict[str, bool]:
     return {name: name in named for name in PANELS if everything or name in named}
 
 
-def _run_panel(name: str, readings: Readings, requested, jobs, report) -> Results:
+def _run_panel(name: str, readings: Readings, requested: Any, jobs: Any, report: Any) -> Results:
     """Run one panel, one job for each seed, and report each seed when it is done."""
     started, seeds = time.perf_counter(), requested["seeds"]
     panel = readings.panel(name)
@@ -194,11 +194,11 @@ def _run_panel(name: str, readings: Readings, requested, jobs, report) -> Result
     return whole
 
 
-def _run_seed(source, methods, shared, seed: int) -> Results:
+def _run_seed(source: Any, methods: Any, shared: Any, seed: int) -> Results:
     return run(source, methods, seeds=[seed], **shared)
 
 
-def _grid(values) -> str:
+def _grid(values: Any) -> str:
     low, high = (round(math.log10(value)) for value in (values[0], values[-1]))
     return f"{len(values)} x {len(values)} on 1e{low}..1e{high}"
 

@@ -1,6 +1,6 @@
 """The tasks of one seed: drawn or chosen, and split into training, validation and test tasks."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class SeedTasks(NamedTuple):
     left_out: list
 
 
-def draw(source, setting: Setting, seed: int) -> SeedTasks:
+def draw(source: Any, setting: Setting, seed: int) -> SeedTasks:
     """Draw and split the tasks of one seed."""
     rng = np.random.default_rng([seed, 0])
     total = sum(setting.sizes)

@@ -177,7 +177,9 @@ def bound_learned(
     return _bound(4.0 if inner == "online" else 2.0, V, n, L, R, lam, inner, learning, meta_step)
 
 
-def _bound(c, V, n, L, R, lam, inner, learning, meta_step) -> Bound:
+def _bound(
+    c: Any, V: Any, n: Any, L: Any, R: Any, lam: Any, inner: Any, learning: Any, meta_step: Any
+) -> Bound:
     V, L, R = _finite(V, "V"), _finite(L, "L"), _finite(R, "R")
     r = _rate(n, inner)
     if lam is None:

@@ -77,7 +77,9 @@ def excess_risk(
     return (values, errors) if return_error else values
 
 
-def _closed_form(environment, tasks: SampledTaskSet, off: np.ndarray, loss) -> np.ndarray | None:
+def _closed_form(
+    environment: Any, tasks: SampledTaskSet, off: np.ndarray, loss: Any
+) -> np.ndarray | None:
     inputs = getattr(environment, "inputs", None)
     if tasks.centers is None or tasks.noise is None or inputs not in ("gaussian", "unit"):
         return None
@@ -93,7 +95,9 @@ def _closed_form(environment, tasks: SampledTaskSet, off: np.ndarray, loss) -> n
     return None
 
 
-def _drawn(environment, tasks, coef, loss, n_points, random_state):
+def _drawn(
+    environment: Any, tasks: Any, coef: np.ndarray, loss: Any, n_points: Any, random_state: Any
+):
     """Return the mean difference of losses (T,) over drawn points, and its standard error."""
     if not hasattr(environment, "sample_points"):
         raise DataError(

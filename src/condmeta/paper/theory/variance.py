@@ -116,7 +116,7 @@ def _mean(parts: _Parts, p: Any) -> Estimate:
     return Estimate(parts.exact + mean, float(np.hypot(parts.error, spread)))
 
 
-def _parts(source, tau, side, p, n_tasks, random_state) -> _Parts:
+def _parts(source: Any, tau: Any, side: Any, p: Any, n_tasks: int, random_state: Any) -> _Parts:
     if not hasattr(source, "sample"):
         W = weights_of(source)
         given = source if side is None and isinstance(source, TaskSet) else side
@@ -142,7 +142,7 @@ def _parts(source, tau, side, p, n_tasks, random_state) -> _Parts:
     return _Parts(0.0, 0.0, _distances(W, _thetas(tau, W, tasks, None)))
 
 
-def _closed_form(environment, tau) -> _Parts:
+def _closed_form(environment: Any, tau: Any) -> _Parts:
     """Return V^2 of a constant, or of tau_rho."""
     v = environment.variances()
     named = {"zero": (v.zero, 0.0), "mean": (v.mean, 0.0), "best": (v.tau, v.error)}

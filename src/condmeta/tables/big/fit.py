@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
 from condmeta.tables.stream import whole_tasks
 from condmeta.tasks import TaskSet, TaskTable
+from condmeta.typing import SideInfo
 
 PLAN, STAGED, ORDERED, SPILL = "plan.json", "staged", "ordered.parquet", "spill"
 STATISTICS = "statistics"
@@ -65,7 +66,8 @@ def fit_files(
 
 
 def _fit(
-    learner, paths, side_info, options, missing, memory, work: Path, text, csv, guess
+    learner: Any, paths: Any, side_info: SideInfo, options: Any, missing: Any, memory: Any,
+    work: Path, text: Sequence[str], csv: Any, guess: Any
 ) -> tuple[Any, Schema, int]:  # fmt: skip
     log.info("reading %s files", len(paths))
     staged = stage(paths, work / STAGED, text, csv)
@@ -113,7 +115,9 @@ def _tasks(path: Path, schema: Schema, count: list) -> Iterator[TaskSet]:
     arrow.pa.default_memory_pool().release_unused()
 
 
-def _open_folder(folder: Path, paths: list[str], options: ColumnOptions, text) -> Path:
+def _open_folder(
+    folder: Path, paths: list[str], options: ColumnOptions, text: Sequence[str]
+) -> Path:
     """Return the work folder; what it holds of another fit is removed."""
     files = [[os.path.abspath(path), os.path.getsize(path), os.stat(path).st_mtime_ns]
              for path in paths]  # fmt: skip

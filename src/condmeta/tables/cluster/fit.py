@@ -11,6 +11,7 @@ import logging
 import shutil
 import tempfile
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -41,6 +42,7 @@ from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.ids import factorize
+from condmeta.typing import SideInfo
 
 ROWS = 500_000  # of the tasks that a worker reduces at once
 KEPT = 1 << 28  # bytes: statistics up to this size are kept in the model
@@ -77,7 +79,8 @@ def fit_on_workers(
 
 
 def _fit(
-    learner, rows, side_info, options, missing, client, work: Path, text, guess
+    learner: Any, rows: Any, side_info: SideInfo, options: Any, missing: Any, client: Any,
+    work: Path, text: Sequence[str], guess: Any
 ) -> tuple[Any, Schema, int]:  # fmt: skip
     work = work.resolve()
     runner = OnWorkers(client, work)
@@ -133,7 +136,13 @@ def _stage(rows: Any, client: Any, work: Path) -> list[Partition]:
 
 
 def split_rows(
-    part: Partition, path: str, columns: list[str], roles, n_groups: int, schema, text
+    part: Partition,
+    path: str,
+    columns: list[str],
+    roles: Any,
+    n_groups: int,
+    schema: Any,
+    text: Sequence[str],
 ) -> np.ndarray:
     """Write the rows of a partition, one batch for each group of tasks; return their sizes."""
     table = plain(part.read(None, text))

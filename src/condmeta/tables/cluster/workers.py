@@ -52,7 +52,7 @@ class OnWorkers:
             yield tuple(_load(path, layout))
             os.unlink(path)
 
-    def _submit(self, function, jobs) -> list[Any]:
+    def _submit(self, function: Any, jobs: Any) -> list[Any]:
         return [self.client.submit(function, *job, pure=False) for job in jobs]
 
     def _check(self) -> None:

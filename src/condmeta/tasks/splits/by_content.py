@@ -6,7 +6,7 @@ Folds and halves made from these orders stay the same if tasks are renamed or ro
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -166,7 +166,7 @@ def _different(columns: list[np.ndarray]) -> list[np.ndarray]:
     return [column for column in columns if id(column) in kept]
 
 
-def _stir(hashes: np.ndarray, column: np.ndarray, rows) -> None:
+def _stir(hashes: np.ndarray, column: np.ndarray, rows: Any) -> None:
     """Mix the numbers of some rows of a column into the hashes."""
     words = (np.rint(column[rows] * GRID) + 0.0).view(np.uint64)  # + 0.0: -0.0 is 0.0
     words ^= hashes[rows] + np.uint64(STEP)

@@ -114,7 +114,7 @@ class TaskSplit:
             train = tasks.subset(np.setdiff1d(np.arange(len(tasks)), held))
             yield Fold(train, support.subset(judged), query.subset(judged))
 
-    def _held(self, n_tasks: int, rng) -> Iterator[np.ndarray]:
+    def _held(self, n_tasks: int, rng: Any) -> Iterator[np.ndarray]:
         if self.held_out is None:
             if not 2 <= self.n_splits <= n_tasks:
                 valid = f"an int in [2, {n_tasks}], the number of tasks with points"

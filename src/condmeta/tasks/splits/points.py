@@ -24,7 +24,9 @@ class SupportQuery(NamedTuple):
     query: Points
 
 
-def point_mask(offsets, train, order: str = "random", random_state=None) -> np.ndarray:
+def point_mask(
+    offsets: Any, train: Any, order: str = "random", random_state: Any = None
+) -> np.ndarray:
     """Choose the support points of every task: (N,) bool, True for support.
 
     `train` is a count (at most that many points a task) or a fraction in (0, 1), rounded half up
