@@ -238,7 +238,9 @@ def _reader(learner: Any, false_alarm: Any) -> Any:
     return next(iter(learner.learners_.values())) if hasattr(learner, "learners_") else learner
 
 
-def _read(reader: Any, X, y, task, side_info, sizes: Weighted) -> tuple[TaskSet, TaskSet | None]:
+def _read(
+    reader: Any, X: Any, y: Any, task: Any, side_info: Any, sizes: Weighted
+) -> tuple[TaskSet, TaskSet | None]:
     """Return the tasks that have rows, in their own order, and conditioning points."""
     fitted = reader.fitted_
     X, time = take_time(X, sizes.time)

@@ -121,7 +121,7 @@ class PartitionRows:
         self.names, self.n_rows = self.schema.names, sum(sizes)
         self._about: dict[str, Any] = {}
 
-    def _ask(self, function, *params) -> list[Any]:
+    def _ask(self, function: Any, *params: Any) -> list[Any]:
         return self.runner.map(function, [(part, self.text, *params) for part in self.parts])
 
     def empty(self) -> Any:
@@ -166,7 +166,7 @@ class PartitionRows:
         return found.sort_by([(name, "ascending") for name in columns]).select(columns)
 
 
-def _gaps(part: Partition, text, name: str) -> int:
+def _gaps(part: Partition, text: Any, name: str) -> int:
     column = part.read([name], text).column(name)
     is_float = arrow.types.is_floating(column.type)
     return int(np.isnan(_floats(column)).sum()) if is_float else column.null_count
@@ -177,18 +177,18 @@ def _floats(column: Any) -> np.ndarray:
     return column.cast(arrow.pa.float64()).to_numpy(zero_copy_only=False)
 
 
-def _values(part: Partition, text, name: str) -> Any:
+def _values(part: Partition, text: Any, name: str) -> Any:
     table = plain(part.read([name], text))
     counted = table.append_column("times", arrow.pa.array(np.ones(len(table), np.int64)))
     found = counted.group_by(name).aggregate([("times", "sum")])
     return sent(found.rename_columns({"times_sum": "times"}))
 
 
-def _some_values(part: Partition, text, name: str, most: int) -> set:
+def _some_values(part: Partition, text: Any, name: str, most: int) -> set:
     return set(part.read([name], text).column(name).unique().to_pylist()[:most])
 
 
-def _distinct(part: Partition, text, columns: list[str]) -> Any:
+def _distinct(part: Partition, text: Any, columns: list[str]) -> Any:
     return sent(plain(part.read(columns, text)).group_by(columns).aggregate([]).select(columns))
 
 
@@ -216,7 +216,7 @@ class Exact(NamedTuple):
     total: Fraction | float
 
 
-def _numbers(part: Partition, text, names: list[str]) -> dict[str, Exact]:
+def _numbers(part: Partition, text: Any, names: list[str]) -> dict[str, Exact]:
     table = part.read(names, text)
     return {name: exact(_floats(table.column(name))) for name in names}
 
