@@ -154,20 +154,30 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool, criterion: str) -> Out
         if classes and min(plus, minus) < 2:  # too few for most classifiers
             unseen[left_out] = np.inf if plus > minus else -np.inf
         else:
-            unseen[left_out] = _output(_fitted(model, Z, tasks, ~left_out), Z[left_out], classes)
-    fitted = _fitted(model, Z, tasks, slice(None))
+            fitted = _fitted(model, Z, tasks, task, ~left_out)
+            unseen[left_out] = _output(fitted, Z[left_out], classes)
+    fitted = _fitted(model, Z, tasks, task, slice(None))
     return OutOfTask(SharedModel(fitted, encoder, fill, classes, unit), unit * unseen)
 
 
-def _fitted(model, Z, tasks: TaskSet, rows):
-    if tasks.weight is None:
-        return clone(model).fit(Z[rows], tasks.y[rows])
-    if not has_fit_parameter(model, "sample_weight"):
-        raise DataError(
-            f"The base {type(model).__name__} takes no sample_weight: use base='boosting' or "
-            "another model that does, or leave sample_weight out."
-        )
-    return clone(model).fit(Z[rows], tasks.y[rows], sample_weight=masses(tasks.weight)[rows])
+def _fitted(model, Z, tasks: TaskSet, task, rows):
+    """Fit a model of the user's to some rows, with their weights and tasks if it takes them."""
+    given = {"groups": task[rows]} if _takes_groups(model) else {}
+    if tasks.weight is not None:
+        if not has_fit_parameter(model, "sample_weight"):
+            raise DataError(
+                f"The base {type(model).__name__} takes no sample_weight: use base='boosting' or "
+                "another model that does, or leave sample_weight out."
+            )
+        given["sample_weight"] = masses(tasks.weight)[rows]
+    return clone(model).fit(Z[rows], tasks.y[rows], **given)
+
+
+def _takes_groups(model) -> bool:
+    """Return whether `fit` takes groups of rows: by name, or a search for its group splitter."""
+    splitter = getattr(model, "cv", None)
+    by_group = hasattr(splitter, "set_split_request") and "Group" in type(splitter).__name__
+    return has_fit_parameter(model, "groups") or by_group
 
 
 def _output(model, Z, classes: bool) -> np.ndarray:

@@ -7,8 +7,10 @@ import contextlib
 import numpy as np
 import pytest
 from helpers import draw_square
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import condmeta as cm
 from condmeta.errors import DataError, ModelFileError
@@ -163,3 +165,38 @@ def test_small_shared_models_grow_in_one_thread(monkeypatch):
     monkeypatch.setattr("condmeta.learners.learn.ROWS_FOR_THREADS", 100)
     cm.ConditionalRidge(base="boosting", n_jobs=2).fit(X, y, task=task)
     assert used == [1, 2]
+
+
+class Recorder(RegressorMixin, BaseEstimator):
+    """A model that keeps the groups of the rows that it was fitted to."""
+
+    seen: list = []
+
+    def fit(self, X, y, groups=None):
+        self.model_ = LinearRegression().fit(X, y)
+        self.seen.append(groups)
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+
+def test_a_base_of_ones_own_gets_the_tasks_of_its_rows(data):
+    """One that takes groups can hold out whole tasks itself."""
+    X, y, task, S, _ = data
+    Recorder.seen.clear()
+    cm.ConditionalRidge(base=Recorder()).fit(X, y, task=task, side_info=side(S))
+    assert len(Recorder.seen) == 6  # five folds, and all tasks
+    assert len(np.unique(Recorder.seen[-1])) == N_TASKS
+    np.testing.assert_array_equal(np.bincount(Recorder.seen[-1]), np.bincount(task))
+    folds = [np.unique(groups) for groups in Recorder.seen[:-1]]
+    assert all(len(groups) < N_TASKS for groups in folds)
+
+
+def test_a_search_over_groups_holds_out_whole_tasks(data):
+    X, y, task, S, _ = data
+    search = GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=GroupKFold(3))
+    model = cm.ConditionalRidge(base=search).fit(X, y, task=task, side_info=side(S))
+    assert np.isfinite(model.predict(X[:3], task=task[:3])).all()
+    plain = GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=3)  # no groups, and no warning
+    cm.ConditionalRidge(base=plain).fit(X, y, task=task, side_info=side(S))
