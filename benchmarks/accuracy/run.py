@@ -94,7 +94,8 @@ def _work(sender: Any, problem: str, method: str, splits: int, limit: float) -> 
             sender.send(f"not available: {error}")
             return
         except Exception as error:  # whatever a peer raises is its result
-            if _seconds() > resource.getrlimit(resource.RLIMIT_CPU)[0] - 1:  # of a program it ran
+            most = resource.getrlimit(resource.RLIMIT_CPU)[0]
+            if most != resource.RLIM_INFINITY and _seconds() > most - 1:  # of a program it ran
                 sender.send(TOO_LONG.format(limit))
                 return
             sentence = str(error).partition("\n")[0][:120]

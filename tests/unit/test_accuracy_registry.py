@@ -16,7 +16,7 @@ with mock.patch.dict(os.environ):  # the package limits threads for the processe
     from benchmarks.accuracy.methods import METHODS, methods_for
     from benchmarks.accuracy.problem import Problem, split
     from benchmarks.accuracy.registry import CLASSES, NUMBERS, TABLES
-    from benchmarks.accuracy.run import Outcome, log_loss, measure
+    from benchmarks.accuracy.run import Outcome, _work, log_loss, measure
     from benchmarks.accuracy.stability import rearranged, spread
     from benchmarks.accuracy.tables import Table, read
     from benchmarks.accuracy.trees import SHOWN, TreesOnTaskMean
@@ -195,3 +195,16 @@ def test_the_verdict_keeps_groups_apart_and_counts_squared_errors():
     assert "| cigar | 0  | 1.2   | pooled ridge, then ridge per task 1 | 20.0 " in validation
     assert verdict(outcomes, "first") == ""
     assert PROBLEMS["cigar"].sizes == (0, 1, 3, 5, 10)
+
+
+def test_a_method_that_fails_before_its_time_begins_says_so(monkeypatch):
+    """Without a limit of time no failure is one of time."""
+
+    def make():
+        raise ValueError("no such column")
+
+    broken = METHODS["pooled-ridge"]._replace(make=make)
+    monkeypatch.setitem(METHODS, "pooled-ridge", broken)
+    sent = mock.Mock()
+    _work(sent, "milk", "pooled-ridge", 1, 60.0)
+    sent.send.assert_called_once_with("failed: ValueError: no such column")
