@@ -166,6 +166,9 @@ def main(arguments: list[str] | None = None) -> int:
         print("tools/mutants.toml is out of date:", *faults, sep="\n  ")
         return 1
     mutants = [m for m in mutants if not asked.paths or any(p in m.path for p in asked.paths)]
+    if not mutants:
+        print("No mutant is in a file of this name.")
+        return 1
     os.chdir(ROOT)
     os.environ |= {"CONDMETA_ENGINE": "numpy", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     for name in HEAVY:
