@@ -91,7 +91,10 @@ def with_times(learner: Any, start: Fitted, tasks: TaskSet, kind: type) -> tuple
     drift = getattr(learner, "drift", None)
     if tasks.time is None:
         if drift not in (None, "auto"):
-            raise DataError(f"drift={drift!r} needs the time of each row: give time=.")
+            raise DataError(
+                f"drift={drift!r} needs the time of each row: give time= to fit, or use drift=None "
+                "(compare and calibrate take no times)."
+            )
         return start, False
     if not hasattr(learner, "drift"):
         return start, False
