@@ -106,7 +106,10 @@ def test_the_unit_of_y():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda t: suggest(TaskSet(t.X, None, t.offsets, t.ids), None), "needs tasks with targets"),
+        (
+            lambda t: suggest(TaskSet(t.X, None, t.offsets, t.ids), None),
+            "needs the targets of",
+        ),
         (lambda t: suggest(t, None, folds=1), "folds must be from 2 to 6, the number of tasks"),
         (lambda t: suggest(t[:0], None), "folds must be from 2"),
         (lambda t: suggest(t, None, loss="squared"), "slopes of this loss are unbounded"),

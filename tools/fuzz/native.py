@@ -32,8 +32,8 @@ CALLS = {
     "drift_pass": "X[N,d] y[N] weight[N] offsets steps[N] lam gram[T,d,d] e[T,d] theta[T,d] L[d,d] "
     "s2_all rounds rounds n_jobs",
     "scaled_squares": "triangles[T,tri] mean[T,d1] mass[N] #at[N] centre[d1] by[d1] flag",
-    "scaled_posterior_pass": "triangles[T,tri] mean[T,d1] mass[N] #at[N] centre[d1] by[d1] flag "
-    "count[N] theta[N,d1] L[d1,d1] s2[N] n_jobs flag rounds lam",
+    "scaled_posterior_pass": "triangles[T,tri] mean[T,d1] mass[N] #at[N] centre[d1] by[d1] "
+    "intercept count[N] theta[N,d1] L[d1,d1] s2[N] n_jobs flag rounds lam",
     "tree_up": "gram[T,d,d] moment[T,d] theta[T,d] L[d,d] s2[T] n_jobs",
     "tree_down": "messages[N,d,d] g[N,d] mean[T,d] covariance[T,d,d] #parent[N] n_jobs",
     "row_scores": "X[N,d] weights[T,d] #codes[N] n_jobs",
@@ -87,7 +87,7 @@ def calls(draw, names: Sequence[str] = tuple(CALLS)) -> Call:
         "offsets": np.append(0, np.cumsum(sides["sizes"])),
         "offsets_q": np.append(0, np.cumsum(sides["queries"])),
         "loss": loss, "kernel": kernel, "n_jobs": 4, "start": 0, "metric": metric, "most": 5,
-        "groups": 3, "rounds": 2, "s2_all": 0.5, "tol": 1e-6,
+        "groups": 3, "rounds": 2, "s2_all": 0.5, "tol": 1e-6, "intercept": True,
     }  # fmt: skip
     words = CALLS[name].split()
     parts = [word.lstrip(">#").partition("[")[0] for word in words]

@@ -52,9 +52,10 @@ def test_a_base_is_used_where_it_pays():
 
 
 def test_trials_on_a_base_are_those_of_its_log_odds_as_a_column(monkeypatch):
-    # The column would change the folds.
-    folds = "condmeta.tasks.splits.folds.folds_by_content"
-    monkeypatch.setattr(folds, lambda tasks, n, salt: np.arange(len(tasks)) % n)
+    # The column would change the order of the tasks and the folds.
+    order, folds = "learners.held_out.tasks_by_content", "tasks.splits.folds.folds_by_content"
+    monkeypatch.setattr(f"condmeta.{order}", lambda tasks: np.arange(len(tasks)))
+    monkeypatch.setattr(f"condmeta.{folds}", lambda tasks, n, salt: np.arange(len(tasks)) % n)
     X, y, task, _ = draw(30, bend=4.0)
     tasks = cm.TaskSet.from_arrays(X, np.where(y == "yes", 1.0, -1.0), task)
     shared = fit_shared_model(GaussianNB(), tasks, True, "log loss")

@@ -230,7 +230,21 @@ def test_grid_search(data):
     assert isinstance(search.best_params_["base"], DecisionTreeClassifier)
 
 
-def test_what_a_base_cannot_do(data, boosted, tmp_path):
+def test_update_on_a_base_equals_adapting_to_all_points(data):
+    X, y, task, _ = data
+    known = task != task[-1]
+    first = np.flatnonzero(~known)[:3]
+    learner = cm.ConditionalLogistic(None, base=GaussianNB(), **FIXED)
+    learner.fit(X[known], y[known], task=task[known])
+    learner.update(X[first], y[first], task=task[first])
+    rest = np.flatnonzero(~known)[3:]
+    learner.update(X[rest], y[rest], task=task[rest])
+    both = learner.adapt(X[~known], y[~known])
+    found = learner.predict_proba(X[~known], task=task[~known])
+    np.testing.assert_allclose(found, both.predict_proba(X[~known]), rtol=1e-8)
+
+
+def test_what_a_base_cannot_do(data, tmp_path):
     X, y, task, _ = data
     with pytest.raises(DataError, match="'boosting' or a scikit-learn classifier with predict_pro"):
         cm.ConditionalLogistic(base=LinearRegression()).fit(X, y, task=task)
@@ -240,8 +254,6 @@ def test_what_a_base_cannot_do(data, boosted, tmp_path):
         cm.ConditionalLogistic(base=KNeighborsClassifier()).fit(
             X, y, task=task, sample_weight=np.ones(len(y))
         )
-    with pytest.raises(DataError, match="Call adapt with all the points"):
-        boosted.update(X[:3], y[:3], task=task[:3])
     own = cm.ConditionalLogistic(base=GaussianNB(), **FIXED).fit(X, y, task=task)
     with pytest.raises(ModelFileError, match=r"hold the base GaussianNB.* log odds, as a column"):
         own.save(tmp_path / "own.condmeta")

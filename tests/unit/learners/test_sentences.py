@@ -48,13 +48,6 @@ def test_a_wrong_inner_algorithm(learner, inner, sentence):
         learner(inner=inner, fit_intercept=False, **options).fit(X, Y, task=TASK)
 
 
-def test_update_of_logistic_does_not_speak_of_inner():
-    model = cm.ConditionalLogistic().fit(X, Y > 0, task=TASK)
-    with pytest.raises(DataError, match="does not work with ConditionalLogistic") as caught:
-        model.update(X[:2], Y[:2] > 0, task=TASK[:2])
-    assert "inner" not in str(caught.value)
-
-
 def test_which_task_asks_for_a_side_row_only_where_there_is_one():
     with pytest.raises(DataError, match=r"For a new task give an id that the model does not know"):
         cm.ConditionalRidge().fit(X, Y, task=TASK).predict(X)

@@ -64,7 +64,9 @@ def test_other_arguments():
         cm.cross_validate_tasks(cm.FixedBiasRegressor(), X, Y, task=TASK, split="half")
     with pytest.raises(DataError, match=r"a learner, not its class: ConditionalRidge\(\)"):
         cm.calibrate(cm.ConditionalRidge, X, Y, task=TASK)
-    with pytest.raises(DataError, match="'x_transform' parameter of ConditionalRidge must be a sc"):
+    with pytest.raises(
+        DataError, match="'x_transform' parameter of ConditionalRidge must be 'auto"
+    ):
         cm.ConditionalRidge(x_transform=3).fit(X, Y, task=TASK)
     with pytest.raises(DataError, match="'shots' parameter of AutoRegressor must be a sequence"):
         cm.AutoRegressor(shots=[-1]).fit(X, Y, task=TASK)

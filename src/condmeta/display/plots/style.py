@@ -32,7 +32,9 @@ LEARNERS = {  # those of `compare`; the colours stand out from white and from da
     "conditional on base": Style("#b84a8a", (0, (9, 1)), "D"),
     "task mean on base": Style("#2e8b57", (0, (4, 1)), "v"),
     "transformed": Style("#1b9e9e", (0, (6, 1, 2, 1)), "<"),
-    "constant on base": Style("#8c564b", (0, (2, 2)), ">"),
+    "constant on base": Style("#a0522d", (0, (2, 2)), ">"),
+    "unconditional counts": Style("#4f7cac", (0, (1, 1)), "h"),
+    "conditional counts": Style("#c0504d", (0, (8, 2, 2, 2)), "p"),
     "auto": Style("#a6761d", (0, (7, 1, 1, 1)), "X"),
 }
 FIXED = PAPER | LEARNERS
