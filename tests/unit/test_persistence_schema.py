@@ -204,6 +204,29 @@ def test_degrees_of_polynomials_are_those_of_their_parameter(path):
         cm.load(path)
 
 
+@pytest.mark.parametrize("unit", ["weeks", None, 3])
+def test_the_unit_of_times_is_that_of_the_drift(path, unit):
+    stored_models.stored("drift").save(path)
+    change(path, (*state("fitted", "info"), "dict", "time"), unit)
+    with pytest.raises(ModelFileError, match=r"info\['time'\] must be 'numbers'"):
+        cm.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "value", "sentence"),
+    [
+        ("table", ("roles", "trials"), "price", "schema_.roles.trials must be None with this le"),
+        ("table classes", ("classes",), {"list": ["a"]}, "schema_.classes must be the 2 of the l"),
+        ("table", ("classes",), {"list": ["a", "b"]}, "schema_.classes must be the 0 of the le"),
+    ],
+)
+def test_the_learner_of_a_table_predicts_what_the_schema_says(path, name, fields, value, sentence):
+    stored_models.stored(name).save(path)
+    change(path, state("schema_", *fields), value)
+    with pytest.raises(ModelFileError, match=sentence):
+        cm.load(path)
+
+
 def test_features_of_points_need_a_map_that_reads_points(path):
     """`partial_fit` would join them with none."""
     stored_models.stored("ridge of points").save(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.collect import COLLECTED
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.kept_rows import KeptRows
@@ -39,6 +40,7 @@ def check_fitted(fitted: Fitted, info: dict[str, Field]) -> None:
     _check_inputs(fitted)
     _check_inner(fitted)
     _check_info(fitted, info)
+    _check_times(fitted)
     _check_map(fitted)
     _check_shared(fitted)
     _check_tasks(fitted)
@@ -82,6 +84,13 @@ def _check_info(fitted: Fitted, info: dict[str, Field]) -> None:
         if not field.holds(value, sizes):
             got = describe(value)
             raise _refuse(f"info[{name!r}]", f"must be {field.says}. Got {got} instead")
+
+
+def _check_times(fitted: Fitted) -> None:
+    unit, drift = fitted.info.get("time"), drift_of(fitted.inner)
+    known = (None, "days", "numbers") if drift is None else (drift.unit,)
+    if unit not in known:
+        raise _refuse("info['time']", f"must be {known[-1]!r}. Got {describe(unit)} instead")
 
 
 def _check_map(fitted: Fitted) -> None:

@@ -17,7 +17,7 @@ from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.fitted.task_model import TaskModels
 from condmeta.learners.blend import BlendedModels
 from condmeta.learners.writing import writing
-from condmeta.persistence.fields import ANY, instance, mapping, number
+from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mapping, number
 from condmeta.tables import predictions
 from condmeta.tables.additions import digest_of, refuse_again
 from condmeta.tables.cluster.predict import is_dask, predict_lazily
@@ -555,9 +555,19 @@ def _restore(cls: type, state: dict[str, Any]) -> TableModel:
     return model
 
 
+def _learner_agrees(state: dict[str, Any], sizes: dict[str, int]) -> None:
+    """Raise if the learner of a file does not predict what its schema says."""
+    learner, schema = uncalibrated(state["learner_"]), state["schema_"]
+    classes = getattr(learner, "classes_", ())
+    if schema.classes is not None and len(schema.classes) != len(classes):
+        raise InvalidFieldError("schema_.classes", f"must be the {len(classes)} of the learner")
+    if schema.roles.trials is not None and not hasattr(learner, "predict_proba"):
+        raise InvalidFieldError("schema_.roles.trials", "must be None with this learner")
+
+
 WHOLE = number(low=0, whole=True)
 persistence.register(
-    TableModel, export=_export, restore=_restore,
+    TableModel, export=_export, restore=_restore, rule=_learner_agrees,
     upgrade=lambda cls, state: {"added_": {}} | state,
     fields={
         "params": mapping(ANY), "learner_": instance(n="n"), "schema_": instance("Schema", n="n"),
