@@ -11,7 +11,6 @@ from condmeta.errors import DataError
 from condmeta.learners.count import ConditionalCount
 
 READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "n_jobs"
-OF_PRIORS = ("x_transform",)  # parameters that only the learners with a prior have
 TRANSFORMED = "transformed"
 NO_SLOPE = 1e9  # a penalty that leaves a linear model its constant
 
@@ -28,12 +27,14 @@ def candidates(auto: Any, kinds: Kinds, conditional: bool) -> dict[str, Any]:
     """Return the candidates by name; `conditional` adds the one with side information."""
     reading = {name: getattr(auto, name) for name in READING}
     learners = {"own data": kinds.own(**reading), "pooled": kinds.pooled(**reading)}
-    how = reading | {name: getattr(auto, name) for name in OF_PRIORS if hasattr(auto, name)}
+    numbers = hasattr(auto, "x_transform")
+    plain = {"x_transform": auto.x_transform, "y_transform": None} if numbers else {}
+    how = reading | plain
     learners["unconditional"] = kinds.conditional(None, missing_side="mean", **how)
     if conditional:
         how |= {"missing_side": auto.missing_side}
         learners["conditional"] = kinds.conditional(auto.feature_map, **how)
-    if hasattr(auto, "x_transform"):
+    if numbers:
         splines = "auto" if auto.x_transform is None else auto.x_transform
         forms = {"x_transform": splines, "y_transform": "auto", "criterion": error_of(auto)}
         learners[TRANSFORMED] = clone(_plain(learners)).set_params(**forms)
