@@ -9,7 +9,7 @@ import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.evaluation.advantage import Advantage, _agreeing
 from condmeta.evaluation.gains import Gain, gains
-from condmeta.evaluation.leave_out import FLOOR, Blocks
+from condmeta.evaluation.leave_out import FLOOR, BlockEquations
 from condmeta.evaluation.linear_gap import Interval, linear_gap
 from condmeta.feature_maps import ComposedMap, Identity, MeanInput, MeanInputOutput, RandomFourier
 from condmeta.feature_maps.raw_columns import raw_columns
@@ -39,7 +39,7 @@ def test_fits_without_blocks_are_weighted_least_squares_on_the_rows():
     H, s2 = np.array([[0.5, 0.2], [0.2, 0.4]]), 0.7
     block = np.arange(12) % 4
     stats = SquaredState.of(tasks.X, tasks.y, tasks.offsets)
-    blocks = Blocks(stats, Phi, Prior(np.zeros((3, 2)), np.linalg.cholesky(H), s2), block)
+    blocks = BlockEquations(stats, Phi, Prior(np.zeros((3, 2)), np.linalg.cholesky(H), s2), block)
 
     def normal(kept):
         G, u = np.zeros((6, 6)), np.zeros(6)

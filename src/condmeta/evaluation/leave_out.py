@@ -29,7 +29,7 @@ from condmeta.meta.prior import SMALLEST, Prior
 FLOOR = 1e-4  # of the diagonal of G: directions known from the deleted block alone are fitted as 0
 
 
-class Blocks:
+class BlockEquations:
     """The normal equations of blocks of tasks.
 
     Parameters

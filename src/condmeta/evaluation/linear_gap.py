@@ -25,7 +25,7 @@ import numpy as np
 from scipy import stats as distributions
 
 from condmeta.errors import DataError
-from condmeta.evaluation.leave_out import Blocks
+from condmeta.evaluation.leave_out import BlockEquations
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.prior import Prior
 from condmeta.meta.ridge import learn_prior
@@ -118,7 +118,7 @@ def linear_gap(
     basis = basis[: min(directions, int((sizes > 1e-10 * max(sizes[0], 1e-300)).sum()))].T
     reduced = Z @ basis
     prior = learn_prior(stats, reduced, "diagonal", RIDGE).prior
-    blocks = Blocks(stats, reduced, prior, block)
+    blocks = BlockEquations(stats, reduced, prior, block)
 
     def of(drop: int | None) -> Explained:
         if drop is None:

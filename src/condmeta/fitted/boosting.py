@@ -24,8 +24,8 @@ LARGEST_LOG_ODDS = 7.0  # of one class alone, and of forests, which output exact
 LOSSES = {"absolute": "absolute_error", "squared": "squared_error", "log loss": "log_loss"}
 
 
-class Rows(NamedTuple):
-    """Rows Z (N, p) with labels y (N,), weights (N,) or None, task (N,) and fold (N,)."""
+class BoostingRows(NamedTuple):
+    """BoostingRows Z (N, p) with labels y (N,), weights (N,) or None, task (N,) and fold (N,)."""
 
     Z: np.ndarray
     y: np.ndarray
@@ -33,12 +33,12 @@ class Rows(NamedTuple):
     task: np.ndarray
     fold: np.ndarray
 
-    def where(self, keep) -> Rows:
+    def where(self, keep) -> BoostingRows:
         """Return some of the rows."""
-        return Rows(*(None if part is None else part[keep] for part in self))
+        return BoostingRows(*(None if part is None else part[keep] for part in self))
 
 
-class Setting(NamedTuple):
+class TreeSetting(NamedTuple):
     """How trees grow: their loss, whether they start from a linear model, the leaves of each."""
 
     criterion: str
@@ -46,12 +46,14 @@ class Setting(NamedTuple):
     leaves: int
 
 
-def fit_boosting(rows: Rows, criterion: str) -> tuple[BoostedTrees, np.ndarray]:
+def fit_boosting(rows: BoostingRows, criterion: str) -> tuple[BoostedTrees, np.ndarray]:
     """Choose a setting and fit it to all rows; return it with out-of-task predictions (N,)."""
     few, loss = _sample(rows), attrgetter("loss")
     starts = (False,) if criterion == "log loss" else (True, False)
-    best = min((Trial(few, Setting(criterion, start, LEAVES[0])) for start in starts), key=loss)
-    best = min((best, Trial(few, best.setting._replace(leaves=LEAVES[1]))), key=loss)
+    best = min(
+        (TreeTrial(few, TreeSetting(criterion, start, LEAVES[0])) for start in starts), key=loss
+    )
+    best = min((best, TreeTrial(few, best.setting._replace(leaves=LEAVES[1]))), key=loss)
     best.grow_on()
     unseen = best.unseen
     if few is not rows:
@@ -61,14 +63,14 @@ def fit_boosting(rows: Rows, criterion: str) -> tuple[BoostedTrees, np.ndarray]:
     return Grown(rows, best.setting).extend(best.count).model(), unseen
 
 
-class Trial:
+class TreeTrial:
     """Trees of one setting that grow on all folds but one in turn.
 
     `count` is the best number of trees, `loss` its mean loss, and `unseen` (N,) its out-of-task
     predictions.
     """
 
-    def __init__(self, rows: Rows, setting: Setting):
+    def __init__(self, rows: BoostingRows, setting: TreeSetting):
         self.rows, self.setting = rows, setting
         self.folds = list(_left_out(rows, setting))
         self.loss = np.inf
@@ -94,7 +96,7 @@ class Trial:
 class Grown:
     """A linear model of rows, or none, and the trees of scikit-learn on what it leaves."""
 
-    def __init__(self, rows: Rows, setting: Setting):
+    def __init__(self, rows: BoostingRows, setting: TreeSetting):
         from sklearn import ensemble  # slow to import
 
         kind = "Classifier" if setting.criterion == "log loss" else "Regressor"
@@ -130,14 +132,14 @@ class Grown:
         return BoostedTrees.of(self.trees, self.line)
 
 
-def _left_out(rows: Rows, setting: Setting):
+def _left_out(rows: BoostingRows, setting: TreeSetting):
     """Yield a mask of each fold's rows (N,), and the model of the other rows, without trees."""
     for fold in np.unique(rows.fold):
         left = rows.fold == fold
         yield left, Grown(rows.where(~left), setting)
 
 
-def fit_line(rows: Rows) -> Line:
+def fit_line(rows: BoostingRows) -> Line:
     """Fit a ridge regression; constant columns have slope 0."""
     from sklearn.linear_model import RidgeCV  # loads a quarter of scikit-learn
 
@@ -150,7 +152,7 @@ def fit_line(rows: Rows) -> Line:
     return Line(unit * centre, ridge.coef_ / spread / unit, float(ridge.intercept_))
 
 
-def _losses(unseen, rows: Rows, criterion: str) -> np.ndarray:
+def _losses(unseen, rows: BoostingRows, criterion: str) -> np.ndarray:
     """Return the mean loss of predictions (stages, N), without and with the level of a row's task.
 
     The level is the shrunken mean residual of the task's other rows. What a task's own model
@@ -174,7 +176,7 @@ def _level(residual, task, weight) -> np.ndarray:
     return (total[task] - weight * residual) / (count[task] - weight + ratio)
 
 
-def _sample(rows: Rows) -> Rows:
+def _sample(rows: BoostingRows) -> BoostingRows:
     """Return the rows of some tasks, of all folds alike."""
     step = -(-len(rows.y) // MOST_ROWS)
     return rows if step == 1 else rows.where(rows.task // len(np.unique(rows.fold)) % step == 0)

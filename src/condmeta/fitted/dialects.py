@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from condmeta.errors import DataError
 
 
-class Dialect(NamedTuple):
+class SqlDialect(NamedTuple):
     """How a database writes names and text."""
 
     quote: str
@@ -30,16 +30,16 @@ class Dialect(NamedTuple):
 
 
 DIALECTS = {
-    "duckdb": Dialect('"', False),
-    "postgres": Dialect('"', False),
-    "sqlite": Dialect('"', False),
-    "snowflake": Dialect('"', True),
-    "bigquery": Dialect("`", True),
-    "spark": Dialect("`", True),
+    "duckdb": SqlDialect('"', False),
+    "postgres": SqlDialect('"', False),
+    "sqlite": SqlDialect('"', False),
+    "snowflake": SqlDialect('"', True),
+    "bigquery": SqlDialect("`", True),
+    "spark": SqlDialect("`", True),
 }
 
 
-def find_dialect(name: str) -> Dialect:
+def find_dialect(name: str) -> SqlDialect:
     """Return a dialect by its name."""
     if name not in DIALECTS:
         raise DataError(f"The 'dialect' must be one of {', '.join(DIALECTS)}. Got {name!r}.")

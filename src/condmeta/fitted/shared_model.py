@@ -20,7 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from condmeta.errors import DataError, ModelFileError
 from condmeta.feature_maps import ComposedMap
 from condmeta.fitted.boosted_trees import BoostedTrees
-from condmeta.fitted.boosting import LARGEST_LOG_ODDS, Rows, fit_boosting
+from condmeta.fitted.boosting import LARGEST_LOG_ODDS, BoostingRows, fit_boosting
 from condmeta.fitted.target import TargetScale
 from condmeta.persistence.fields import (
     FLAG,
@@ -144,7 +144,7 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool, criterion: str) -> Out
     tasks = tasks if unit == 1.0 else tasks.with_target(tasks.y / unit)
     Z = np.hstack([tasks.X, Phi[task]])
     if model is None:
-        rows = Rows(Z, tasks.y, masses(tasks.weight), task, fold)
+        rows = BoostingRows(Z, tasks.y, masses(tasks.weight), task, fold)
         fitted, unseen = fit_boosting(rows, criterion)
         return OutOfTask(SharedModel(fitted, encoder, fill, classes, unit), unit * unseen)
     unseen = np.empty(len(Z))

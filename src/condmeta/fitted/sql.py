@@ -15,7 +15,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.feature_maps.table_encoder import EncodedColumn, TableEncoder
 from condmeta.fitted.against_rest import one_class_only
-from condmeta.fitted.dialects import Dialect, find_dialect, number
+from condmeta.fitted.dialects import SqlDialect, find_dialect, number
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.sql_labels import SCORE, class_of, label_of, probability_of, slope_of
 from condmeta.fitted.sql_std import variance_columns, variance_names, variance_of_new
@@ -111,7 +111,7 @@ def score_query(
     return _select(sql, "q", _answers(fitted, sql, std), f"(\n  {scored}\n) AS q")
 
 
-def _select(sql: Dialect, alias: str, columns: dict[str, str], source: str) -> str:
+def _select(sql: SqlDialect, alias: str, columns: dict[str, str], source: str) -> str:
     """Return a query of a table with further columns."""
     shown = ",\n  ".join(
         f"{expression} AS {sql.name(name)}" for name, expression in columns.items()
@@ -119,7 +119,7 @@ def _select(sql: Dialect, alias: str, columns: dict[str, str], source: str) -> s
     return f"SELECT {alias}.*,\n  {shown}\nFROM {source}\n"
 
 
-def _answers(fitted: Fitted, sql: Dialect, std: bool) -> dict[str, str]:
+def _answers(fitted: Fitted, sql: SqlDialect, std: bool) -> dict[str, str]:
     """Return predictions and standard deviations from the columns of scores."""
     target, score, predictor = fitted.target, sql.name("q", SCORE), fitted.predictor
     if predictor.classes is not None:
@@ -195,7 +195,7 @@ def _start(fitted: Fitted, combined: Callable, phi: list[str]) -> str:
     return combined(total(levels), lambda j: total(slopes[:, j]))
 
 
-def _encoded(column: EncodedColumn, table: str, sql: Dialect, fill: bool) -> str:
+def _encoded(column: EncodedColumn, table: str, sql: SqlDialect, fill: bool) -> str:
     """Return the expression of an encoded column."""
     source = sql.name(table, column.source)
     if column.levels is not None:
@@ -216,6 +216,6 @@ def _minus(term: str, mean: float) -> str:
     return term if mean == 0.0 else f"({term} - {number(mean)})".replace("- -", "+ ")
 
 
-def _join(sql: Dialect, table: str, alias: str, ids: list[str]) -> str:
+def _join(sql: SqlDialect, table: str, alias: str, ids: list[str]) -> str:
     on = " AND ".join(f"{sql.name(alias, name)} = {sql.name('r', name)}" for name in ids)
     return f"\nLEFT JOIN {sql.name(table)} AS {alias} ON {on}"

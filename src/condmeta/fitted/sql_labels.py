@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from condmeta.fitted.dialects import Dialect, number
+from condmeta.fitted.dialects import SqlDialect, number
 from condmeta.fitted.target import TargetScale
 
 SCORE = "score"  # the column of predictions on the scale of g
@@ -40,7 +40,7 @@ def slope_of(target: TargetScale, score: str) -> str:
     return _within(target, score, _by_sign(target, score, side), at)
 
 
-def class_of(classes: np.ndarray, score: str, sql: Dialect) -> str:
+def class_of(classes: np.ndarray, score: str, sql: SqlDialect) -> str:
     """Return the class by the sign of the score."""
     negative, positive = map(sql.value, classes.tolist())
     return f"CASE WHEN {score} > 0 THEN {positive} WHEN {score} <= 0 THEN {negative} END"

@@ -18,7 +18,7 @@ from condmeta.learners.parameters import jobs_of
 from condmeta.meta import shared_rows
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.logistic import learn_prior
-from condmeta.meta.logistic_choice import HeldOutFeatures, SplitPoints, choose
+from condmeta.meta.logistic_choice import HeldOutByHalf, SplitPoints, choose
 from condmeta.meta.prior import METRICS, Prior
 from condmeta.meta.prior_mixture import mix
 from condmeta.meta.ridge_choice import KAPPAS
@@ -151,10 +151,10 @@ def choose_settings(
     sample, points = data.by_content(SAMPLE)
     halves = [half_of(points, half) for half in (True, False)]
     Z = rotation.apply(data.Phi[sample])
-    features = HeldOutFeatures(Z, Z, Z)
+    features = HeldOutByHalf(Z, Z, Z)
     if data.features is not None:  # a task without points has the mean features, which are zero
         shown = (rotation.apply(data.features(sample, half)) for half in halves)
-        features = HeldOutFeatures(*shown, np.zeros_like(Z))
+        features = HeldOutByHalf(*shown, np.zeros_like(Z))
     return choose(
         SplitPoints(*map(reduce, (points, *halves))), Z, features, fold_numbers(len(sample)),
         tuple(METRICS) if learner.metric == "auto" else (learner.metric,),

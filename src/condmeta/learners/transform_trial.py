@@ -25,7 +25,7 @@ SETTING = RidgeSetting("diagonal", "shared", 10.0)  # with which all forms are j
 NEAR_ONE = 0.15  # a power this close to 1 hardly changes labels
 
 
-class Trial(NamedTuple):
+class FormTrial(NamedTuple):
     """Tasks to compare forms on: their points in an order by content, and their features (T, k)."""
 
     points: Points

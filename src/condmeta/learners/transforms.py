@@ -19,7 +19,7 @@ from condmeta.fitted.target import TargetScale
 from condmeta.learners.inputs import Form, Inputs
 from condmeta.learners.parameters import jobs_of
 from condmeta.learners.side_inputs import side_reader
-from condmeta.learners.transform_trial import Trial
+from condmeta.learners.transform_trial import FormTrial
 from condmeta.meta.prior import SMALLEST
 from condmeta.meta.ridge_choice import MIN_TASKS
 from condmeta.meta.rotation import Rotation
@@ -88,7 +88,7 @@ def _choose(learner: Any, forms: list[Form], tasks: TaskSet) -> tuple[Form, dict
     Phi = reader.features(tasks.ids, tasks.side, None)
     points = in_content_order(Points(tasks.X, tasks.y, tasks.offsets, tasks.weight))
     Z = Rotation.learn(Phi).apply(Phi)
-    trial = Trial(first_points(points, MOST_POINTS), Z, jobs_of(learner))
+    trial = FormTrial(first_points(points, MOST_POINTS), Z, jobs_of(learner))
     with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
         found = {form: trial.errors(form, learner.criterion) for form in forms}
     return simplest({form: errors for form, errors in found.items() if errors is not None})

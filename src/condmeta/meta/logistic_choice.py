@@ -42,7 +42,7 @@ class SplitPoints(NamedTuple):
     second: Points
 
 
-class HeldOutFeatures(NamedTuple):
+class HeldOutByHalf(NamedTuple):
     """Features (T, k) of held-out tasks: with the points of either half, and without any."""
 
     with_first: np.ndarray
@@ -51,7 +51,7 @@ class HeldOutFeatures(NamedTuple):
 
 
 def choose(
-    halves: SplitPoints, Phi, features: HeldOutFeatures, fold, metrics, kappas, n_jobs=1,
+    halves: SplitPoints, Phi, features: HeldOutByHalf, fold, metrics, kappas, n_jobs=1,
     likelihood: type[Likelihood] = Binomial, parameter=None,
 ) -> Selection:  # fmt: skip
     """Choose kappa with the first, simplest metric, then the metric with that kappa.

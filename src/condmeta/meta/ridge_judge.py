@@ -52,7 +52,7 @@ class HeldOutFeatures(NamedTuple):
     without: np.ndarray
 
 
-class Pooled(NamedTuple):
+class PooledFolds(NamedTuple):
     """The best form of the pooled map, and for each fold the coefficients of held-out tasks."""
 
     form: PooledForm
@@ -165,7 +165,7 @@ class Judge:
     # Tasks without points.
 
     @cached_property
-    def pooled(self) -> Pooled:
+    def pooled(self) -> PooledFolds:
         """The pooled map with the least error."""
         maps = held_out_maps(self.parts.whole, self.Phi, self.folds)
         weights = {
@@ -181,7 +181,7 @@ class Judge:
             return sum(_errors(part.query, w).sum() for part, w in pairs)
 
         best = min(weights, key=total)
-        return Pooled(best, weights[best])
+        return PooledFolds(best, weights[best])
 
     def cold_score(self, setting: RidgeSetting, context: bool, share: float) -> float:
         """Return the mean error without points, with this share of the pooled map."""

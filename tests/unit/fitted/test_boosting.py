@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from condmeta.fitted import boosting
-from condmeta.fitted.boosting import Rows, Setting, Trial, fit_boosting
+from condmeta.fitted.boosting import BoostingRows, TreeSetting, TreeTrial, fit_boosting
 
 N_TASKS, N = 60, 15
 
@@ -18,7 +18,7 @@ def draw(f, noise, seed=0, level=0.0, weight=None):
     Z = rng.uniform(-2, 2, size=(N_TASKS * N, 3))
     task = np.repeat(np.arange(N_TASKS), N)
     y = f(Z) + level * rng.normal(size=N_TASKS)[task] + noise(rng, len(Z))
-    return Rows(Z, y, weight, task, task % 5)
+    return BoostingRows(Z, y, weight, task, task % 5)
 
 
 def bent(Z):
@@ -63,7 +63,7 @@ def test_the_absolute_error_asks_for_medians():
 
 def test_predictions_of_a_task_come_from_trees_that_have_not_seen_it():
     rows = draw(bent, normal)
-    trial = Trial(rows, Setting("squared", linear=False, leaves=8))
+    trial = TreeTrial(rows, TreeSetting("squared", linear=False, leaves=8))
     trial.grow_on()
     for fold in range(5):
         left = rows.fold == fold
@@ -76,11 +76,11 @@ def test_predictions_of_a_task_come_from_trees_that_have_not_seen_it():
 
 def test_the_number_of_trees_is_the_best_of_those_tried():
     rows = draw(bent, normal)
-    trial = Trial(rows, Setting("squared", linear=False, leaves=8))
+    trial = TreeTrial(rows, TreeSetting("squared", linear=False, leaves=8))
     trial.grow_on()
     assert trial.count in sum(boosting.STAGES, ())
     pure = draw(lambda Z: np.zeros(len(Z)), normal)
-    assert Trial(pure, Setting("squared", linear=True, leaves=8)).count <= 5
+    assert TreeTrial(pure, TreeSetting("squared", linear=True, leaves=8)).count <= 5
 
 
 def test_what_a_task_corrects_itself_does_not_decide_alone():
@@ -104,7 +104,7 @@ def test_the_level_of_a_task_leaves_the_row_out():
 def test_weights_repeat_rows():
     rows = draw(bent, normal)
     twice = np.where(rows.task % 2 == 0, 2, 1)
-    repeated = Rows(*(None if p is None else np.repeat(p, twice, axis=0) for p in rows))
+    repeated = BoostingRows(*(None if p is None else np.repeat(p, twice, axis=0) for p in rows))
     weighted = rows._replace(weight=twice.astype(float))
     one, other = (boosting.fit_line(part) for part in (weighted, repeated))
     np.testing.assert_allclose(one.slope, other.slope, rtol=1e-6)
@@ -137,7 +137,7 @@ def test_settings_of_large_data_are_chosen_on_some_tasks(monkeypatch):
 
 def test_more_trees_must_be_better(monkeypatch):
     monkeypatch.setattr(boosting, "STAGES", ((5,), (100,)))
-    trial = Trial(draw(lambda Z: np.zeros(len(Z)), normal), Setting("squared", False, 16))
+    trial = TreeTrial(draw(lambda Z: np.zeros(len(Z)), normal), TreeSetting("squared", False, 16))
     loss = trial.loss
     trial.grow_on()
     assert trial.count == 5

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.logistic import RowModel, learn_prior
-from condmeta.meta.logistic_choice import HeldOutFeatures, SplitPoints, choose
+from condmeta.meta.logistic_choice import HeldOutByHalf, SplitPoints, choose
 from condmeta.meta.prior import METRICS, Frame
 from condmeta.meta.ridge_choice import KAPPAS
 from condmeta.tasks.points import Points
@@ -89,7 +89,7 @@ def pick(points, Phi):
         for at in (slice(1, None, 2), slice(0, None, 2))
     ))  # fmt: skip
     every = tuple(METRICS), KAPPAS
-    return choose(halves, Phi, HeldOutFeatures(Phi, Phi, Phi), np.arange(T) % 5, *every)
+    return choose(halves, Phi, HeldOutByHalf(Phi, Phi, Phi), np.arange(T) % 5, *every)
 
 
 def test_side_information_that_pays_is_used():

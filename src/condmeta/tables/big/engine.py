@@ -31,7 +31,7 @@ def literal(text: Any) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-class Rows:
+class FileRows:
     """The rows of Parquet files as one view of DuckDB.
 
     Parameters

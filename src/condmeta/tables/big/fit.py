@@ -19,7 +19,7 @@ from condmeta import __version__
 from condmeta.errors import DataError
 from condmeta.learners.parts import fit_parts
 from condmeta.learners.ridge import ConditionalRidge
-from condmeta.tables.big.engine import Rows, to_bytes
+from condmeta.tables.big.engine import FileRows, to_bytes
 from condmeta.tables.big.paths import find_files, stage
 from condmeta.tables.big.schema import learn_rows, learn_sides
 from condmeta.tables.big.side_table import SideTable
@@ -72,7 +72,7 @@ def _fit(
     log.info("reading %s files", len(paths))
     staged = stage(paths, work / STAGED, text, csv)
     limit = to_bytes(memory)
-    rows = Rows(staged, list(text), f"{limit * SHARE // 100}B", work / SPILL)
+    rows = FileRows(staged, list(text), f"{limit * SHARE // 100}B", work / SPILL)
     sides = SideTable(side_info, options.side_table_text if text else ())
     schema, side_rows = learn_rows(rows, sides.head(), options, missing, guess)
     roles, ordered = schema.roles, work / ORDERED

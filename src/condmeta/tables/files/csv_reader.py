@@ -7,7 +7,7 @@ from typing import Any
 
 from condmeta.errors import DataError
 from condmeta.tables.files import arrow
-from condmeta.tables.files.dialect import CsvOptions, Dialect, find_dialect, not_encoded
+from condmeta.tables.files.dialect import CsvDialect, CsvOptions, find_dialect, not_encoded
 from condmeta.tables.files.source import Source
 
 MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A", "<NA>"]
@@ -65,7 +65,7 @@ def _read_options(names: list[str], encoding: str, block_size: int) -> Any:
     )  # fmt: skip
 
 
-def _dialect_of(source: Source, options: CsvOptions) -> Dialect:
+def _dialect_of(source: Source, options: CsvOptions) -> CsvDialect:
     dialect = find_dialect(source.head, source.whole, source.name, options)
     if dialect.unnamed:
         warnings.warn(
@@ -75,7 +75,7 @@ def _dialect_of(source: Source, options: CsvOptions) -> Dialect:
     return dialect
 
 
-def _options(dialect: Dialect, text: Collection[str]) -> dict[str, Any]:
+def _options(dialect: CsvDialect, text: Collection[str]) -> dict[str, Any]:
     csv, named = arrow.csv, [name for name in dialect.names if name]
     # a column without a name gets a unique one, by which it is left out
     names = [name or f"\0{j}" for j, name in enumerate(dialect.names)]
@@ -90,7 +90,9 @@ def _options(dialect: Dialect, text: Collection[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _explain(error: Exception, source: Source, dialect: Dialect, options: CsvOptions) -> DataError:
+def _explain(
+    error: Exception, source: Source, dialect: CsvDialect, options: CsvOptions
+) -> DataError:
     """Return an error that explains why pyarrow failed, with the remedy."""
     message = str(error)
     if isinstance(error, OSError):

@@ -26,7 +26,7 @@ class CsvOptions(NamedTuple):
     prefix: str = "--"
 
 
-class Dialect(NamedTuple):
+class CsvDialect(NamedTuple):
     """The format of a CSV file; `codes` are columns with values such as 007."""
 
     delimiter: str
@@ -42,7 +42,7 @@ class Dialect(NamedTuple):
         return [j for j, name in enumerate(names, 1) if not name]
 
 
-def find_dialect(head: bytes, whole: bool, name: str, options: CsvOptions) -> Dialect:
+def find_dialect(head: bytes, whole: bool, name: str, options: CsvOptions) -> CsvDialect:
     """Detect the format of a file from its first bytes; `whole` if they are all of the file."""
     text, encoding = _decode(head, whole, name, options)
     if "\0" in text:
@@ -81,7 +81,7 @@ def find_dialect(head: bytes, whole: bool, name: str, options: CsvOptions) -> Di
             f"{name} cannot have the comma as delimiter and as decimal sign: give another "
             f"{options.prefix}delimiter, such as ';'."
         )
-    return Dialect(delimiter, decimal, names, codes, encoding)
+    return CsvDialect(delimiter, decimal, names, codes, encoding)
 
 
 def _decode(head: bytes, whole: bool, name: str, options: CsvOptions) -> tuple[str, str]:
