@@ -76,6 +76,8 @@ SETTINGS = {  # options that set a parameter of the learner: its name, its value
 @click.option("--time", metavar="COL",
               help="Column with the time of each row, numbers or dates: tasks that change forget "
               "what is long ago (ridge). Not a feature, unless named in --features.")  # fmt: skip
+@click.option("--weight", metavar="COL",
+              help="Column that says how often a row counts. Not a feature.")  # fmt: skip
 @click.option("--intervals", is_flag=True, help="Calibrate prediction intervals on held-out tasks.")
 @click.option("--chunks", is_flag=True,
               help="Read a table larger than memory in parts; it must be sorted by "
@@ -296,7 +298,7 @@ def _model(columns, learner, params):
         exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
         order=_order(params), text=columns.text, dates=columns.dates, holidays=columns.holidays,
         decimal=columns.decimal, time=columns.time, exposure=columns.exposure,
-        trials=columns.trials, **settings,
+        trials=columns.trials, weight=columns.weight, **settings,
     )  # fmt: skip
 
 

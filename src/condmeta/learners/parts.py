@@ -103,15 +103,17 @@ def reduce_part(
 ) -> tuple[Piece, TaskStatistics]:
     """Write the statistics of whole tasks to a file; return it, and those of its sample."""
     tasks, _ = read_tasks(learner, start, tasks, None, None, None)
+    spare = tasks.ids[tasks.sizes == 0]  # all rows of these tasks have weight 0
+    tasks = tasks.subset(np.flatnonzero(tasks.sizes)) if len(spare) else tasks
     found = collect(start, tasks, None)
-    return write_piece(path, found), found.sampled()
+    return write_piece(path, found)._replace(spare=spare), found.sampled()
 
 
 def learn_stored(
     learner: Any, start: Fitted, stored: StoredTasks, read_side: ReadSide, keep: int = 0
 ) -> Fitted:
     """Return the fitted value of tasks whose statistics are in files (see `learn.conclude`)."""
-    sides = SideRows.of(stored.ids, read_side())
+    sides = SideRows.of(stored.ids, stored.spare, read_side())
     if learner.random not in ("auto", "all"):  # shared coefficients are learned in memory
         return conclude(learner, start._replace(state=sides.statistics(stored)))
     log.info("encoding the side information")
@@ -168,9 +170,9 @@ def no_statistics(n_tasks: int, d: int) -> Scatter:
 class SideRows(NamedTuple):
     """The side rows of tasks.
 
-    ids : (T,) the tasks with points, then those of the side table without any
+    ids : (T,) the tasks with points, then those without: of the rows, then of the side table
     rows : (n,) the row of each task with points, -1 if it has none
-    empty : (T - n,) rows of the tasks without points
+    empty : (T - n,) the row of each task without points, -1 if it has none
     """
 
     ids: np.ndarray
@@ -179,15 +181,17 @@ class SideRows(NamedTuple):
     table: TaskTable | None
 
     @classmethod
-    def of(cls, ids: np.ndarray, side: TaskTable | None) -> SideRows:
-        """Find the rows of tasks with points."""
+    def of(cls, ids: np.ndarray, spare: np.ndarray, side: TaskTable | None) -> SideRows:
+        """Find the rows of tasks with points, and of those without."""
+        n = len(ids)
+        ids = np.append(ids, spare) if len(spare) else ids
         if side is None:
-            return cls(ids, np.full(len(ids), -1), np.zeros(0, np.int64), None)
+            return cls(ids, np.full(n, -1), np.full(len(ids) - n, -1), None)
         rows, left = side.positions(ids), np.ones(side.n_tasks, bool)
         side = TaskTable.trusted(side.ids, side.data, side.backend)  # without its index
         left[rows[rows >= 0]] = False
-        empty = np.flatnonzero(left)
-        return cls(np.append(ids, side.ids[empty]), rows, empty, side)
+        further = np.flatnonzero(left)
+        return cls(np.append(ids, side.ids[further]), rows[:n], np.append(rows[n:], further), side)
 
     def encode(
         self, reader: SideReader, at: np.ndarray
@@ -212,9 +216,9 @@ class SideRows(NamedTuple):
             Phi[~has] = Phi[has].mean(axis=0) if has.any() else 0.0
         empty = np.empty((0, Phi.shape[1]))
         if len(self.empty):
-            spare = side.rows(self.empty)
+            spare = None if side is None else side.rows(self.empty[self.empty >= 0])
             mean = LinearTau(np.empty(0), Phi.mean(axis=0))
-            empty = reader.features(spare.ids, spare, None, mean)
+            empty = reader.features(self.ids[len(rows) :], spare, None, mean)
         return reader, Phi, empty
 
     def statistics(self, stored: StoredTasks) -> TaskStatistics:
@@ -228,5 +232,6 @@ class SideRows(NamedTuple):
             state = state.join(TaskStatistics.of(self.ids[n:], points))
         if self.table is None:
             return state
-        have = np.append(self.rows[self.rows >= 0], self.empty)
+        have = np.append(self.rows, self.empty)
+        have = have[have >= 0]
         return state._replace(table=self.table.rows(have))

@@ -153,6 +153,8 @@ class StoredTasks:
     Attributes
     ----------
     ids : (T,) object array
+    spare : object array
+        Ids of tasks without points.
     sampled : TaskStatistics of the sample
     at : (T,) ints
         Positions of the tasks among `ids`, by rising key.
@@ -161,8 +163,8 @@ class StoredTasks:
 
     has_history = False
 
-    def __init__(self, ids, sampled: TaskStatistics, leaves: StoredLeaves, at: np.ndarray):
-        self.ids, self.sampled, self.leaves, self.at = ids, sampled, leaves, at
+    def __init__(self, ids, spare, sampled: TaskStatistics, leaves: StoredLeaves, at: np.ndarray):
+        self.ids, self.spare, self.sampled, self.leaves, self.at = ids, spare, sampled, leaves, at
 
     @classmethod
     def merge(
@@ -172,13 +174,15 @@ class StoredTasks:
 
         `sampled` are those with the smallest keys.
         """
-        ids, layout = np.concatenate([piece.ids for piece in pieces]), Layout.of(sampled)
+        ids = np.concatenate([piece.ids for piece in pieces])
+        spare = np.concatenate([piece.spare for piece in pieces])
+        layout = Layout.of(sampled)
         plans = [(layout, *plan) for plan in plan_shards(folder, pieces)]
         shards = tuple(runner.map(write_shard, plans))
         for piece in pieces:
             Path(piece.path).unlink(missing_ok=True)
         at = np.concatenate([_positions(layout, shard) for shard in shards])
-        return cls(ids, sampled, StoredLeaves(layout, shards, runner), at)
+        return cls(ids, spare, sampled, StoredLeaves(layout, shards, runner), at)
 
     def __len__(self) -> int:
         return len(self.at)
@@ -192,7 +196,8 @@ class StoredTasks:
         # The sample has the smallest keys.
         sampled = self.sampled._replace(Phi=Phi[: len(self.sampled.ids)].copy())
         layout = self.leaves.layout._replace(k=Phi.shape[1])
-        return type(self)(self.ids, sampled, self.leaves._replace(layout=layout), self.at)
+        leaves = self.leaves._replace(layout=layout)
+        return type(self)(self.ids, self.spare, sampled, leaves, self.at)
 
     @cached_property
     def sample(self) -> Sample:

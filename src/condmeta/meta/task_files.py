@@ -28,11 +28,13 @@ class Piece(NamedTuple):
 
     ids : (m,) object array, as the tasks came
     edges : (2^8 + 1,) ints: where the tasks begin whose keys begin with 0, 1, 2, ...
+    spare : ids of tasks of the same part that have no points; they are not in the file
     """
 
     path: str
     ids: np.ndarray
     edges: np.ndarray
+    spare: np.ndarray = np.empty(0, object)
 
 
 class Shard(NamedTuple):

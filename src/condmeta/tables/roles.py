@@ -53,6 +53,8 @@ class ColumnOptions(NamedTuple):
         The column that counts are proportional to.
     trials : str, optional
         The column with the number of trials of which the target counts the successes.
+    weight : str, optional
+        The column that says how often a row counts. It is no feature.
     """
 
     task: Any
@@ -69,6 +71,7 @@ class ColumnOptions(NamedTuple):
     decimal: str | None = None
     exposure: str | None = None
     trials: str | None = None
+    weight: str | None = None
 
     @property
     def excluded(self) -> list[str]:
@@ -136,6 +139,8 @@ class Roles(NamedTuple):
         What counts are proportional to, or how many trials a number of successes has.
     time : str or None
         The column of the table with the time of each row.
+    weight : str or None
+        The column of the table that says how often a row counts.
     """
 
     task: list[str]
@@ -147,6 +152,12 @@ class Roles(NamedTuple):
     time: str | None = None
     exposure: str | None = None
     trials: str | None = None
+    weight: str | None = None
+
+    @property
+    def read(self) -> list[str]:
+        """The columns of the table that statistics of its tasks are made of."""
+        return [*self.task, self.target, *self.features, *as_names(self.weight)]
 
     @property
     def sizes(self) -> list[str]:
@@ -202,9 +213,10 @@ def assign_roles(frame: Frame, side_table: Any, options: ColumnOptions) -> Roles
     require_columns(frame, as_names(options.time), "time")
     require_columns(frame, [name for name in excluded if name not in elsewhere], "exclude")
     sizes = {"exposure": options.exposure, "trials": options.trials}
-    given = [name for name in sizes.values() if name is not None]
-    if len(given) > 1:
+    if None not in sizes.values():
         raise DataError("Give exposure (of counts) or trials (of shares), not both.")
+    sizes |= {"weight": options.weight}
+    given = [name for name in sizes.values() if name is not None]
     for role, name in sizes.items():
         require_columns(frame, as_names(name), role)
     if options.features is None:
@@ -291,6 +303,6 @@ persistence.register(
     fields={
         "task": NAMES, "target": TEXT, "features": NAMES, "side": NAMES, "side_table": NAMES,
         "side_key": NAMES, "time": optional(maybe(TEXT)), "exposure": optional(maybe(TEXT)),
-        "trials": optional(maybe(TEXT)),
+        "trials": optional(maybe(TEXT)), "weight": optional(maybe(TEXT)),
     },
 )  # fmt: skip

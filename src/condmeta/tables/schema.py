@@ -153,23 +153,23 @@ class Schema:
         ids = self.roles.ids(frame)
         tasks = TaskSet.from_arrays(
             X, y, ids, side_info=side, feature_names=self.feature_names, missing_side="mean",
-            weight=self._sizes(frame, y, ids, labelled), time=self._times(frame, labelled),
+            weight=self._weights(frame, y, ids, labelled), time=self._times(frame, labelled),
         )  # fmt: skip
         tasks.task_name, tasks.backend = self.roles.task_name, backend_of(frame)
         return tasks
 
-    def _sizes(self, frame: Any, y: Values, ids: Any, labelled: bool) -> Weighted | None:
-        """Return the exposure of counts, or the trials of labelled shares."""
+    def _weights(self, frame: Any, y: Values, ids: Any, labelled: bool) -> Any:
+        """Return how often labelled rows count, and exposures of counts or trials of shares."""
         roles = self.roles
+        repeat = None
+        if labelled and roles.weight is not None:
+            repeat = _numbers(frame, roles.weight, "weight")
         names = roles.sizes if labelled or roles.exposure is not None else []
         if not names:
-            return None
+            return repeat
         role = "exposure" if roles.exposure is not None else "trials"
-        require_columns(frame, names, role)
-        require_values(frame, names, role)
-        size = to_floats(get_column(frame, names[0]), f"Column {names[0]!r}", role=role)
-        given = Weighted(None, size, role)
-        labels = np.zeros(len(size)) if y is None else y
+        given = Weighted(repeat, _numbers(frame, names[0], role), role)
+        labels = np.zeros(len(given.size)) if y is None else y
         encode(labels, "count" if role == "exposure" else "class", None, given, RowTasks(ids))
         return given
 
@@ -195,7 +195,7 @@ class Schema:
         roles = self.roles
         return {
             "task": roles.task, "target": roles.target, "time": roles.time, "classes": self.classes,
-            "kind": self.kind,
+            "kind": self.kind, "weight": roles.weight,
             "features": features, "side_columns": roles.side_columns,
             "side_from": "columns" if roles.side else "table" if roles.side_table else None,
             "missing": self.missing,
@@ -304,6 +304,13 @@ def _read_features(frame: Any, names: list[str], readers: Readers) -> TaskTable:
     data = {n: type_column(get_series(frame, n), n, "Column") for n in read}
     n_rows = len(next(iter(data.values()))) if data else 0
     return TaskTable.trusted(np.arange(n_rows), data)
+
+
+def _numbers(frame: Any, name: str, role: str) -> np.ndarray:
+    """Return a column of numbers without gaps."""
+    require_columns(frame, [name], role)
+    require_values(frame, [name], role)
+    return to_floats(get_column(frame, name), f"Column {name!r}", role=role)
 
 
 def _refuse_gaps(gaps: dict[str, int], n_rows: int, remedy: str) -> None:

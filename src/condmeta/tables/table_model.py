@@ -38,6 +38,7 @@ from condmeta.typing import Frame, Ids, PathLike, SideInfo
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
     "intervals", "order", "text", "dates", "holidays", "decimal", "time", "exposure", "trials",
+    "weight",
 )  # fmt: skip
 FITTED = "learner_", "schema_", "n_rows_", "added_"
 
@@ -106,6 +107,9 @@ class TableModel(BaseEstimator):
     trials : str, optional
         The column with the number of trials of which the target counts the successes. Predictions
         are then shares.
+    weight : str, optional
+        The column that says how often a row counts (see `sample_weight` of the learner). It is no
+        feature, and tables for `predict` may lack it.
 
     Attributes
     ----------
@@ -136,13 +140,14 @@ class TableModel(BaseEstimator):
         missing_side: str = "error", intervals: bool = False, order: str = "random",
         text: Any = (), dates: Any = PARTS, holidays: str | None = None, decimal: str | None = None,
         time: str | None = None, exposure: str | None = None, trials: str | None = None,
+        weight: str | None = None,
     ):  # fmt: skip
         self.learner, self.task, self.target, self.features = learner, task, target, features
         self.exclude, self.side, self.side_key = exclude, side, side_key
         self.missing, self.missing_side = missing, missing_side
         self.intervals, self.order, self.text = intervals, order, text
         self.dates, self.holidays, self.decimal, self.time = dates, holidays, decimal, time
-        self.exposure, self.trials = exposure, trials
+        self.exposure, self.trials, self.weight = exposure, trials, weight
 
     @property
     def learner_(self) -> Any:
@@ -360,6 +365,7 @@ class TableModel(BaseEstimator):
             self.task, self.target, self.features, self.exclude, self.side, self.side_key,
             text=as_names(self.text), dates=as_names(self.dates), holidays=self.holidays,
             decimal=self.decimal, time=self.time, exposure=self.exposure, trials=self.trials,
+            weight=self.weight,
         )  # fmt: skip
 
     # -- predict and adapt ----------------------------------------------------------------------

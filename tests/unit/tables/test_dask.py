@@ -240,3 +240,11 @@ def test_means_of_partitions_are_exact():
     seen = values[~np.isnan(values)]
     assert found == (5000 - len(seen), seen.min(), seen.max(), exact_mean(seen, len(seen)))
     assert joined([exact(np.array([np.nan]))]) == (1, None, None, 0.0)
+
+
+def test_weights_of_rows(client):
+    frame = table()
+    frame["times"] = np.random.default_rng(3).integers(0, 4, len(frame)) / 2
+    frame.loc[frame["store"] == "s007", "times"] = 0.0
+    ddf = dd.from_pandas(frame, npartitions=3, sort=False)
+    same(model(weight="times").fit(frame, stores()), model(weight="times").fit(ddf, stores()))

@@ -227,3 +227,29 @@ def test_more_statistics_than_the_memory_holds(tmp_path, monkeypatch):
     same(model().fit(arrow(frame)), small)
     with pytest.raises(DataError, match="without what update needs"):
         small.update(arrow(frame[:5]))
+
+
+def test_weights_of_rows(tmp_path):
+    frame, side = table(), stores()
+    rng = np.random.default_rng(3)
+    frame["times"] = rng.integers(0, 4, len(frame)) / 2
+    frame.loc[frame["store"] == "s007", "times"] = 0.0  # a task without a row that counts
+    folder = cut(frame, tmp_path / "rows")
+    whole = model(weight="times").fit(arrow(frame), arrow(side))
+    assert "times" not in whole.schema_.feature_names
+    files = model(weight="times").fit_files(folder, arrow(side))
+    same(whole, files)
+    same(model(weight="times").fit(arrow(frame)), model(weight="times").fit_files(folder))
+    coded = whole.schema_.matrix(arrow(frame))
+    direct = cm.ConditionalRidge().fit(
+        coded, frame["sold"], task=frame["store"], sample_weight=frame["times"],
+        side_info=side.set_index("store"),
+    )  # fmt: skip
+    want = direct.predict(coded, task=frame["store"])
+    np.testing.assert_allclose(files.predict(arrow(frame.drop(columns="times"))), want, rtol=1e-9)
+    frame.loc[3, "times"] = np.nan
+    for sentence, change in (("'times' .weight. is empty", np.nan), ("has weight -1", -1.0)):
+        frame.loc[3, "times"] = change
+        folder = cut(frame, tmp_path / f"odd {change}")
+        with pytest.raises(DataError, match=sentence):
+            model(weight="times").fit_files(folder, arrow(side))

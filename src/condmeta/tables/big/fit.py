@@ -9,8 +9,6 @@ import json
 import logging
 import os
 import shutil
-import tempfile
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,18 +16,14 @@ from typing import Any
 from condmeta import __version__
 from condmeta.errors import DataError
 from condmeta.learners.parts import fit_parts
-from condmeta.learners.ridge import ConditionalRidge
 from condmeta.tables.big.engine import FileRows, to_bytes
 from condmeta.tables.big.paths import find_files, stage
-from condmeta.tables.big.schema import learn_rows, learn_sides
-from condmeta.tables.big.side_table import SideTable
+from condmeta.tables.big.table_of_files import TableOfFiles, temporary_folder
 from condmeta.tables.files import CsvOptions, arrow
-from condmeta.tables.learner import make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
 from condmeta.tables.stream import whole_tasks
-from condmeta.tasks import TaskSet, TaskTable
-from condmeta.typing import SideInfo
+from condmeta.tasks import TaskSet
 
 PLAN, STAGED, ORDERED, SPILL = "plan.json", "staged", "ordered.parquet", "spill"
 STATISTICS = "statistics"
@@ -50,56 +44,38 @@ def fit_files(
     -------
     the fitted learner, the schema, the number of rows
     """
-    guess, learner = learner is None, make_learner(learner, "number", missing_side)
-    if type(learner) is not ConditionalRidge:
-        raise DataError(
-            f"{type(learner).__name__} needs all rows at once; ConditionalRidge learns from files."
-        )
+    table = TableOfFiles(
+        learner, side_info, options, missing, missing_side, text, "learns from files."
+    )
     to_bytes(memory)
     paths = find_files(files)
-    if folder is None:
-        with tempfile.TemporaryDirectory(prefix="condmeta-") as made:
-            work = Path(made)
-            return _fit(learner, paths, side_info, options, missing, memory, work, text, csv, guess)
-    work = _open_folder(Path(folder), paths, options, text)
-    return _fit(learner, paths, side_info, options, missing, memory, work, text, csv, guess)
+    if folder is not None:
+        work = _open_folder(Path(folder), paths, options, text)
+        return _fit(table, paths, memory, work, csv)
+    with temporary_folder() as work:
+        return _fit(table, paths, memory, work, csv)
 
 
 def _fit(
-    learner: Any, paths: Any, side_info: SideInfo, options: Any, missing: Any, memory: Any,
-    work: Path, text: Sequence[str], csv: Any, guess: Any
-) -> tuple[Any, Schema, int]:  # fmt: skip
+    table: TableOfFiles, paths: list[str], memory: str, work: Path, csv: CsvOptions | None
+) -> tuple[Any, Schema, int]:
     log.info("reading %s files", len(paths))
-    staged = stage(paths, work / STAGED, text, csv)
-    limit = to_bytes(memory)
-    rows = FileRows(staged, list(text), f"{limit * SHARE // 100}B", work / SPILL)
-    sides = SideTable(side_info, options.side_table_text if text else ())
-    schema, side_rows = learn_rows(rows, sides.head(), options, missing, guess)
-    roles, ordered = schema.roles, work / ORDERED
+    staged = stage(paths, work / STAGED, table.text, csv)
+    limit, ordered, statistics = to_bytes(memory), work / ORDERED, work / STATISTICS
+    rows = FileRows(staged, table.text, f"{limit * SHARE // 100}B", work / SPILL)
+    columns = table.learn(rows)
     if not ordered.exists():
         log.info("ordering the rows by task")
-        rows.order([*roles.task, roles.target, *roles.features], roles.task, ordered)
+        rows.order(columns, table.schema.roles.task, ordered)
     rows.connection.close()
-    statistics = work / STATISTICS
     shutil.rmtree(statistics, ignore_errors=True)
     statistics.mkdir()
     count = [0]
-    parts = _tasks(ordered, schema, count)
-
-    def read_side() -> TaskTable | None:  # not before it is needed: it may be large
-        nonlocal schema
-        schema, side = learn_sides(schema, side_rows, sides.read(), options)
-        return side
-
-    learner = fit_parts(learner, parts, statistics, read_side, keep=limit // KEPT)
-    if learner.fitted_.state is None:
-        warnings.warn(
-            f"The statistics of the tasks take more than 1/{KEPT} of {memory}: the model does not "
-            "keep them. It predicts and adapts, but takes no update; for that allow more memory.",
-            stacklevel=4,
-        )
+    parts = _tasks(ordered, table.schema, count)
+    fit_parts(table.learner, parts, statistics, table.read_side, keep=limit // KEPT)
+    table.warn_not_kept(f"more than 1/{KEPT} of {memory}", "; for that allow more memory", 4)
     shutil.rmtree(statistics, ignore_errors=True)
-    return learner, schema, count[0]
+    return table.learner, table.schema, count[0]
 
 
 def _tasks(path: Path, schema: Schema, count: list) -> Iterator[TaskSet]:

@@ -87,8 +87,10 @@ def learn_rows(
     n_rows = rows.count()
     if n_rows == 0:
         raise DataError("There are no rows.")
-    for name in (*roles.task, roles.target):
-        _refuse_empty(rows, name, "target" if name == roles.target else "task", n_rows)
+    named = dict.fromkeys(roles.task, "task") | {roles.target: "target", roles.weight: "weight"}
+    for name, role in named.items():
+        if name is not None:
+            _refuse_empty(rows, name, role, n_rows)
     encoder, profiles, readers = TableEncoder(of_rows=True), {}, {}
     for name in roles.features:
         if _is_number(empty, name):

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import shutil
-import tempfile
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -21,12 +20,10 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.learners.parts import learn_stored, reduce_part, start_with
-from condmeta.learners.ridge import ConditionalRidge
 from condmeta.meta.stored_tasks import StoredTasks
 from condmeta.meta.task_files import Piece
 from condmeta.meta.task_statistics import TaskStatistics
-from condmeta.tables.big.schema import learn_rows, learn_sides
-from condmeta.tables.big.side_table import SideTable
+from condmeta.tables.big.table_of_files import TableOfFiles, temporary_folder
 from condmeta.tables.cluster.partitions import (
     Partition,
     PartitionRows,
@@ -37,12 +34,10 @@ from condmeta.tables.cluster.partitions import (
 )
 from condmeta.tables.cluster.workers import OnWorkers, naming_lost_workers
 from condmeta.tables.files import arrow
-from condmeta.tables.learner import make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
-from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks import TaskSet
 from condmeta.tasks.ids import factorize
-from condmeta.typing import SideInfo
 
 ROWS = 500_000  # of the tasks that a worker reduces at once
 KEPT = 1 << 28  # bytes: statistics up to this size are kept in the model
@@ -59,44 +54,27 @@ def fit_on_workers(
     -------
     the fitted learner, the schema, the number of rows
     """
-    guess, learner = learner is None, make_learner(learner, "number", missing_side)
-    if type(learner) is not ConditionalRidge:
-        raise DataError(
-            f"{type(learner).__name__} needs all rows at once; ConditionalRidge learns on a "
-            "cluster. Fit a sample of whole tasks that fits into memory."
-        )
-    if folder is None:
-        with tempfile.TemporaryDirectory(prefix="condmeta-", ignore_cleanup_errors=True) as made:
-            return _fit(learner, rows, side_info, options, missing, client, Path(made), text, guess)
-    made = Path(folder)
-    made.mkdir(parents=True, exist_ok=True)
-    if any(made.iterdir()):
-        raise DataError(f"The folder '{made}' is not empty: name another one to work in.")
-    try:
-        return _fit(learner, rows, side_info, options, missing, client, made, text, guess)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+    table = TableOfFiles(
+        learner, side_info, options, missing, missing_side, text,
+        "learns on a cluster. Fit a sample of whole tasks that fits into memory.",
+    )  # fmt: skip
+    with temporary_folder() if folder is None else _own_folder(Path(folder)) as work:
+        return _fit(table, rows, client, work.resolve())
 
 
-def _fit(
-    learner: Any, rows: Any, side_info: SideInfo, options: Any, missing: Any, client: Any,
-    work: Path, text: Sequence[str], guess: Any
-) -> tuple[Any, Schema, int]:  # fmt: skip
-    work = work.resolve()
-    runner = OnWorkers(client, work)
+def _fit(table: TableOfFiles, rows: Any, client: Any, work: Path) -> tuple[Any, Schema, int]:
+    runner, learner, text = OnWorkers(client, work), table.learner, table.text
     parts = _stage(rows, client, work)
     source = PartitionRows(parts, runner, text)
-    sides = SideTable(side_info, options.side_table_text if text else ())
-    schema, side_rows = learn_rows(source, sides.head(), options, missing, guess)
+    columns = table.learn(source)
     n_groups = max(source.n_rows // ROWS, 2 * runner.n_threads)
     log.info("splitting %s rows by task", f"{source.n_rows:,}")
-    roles = schema.roles
-    columns = [*roles.task, roles.target, *roles.features]
-    how = columns, roles, n_groups, source.schema, list(text)
+    how = columns, table.schema.roles, n_groups, source.schema, text
     jobs = [(part, str(work / f"split-{at:06d}"), *how) for at, part in enumerate(parts)]
     filled = np.flatnonzero(np.sum(runner.map(split_rows, jobs), axis=0))
     split = [path for _, path, *_ in jobs]
     log.info("summing up the rows")
+    schema = table.schema
     (start,) = runner.map(start_of_group, [(learner, schema, split, int(filled[0]))])
     jobs = [(learner, start, schema, split, int(g), str(work / f"piece-{g:06d}")) for g in filled]
     pieces, sampled = [], None
@@ -104,20 +82,21 @@ def _fit(
         pieces.append(piece)
         sampled = more if sampled is None else sampled.join(more).sampled()
     stored = StoredTasks.merge(work, sampled, pieces, runner)
+    learner._model = learn_stored(learner, start, stored, table.read_side, KEPT)
+    table.warn_not_kept(f"{stored.nbytes / 1e9:.1f} GB", "", 4)
+    return learner, table.schema, source.n_rows
 
-    def read_side() -> TaskTable | None:
-        nonlocal schema
-        schema, side = learn_sides(schema, side_rows, sides.read(), options)
-        return side
 
-    learner._model = learn_stored(learner, start, stored, read_side, KEPT)
-    if learner._model.state is None:
-        warnings.warn(
-            f"The statistics of the tasks take {stored.nbytes / 1e9:.1f} GB: the model does not "
-            "keep them. It predicts and adapts, but takes no update.",
-            stacklevel=5,
-        )
-    return learner, schema, source.n_rows
+@contextmanager
+def _own_folder(folder: Path) -> Iterator[Path]:
+    """Give a folder, which must be empty; remove it at the end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise DataError(f"The folder '{folder}' is not empty: name another one to work in.")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _stage(rows: Any, client: Any, work: Path) -> list[Partition]:
