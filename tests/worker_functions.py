@@ -1,8 +1,11 @@
 """Functions that tests run in the worker processes of a Dask cluster."""
 
 import os
+import resource
 import signal
 import time
+
+import numpy as np
 
 
 def slowly(function, job):
@@ -19,3 +22,12 @@ def die(*_):
 def about_another_machine(probe):
     """Answer like a worker that does not reach a folder."""
     return "", "", False
+
+
+def page_faults(times, size):
+    """Make, fill and free an array of so many bytes; return the page faults of all times."""
+    np.zeros(size, np.uint8).fill(1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(times):
+        np.empty(size, np.uint8).fill(1)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before

@@ -38,6 +38,7 @@ class Runner(Protocol):
     """Where work on shards is done."""
 
     bits: int  # the leaves are summed up in at most 2^bits jobs
+    least: int  # a job has at least so many leaves; fewer are summed up by the caller
 
     def map(self, function: Callable[..., Any], jobs: Iterable[tuple]) -> Iterable[Any]:
         """Return function(*job) of each job, in their order; function and jobs can be pickled."""
@@ -50,6 +51,8 @@ class Runner(Protocol):
 
 class Here:
     """Work in this process, in threads if there are several."""
+
+    least = 1
 
     def __init__(self, n_jobs: int = 1):
         self.n_jobs, self.bits = n_jobs, (n_jobs - 1).bit_length()
@@ -111,9 +114,11 @@ class StoredLeaves(NamedTuple):
     def map_sum(self, function: Callable[..., Sums], *params) -> Sums:
         """Return the sum of function(block, *params) over the tree of the leaves."""
         total = self.n_leaves
-        jobs = min(1 << self.runner.bits, total)
-        cuts = [self.head(total // jobs, number * (total // jobs)) for number in range(jobs)]
         work = partial(sum_leaves, self.layout, self.view, function, params)
+        jobs = min(1 << self.runner.bits, total // self.runner.least)
+        if jobs < 2:
+            return work(self.shards)
+        cuts = [self.head(total // jobs, number * (total // jobs)) for number in range(jobs)]
         return tree_sum(self.runner.map(work, [(cut.shards,) for cut in cuts]))
 
     def changed(self, change: Change) -> StoredLeaves:

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from worker_functions import about_another_machine, die, slowly
+from worker_functions import about_another_machine, die, page_faults, slowly
 
 import condmeta as cm
 from condmeta.errors import DataError
@@ -82,6 +82,7 @@ def client():
 @pytest.fixture(autouse=True)
 def few_tasks_in_a_leaf(monkeypatch):
     monkeypatch.setattr(blocks, "LEAF", 60)  # 4 leaves
+    monkeypatch.setattr(cluster_workers, "LEAVES_A_JOB", 1)
 
 
 @pytest.fixture(scope="module")
@@ -179,8 +180,26 @@ def test_workers_that_die_again_and_again(client, monkeypatch):
 def test_blas_has_one_thread_on_workers(client):
     found = client.run(lambda: os.environ["OPENBLAS_NUM_THREADS"])
     assert set(found.values()) == {"1"}
-    kept = client.run(lambda: os.environ["MALLOC_TRIM_THRESHOLD_"])
-    assert set(kept.values()) == {cluster_workers.KEEP_FREED}
+
+
+def test_workers_use_freed_memory_again(client):
+    """A new array for each leaf is not new memory: 100 arrays of 256 pages."""
+    faults = client.gather(client.submit(page_faults, 100, 1 << 20, pure=False))
+    assert faults < 25 * 256
+
+
+def test_few_leaves_are_summed_up_by_the_caller(client, whole, monkeypatch):
+    monkeypatch.setattr(cluster_workers, "LEAVES_A_JOB", 4)
+    run, functions = cluster_workers.OnWorkers._submit, []
+
+    def watched(runner, function, jobs):
+        functions.append(getattr(function, "func", function).__name__)
+        return run(runner, function, jobs)
+
+    monkeypatch.setattr(cluster_workers.OnWorkers, "_submit", watched)
+    same(whole, model().fit(dd.from_pandas(table(), npartitions=2, sort=False), stores()))
+    assert "write_shard" in functions
+    assert "sum_leaves" not in functions
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ and all workers reach. A job that is run again, because its worker died, writes 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,8 +22,17 @@ from condmeta.errors import DataError
 from condmeta.meta.task_files import write
 from condmeta.text import pluralize
 
+LEAVES_A_JOB = 32  # 50 ms: to hand over a job takes 10 to 20
 JOBS_A_THREAD = 2  # so that a thread that is done can help another one
-KEEP_FREED = str(1 << 28)  # bytes: Dask makes workers return memory at once, and ask for it anew
+ENVIRON = {
+    # Dask makes workers return freed memory at once, and ask for it anew: we keep up to 256 MB of
+    # it, and arrays of up to 32 MB, the most that glibc takes, are made of it.
+    "MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 25,
+    "OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1,
+}  # fmt: skip
+CONFIG = {
+    "distributed.nanny.pre-spawn-environ": ENVIRON, "distributed.worker.profile.enabled": False,
+}  # fmt: skip
 
 
 class OnWorkers:
@@ -33,6 +43,7 @@ class OnWorkers:
         self.n_threads = sum(client.nthreads().values())
         if not self.n_threads:
             raise DataError("The Dask cluster has no workers: start some first.")
+        self.least = LEAVES_A_JOB
         self.bits = (JOBS_A_THREAD * self.n_threads - 1).bit_length()
         self._check()
 
@@ -122,11 +133,13 @@ def cluster_of(workers: int | None, scheduler: str | None, timeout: float = 20) 
         return
     import dask
 
-    environ = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": KEEP_FREED}
     with (
-        dask.config.set(environ),
+        dask.config.set(CONFIG),
         distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,  # errors are raised here
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
