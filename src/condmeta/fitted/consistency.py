@@ -16,6 +16,7 @@ from condmeta.fitted.tau import KernelTau
 from condmeta.inner.algorithms import Batch, Online, can_resume
 from condmeta.inner.coin import Coin, CoinTasks
 from condmeta.inner.drifting import DriftingGaussian, TimedState
+from condmeta.inner.hedge import HedgedGaussian, HedgedState
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.nested import NestedGaussian, TaskPriors
 from condmeta.inner.no_adaptation import NoAdaptation, PointCount
@@ -29,7 +30,7 @@ from condmeta.persistence.fields import Field, InvalidFieldError, Sizes, describ
 STATES = {  # what further points of a task need, by inner algorithm
     Online: OnlineState, Batch: SquaredState, Gaussian: SquaredState, Coin: CoinTasks,
     NoAdaptation: PointCount, Bernoulli: Covariances, LowRankGaussian: SquaredState,
-    DriftingGaussian: TimedState,
+    DriftingGaussian: TimedState, HedgedGaussian: HedgedState,
     Counts: Covariances, Ordinal: Covariances,
     NestedGaussian: TaskPriors,
 }  # fmt: skip

@@ -4,9 +4,12 @@ from dataclasses import replace
 
 from condmeta.fitted.task_store import TaskStore
 from condmeta.inner.drifting import TimedState
+from condmeta.inner.hedge import HedgedState
 from condmeta.inner.nested import TaskPriors
 from condmeta.inner.posterior import Gaussian
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+
+TIMED = TimedState, HedgedState
 
 
 def held_once(cls, parts: dict) -> dict:
@@ -18,10 +21,10 @@ def held_once(cls, parts: dict) -> dict:
     if not isinstance(state, TaskStatistics) or not isinstance(store, TaskStore):
         return parts
     if len(state.ids) and not len(state.sample):
-        own = store.state if isinstance(store.state, TimedState) else None
+        own = store.state if isinstance(store.state, TIMED) else None
         if type(parts["predictor"].inner) is Gaussian:
             own = scaled_statistics(state.whole, parts["predictor"].scales)
         return parts | {"tasks": replace(store, state=own), "state": None}
-    if isinstance(store.state, TaskPriors | TimedState):
+    if isinstance(store.state, (TaskPriors, *TIMED)):
         return parts
     return parts | {"tasks": replace(store, state=None)}

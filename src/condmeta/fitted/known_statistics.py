@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condmeta.fitted.at_times import drift_of
-from condmeta.inner.drifting import TimedState
 from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors
 from condmeta.inner.row_posterior import Covariances
 from condmeta.inner.squared import SquaredState
@@ -25,7 +24,7 @@ def statistics(fitted: Fitted, ids) -> tuple[np.ndarray, Any]:
     if isinstance(fitted.inner, NestedGaussian):
         stats = _without_features(fitted, ids)
     elif drift_of(fitted.inner) is not None:
-        stats = TimedState.start(len(ids), columns)
+        stats = fitted.inner.state_type.start(len(ids), columns)
     at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
     if not (at >= 0).any():
         return theta, stats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.known_statistics import with_priors
 from condmeta.fitted.prepared import raw_points, scaled_tasks
 from condmeta.fitted.task_model import require_resumable
+from condmeta.fitted.task_store import TaskStore
+from condmeta.inner.hedge import HedgedGaussian
 from condmeta.inner.row_posterior import RowPosterior
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
+from condmeta.tasks.timed import Timed
 
 if TYPE_CHECKING:
     from condmeta.fitted.fitted import Fitted
@@ -31,7 +34,7 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
         raise DataError("The model keeps no task models to update: fit with keep_tasks=True.")
     state, by_statistics = fitted.state, isinstance(fitted.state, TaskStatistics)
     drifts = drift_of(fitted.inner) is not None
-    kept = isinstance(fitted.inner, RowPosterior)
+    kept, share = isinstance(fitted.inner, RowPosterior), _share(fitted.inner)
     require_resumable(fitted.predictor, state if by_statistics or kept else store.state)
     found = store.positions(tasks.ids.tolist())
     known, new = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
@@ -55,7 +58,9 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
                 state = state.extend(at, rows)
                 store = store.solved_again(fitted.inner, at, state.points.take(at), n_jobs)
             else:
+                fitted = _hedged(fitted, at, rows, clock, n_jobs)
                 store = store.extend(fitted.inner, at, rows, n_jobs, clock if drifts else None)
+                store = _with_share(store, share, fitted.inner, n_jobs)
     if len(new):
         part = tasks.subset(new)
         data = fitted.prepare(part, points)
@@ -74,6 +79,29 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
         return after
     changed = np.append(found[known], np.arange(len(store) - len(new), len(store)))
     return _regrouped(after, changed, n_jobs)
+
+
+def _share(inner: Any) -> float | None:
+    """Return how much of predictions is that of weights that drift; None if this is not learned."""
+    return inner.hedge.share if isinstance(inner, HedgedGaussian) else None
+
+
+def _hedged(fitted: Fitted, at, rows: Points, clock, n_jobs: int) -> Fitted:
+    """Return a value that has learned from the errors of new rows of the tasks at `at`."""
+    if not isinstance(fitted.inner, HedgedGaussian):
+        return fitted
+    store = fitted.tasks
+    inner = fitted.inner.after(store.state, store.theta, at, Timed(*rows, clock), n_jobs)
+    return fitted._replace(predictor=fitted.predictor._replace(inner=inner))
+
+
+def _with_share(store: TaskStore, before: float | None, inner: Any, n_jobs: int) -> TaskStore:
+    """Return a store of models with the share that `inner` has now."""
+    if _share(inner) == before:
+        return store
+    at = np.flatnonzero(store.sizes > 0)
+    state, theta = store.state.take(at), store.theta[at]
+    return store.put(at, theta, inner.posterior(state, theta, n_jobs).mean, state)
 
 
 def _regrouped(fitted: Fitted, changed, n_jobs: int) -> Fitted:

@@ -61,6 +61,8 @@ class DriftingGaussian(Gaussian):
     A state is a `TimedState`; the posterior is that of the weights at its clock.
     """
 
+    state_type: type = TimedState
+
     def __init__(self, factor, s2: float, own_noise: bool, drift: Drift):
         super().__init__(factor, s2, own_noise)
         self.drift = drift

@@ -13,8 +13,9 @@ from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.prepared import scaled_rows
 from condmeta.inner.drift import KINDS, Drift, Process
 from condmeta.inner.drifting import DriftingGaussian
+from condmeta.inner.hedge import Hedge, HedgedGaussian
 from condmeta.learners.parameters import jobs_of
-from condmeta.meta.drift_choice import NONE, choose_drift, drift_pays
+from condmeta.meta.drift_choice import NONE, choose_drift, drift_pays, typical_gap
 from condmeta.meta.ridge_choice import NOISES
 from condmeta.meta.selection import GIVEN, Selection
 from condmeta.meta.task_statistics import TaskStatistics
@@ -138,7 +139,11 @@ def settle_drift(
     if drift is None:
         return fitted._replace(info=info)
     own_noise = inner.own_noise and choice.method == GIVEN  # candidates have one noise for all
-    inner = DriftingGaussian(inner.factor, drift.noise * inner.s2, own_noise, drift)
+    parts = inner.factor, drift.noise * inner.s2, own_noise, drift
+    if choice.method == GIVEN:
+        inner = DriftingGaussian(*parts)
+    else:
+        inner = HedgedGaussian(*parts, _hedge(fitted, choice.scores[NONE]))
     info |= {"s2_": drift.noise * info["s2_"], "noise_": NOISES[own_noise]}
     return fitted._replace(predictor=fitted.predictor._replace(inner=inner), info=info)
 
@@ -166,6 +171,14 @@ def _beats(drift: Drift, fitted: Fitted, still: Fitted, Phi: np.ndarray, learner
     process = Process(drift, inner.factor, inner.s2 * drift.noise)
     theta, stays = (value.tau.theta(Phi[at]) for value in (fitted, still))
     return drift_pays(process, theta, still.inner, stays, rows, jobs_of(learner))
+
+
+def _hedge(fitted: Fitted, error: float) -> Hedge:
+    """Return the first hedge of a chosen drift; `error` is the mean one of weights that stay."""
+    rows = history_rows(fitted).sorted()
+    gap, first, last = typical_gap(rows), rows.time.min(), rows.time.max()
+    rows_of_gap = len(rows.time) / ((last - first) / gap + 1)
+    return Hedge.start(error * rows_of_gap, last, gap)
 
 
 def history_rows(fitted: Fitted) -> Timed:

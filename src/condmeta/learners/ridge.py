@@ -14,6 +14,7 @@ from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.target import TRANSFORMS
 from condmeta.fitted.task_model import TaskModel, TaskModels
+from condmeta.inner.hedge import HedgedGaussian
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.learners.forgetting import (
@@ -169,6 +170,8 @@ class ConditionalRidge(Regressor, Learner):
         How tasks change: the parameter, or what "auto" has chosen. None: nothing is forgotten.
     drift_choice_ : list of dict
         The candidates that "auto" compared, with their mean absolute errors one step ahead.
+    drift_share_ : float or None
+        How much of predictions is that of a model that forgets (see the property).
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     s2_ : float
@@ -248,6 +251,18 @@ class ConditionalRidge(Regressor, Learner):
         """How tasks change: None, ("decay", rho, share of noise) or ("ar", phi, share of noise)."""
         drift = drift_of(self.fitted_.inner)
         return None if drift is None else (drift.kind, drift.rate, drift.noise)
+
+    @property
+    def drift_share_(self) -> float | None:
+        """How much of predictions is that of a model that forgets; the rest is of one that stays.
+
+        It is 1 after fit. `update` lowers a chosen drift's share where forgetting does worse on new
+        rows than remembering, and raises it again. None without drift.
+        """
+        inner = self.fitted_.inner
+        if drift_of(inner) is None:
+            return None
+        return inner.hedge.share if isinstance(inner, HedgedGaussian) else 1.0
 
     @property
     def x_transform_(self) -> Any:
