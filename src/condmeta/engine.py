@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -70,13 +71,13 @@ def twin(function: Callable) -> Callable:
     threads; the NumPy definition runs one after the other.
     """
 
-    def row_of(arg):
+    def row_of(arg: Any) -> Any:
         if isinstance(arg, PLAIN) or not (hasattr(arg, "slope") or hasattr(arg, "gram")):
             return arg
         return getattr(arg, "native", None)
 
     @functools.wraps(function)
-    def dispatch(*args):
+    def dispatch(*args: Any) -> Any:
         if active_engine() == "numpy":
             return function(*args)
         if ALWAYS_PLAIN.issuperset(map(type, args)):  # most calls, some in a few microseconds

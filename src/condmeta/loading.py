@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 # Importing these modules registers every class that a file may hold.
@@ -26,10 +27,10 @@ from condmeta.learners import (  # noqa: F401
 )
 from condmeta.persistence import read_model
 from condmeta.tasks.ids import factorize
-from condmeta.typing import PathLike
+from condmeta.typing import PathLike, TaskId
 
 
-def load(path: PathLike, *, tasks: Any = None) -> Any:
+def load(path: PathLike, *, tasks: Iterable[TaskId] | None = None) -> Any:
     """Read a model that `save` wrote.
 
     The file is checked before it is read. It holds only arrays and JSON: opening it runs no code.

@@ -26,6 +26,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.persistence import register
 from condmeta.persistence.fields import FLAG, TEXT, instance, number, one_of
+from condmeta.typing import LossLike, Numbers
 
 LOSS = instance()  # the schema of a loss in a model file: any registered object
 LOGISTIC = -1.0  # the curvature by which the compiled engine knows the logistic loss
@@ -89,7 +90,7 @@ class Loss:
         """The row of numbers that the compiled engine reads."""
         return (self.curvature, self.dead_zone, self.low, self.high, self.signed)
 
-    def box(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    def box(self, y: Numbers) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and the largest slope for each label y."""
         y = np.asarray(y, dtype=float)
         low, high = np.full(y.shape, self.low), np.full(y.shape, self.high)
@@ -101,7 +102,7 @@ class Loss:
         """Return the slope bounds: two numbers, or two arrays if they depend on the labels."""
         return self.box(y) if self.signed else (self.low, self.high)
 
-    def slope(self, z: Any, y: Any, tie: Any = 0.0) -> np.ndarray:
+    def slope(self, z: Numbers, y: Numbers, tie: Numbers = 0.0) -> np.ndarray:
         """Return a subgradient in z; it is 0 at a kink, and within `tie` of it.
 
         `tie` is for piecewise linear losses only: the others have continuous slopes.
@@ -117,7 +118,7 @@ class Loss:
         steps[~(excess > tie)] = 0.0  # far faster than a product with the mask
         return steps[()]
 
-    def value(self, z: Any, y: Any) -> np.ndarray:
+    def value(self, z: Numbers, y: Numbers) -> np.ndarray:
         """Return l(z, y)."""
         e = np.asarray(z, dtype=float) - y
         if self.curvature:
@@ -129,7 +130,7 @@ class Loss:
         pieces = np.maximum(high * (e - self.dead_zone), low * (e + self.dead_zone))
         return np.maximum(pieces, 0.0)
 
-    def conjugate(self, a: Any, y: Any) -> np.ndarray:
+    def conjugate(self, a: Numbers, y: Numbers) -> np.ndarray:
         """Return l*(a) = sup over z of a z - l(z, y)."""
         a, y = np.asarray(a, dtype=float), np.asarray(y, dtype=float)
         low, high = self.box(y)
@@ -156,17 +157,17 @@ class LogisticLoss:
     native = (LOGISTIC, 0.0, -1.0, 0.0, True)
     signed = True
 
-    def slope(self, z: Any, y: Any, tie: Any = 0.0) -> np.ndarray:
+    def slope(self, z: Numbers, y: Numbers, tie: Numbers = 0.0) -> np.ndarray:
         """Return the derivative -y / (1 + exp(y z)); it has no kinks, so `tie` is not used."""
         margin = np.asarray(y, dtype=float) * np.asarray(z, dtype=float)
         # exp(-logaddexp(0, m)) = 1 / (1 + exp(m)) without overflow.
         return -np.asarray(y) * np.exp(-np.logaddexp(0.0, margin))
 
-    def value(self, z: Any, y: Any) -> np.ndarray:
+    def value(self, z: Numbers, y: Numbers) -> np.ndarray:
         """Return log(1 + exp(-y z))."""
         return np.logaddexp(0.0, -np.asarray(y, dtype=float) * np.asarray(z, dtype=float))
 
-    def conjugate(self, a: Any, y: Any) -> np.ndarray:
+    def conjugate(self, a: Numbers, y: Numbers) -> np.ndarray:
         """Return p log p + (1 - p) log(1 - p) with p = -a y, +inf outside [0, 1]."""
         p = -np.asarray(a, dtype=float) * y
         inside = (p >= 0) & (p <= 1)
@@ -221,7 +222,7 @@ LOSSES = {
 }  # fmt: skip
 
 
-def get_loss(loss: Any) -> Any:
+def get_loss(loss: LossLike) -> Any:
     """Return the loss of a name, or the given object if it has `value` and `slope`.
 
     Examples

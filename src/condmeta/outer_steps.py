@@ -18,6 +18,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.persistence.fields import number
 from condmeta.persistence.registry import construct, register
+from condmeta.typing import MetaStep
 
 __all__ = ["Adam", "Decay", "Momentum", "OuterStep", "get_outer_step"]
 
@@ -198,7 +199,7 @@ def is_outer_step(meta_step: Any) -> bool:
     return not isinstance(meta_step, type) and (is_object or callable(meta_step))
 
 
-def get_outer_step(meta_step: Any) -> OuterStep:
+def get_outer_step(meta_step: MetaStep) -> OuterStep:
     """Return the outer step of a number, of a function of t, or the object itself.
 
     Examples

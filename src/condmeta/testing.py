@@ -12,9 +12,11 @@ from condmeta.inner import batch
 from condmeta.losses import get_loss
 from condmeta.outer_steps import get_outer_step
 from condmeta.persistence import encode
+from condmeta.tasks import TaskTable
+from condmeta.typing import FeatureMapLike, InnerObject, LossLike, MetaStep, Numbers
 
 
-def check_loss(loss: Any, labels: Sequence[float] = (-1.0, 0.3, 2.0)) -> None:
+def check_loss(loss: LossLike, labels: Sequence[float] = (-1.0, 0.3, 2.0)) -> None:
     """Check that a loss is convex and agrees with its slope, conjugate and Lipschitz constant.
 
     Parameters
@@ -55,7 +57,7 @@ def check_loss(loss: Any, labels: Sequence[float] = (-1.0, 0.3, 2.0)) -> None:
             )
 
 
-def check_inner(inner: Any, d: int = 4, n: int = 9, random_state: int = 0) -> None:
+def check_inner(inner: InnerObject, d: int = 4, n: int = 9, random_state: int = 0) -> None:
     """Check that an inner algorithm's `solve(theta, X, y)` keeps its contract.
 
     It must return (w, gradient, gap) with finite arrays of shape (d,), not change its arguments,
@@ -83,7 +85,9 @@ def check_inner(inner: Any, d: int = 4, n: int = 9, random_state: int = 0) -> No
             assert np.array_equal(one, two, equal_nan=True), "solve must be repeatable"
 
 
-def check_outer_step(outer: Any, shape: tuple[int, int] = (4, 3), random_state: int = 0) -> None:
+def check_outer_step(
+    outer: MetaStep, shape: tuple[int, int] = (4, 3), random_state: int = 0
+) -> None:
     """Check that an outer step of Algorithm 1 keeps its contract.
 
     From (W, G, t, state) it must return a finite W of the same shape and the next state, not change
@@ -127,7 +131,9 @@ def _same(one: tuple[Any, list], two: tuple[Any, list]) -> bool:
     return one[0] == two[0] and all(np.array_equal(a, b, equal_nan=True) for a, b in arrays)
 
 
-def check_feature_map(feature_map: Any, values: Any = None) -> None:
+def check_feature_map(
+    feature_map: FeatureMapLike, values: Numbers | TaskTable | None = None,
+) -> None:  # fmt: skip
     """Check that a feature map returns one finite row of fixed width for each task.
 
     Parameters
@@ -161,7 +167,7 @@ def check_feature_map(feature_map: Any, values: Any = None) -> None:
     assert np.allclose(one, Phi[:1]), "the row of a task must not depend on the other tasks"
 
 
-def check_gradient(inner: Any, lam: float, loss: Any, random_state: int = 0) -> None:
+def check_gradient(inner: InnerObject, lam: float, loss: LossLike, random_state: int = 0) -> None:
     """Check that an inner algorithm's gradient is an eps-subgradient of the exact meta-loss.
 
     eps = (meta-loss at theta) - D(gradient). If the gap is known, eps <= gap is checked too.

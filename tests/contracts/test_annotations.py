@@ -1,12 +1,22 @@
-"""Every public function has type annotations, so that editors can complete what it returns."""
+"""Every public function has type annotations that say something, so that editors complete."""
 
+import ast
+import functools
 import inspect
+import sys
 from importlib.resources import files
+from pathlib import Path
 from types import ModuleType
+from typing import get_args
 
 import pytest
 
 import condmeta
+from condmeta import typing
+from condmeta.kernels.set_kernels import BASES
+from condmeta.learners.parameters import RULES
+from condmeta.losses import LOSSES
+from condmeta.tables.dates import PARTS
 
 
 def public_objects():
@@ -62,6 +72,128 @@ def test_a_public_function_is_annotated(name):
     if not name.endswith(".__init__") and signature.return_annotation is signature.empty:
         bare.append("return")
     assert not bare, f"{name} has no annotations of {bare}"
+
+
+# Public parameters, fields and results that are really of any type, and why.
+ANYTHING = {
+    "load.return": "the class that the file holds",
+    "read_model.return": "the class that the file holds",
+    "TableModel.learner_.return": "the class of the learner that the user gave",
+    "get_loss.return": "the user's own object, with what it has beside `value` and `slope`",
+    "OuterStep.start.return": "the state of a step: whatever it remembers",
+    "OuterStep.step.state": "the state of a step: whatever it remembers",
+    "TaskModel.__init__.state": "the state of an inner algorithm: whatever it remembers",
+    "BestKernelMap.sides": "what a kernel of one's own reads of tasks",
+    "encode.value": "any value that a file can hold",
+    "encode.return": "the JSON of such a value",
+    "decode.value": "the JSON of such a value",
+    "decode.return": "any value that a file can hold",
+    "write_model.obj": "any registered object",
+    "register.cls": "a class: see the overloads",
+    "register.return": "the class itself, or a decorator: see the overloads",
+    "estimator_state.estimator": "any scikit-learn estimator",
+    "restore_estimator.cls": "the class of such an estimator",
+    "restore_estimator.return": "such an estimator",
+    "TableModel.fit_dask.rows": "a DataFrame of Dask, which has no types",
+    "TableModel.fit_dask.client": "a client of Dask, which has no types",
+}
+
+
+@functools.cache
+def tree_of(module):
+    return ast.parse(Path(sys.modules[module].__file__).read_text())
+
+
+def definitions(value):
+    """Return the nodes of a function or class in its source; overloads are several nodes."""
+    nodes = [tree_of(value.__module__)]
+    for part in value.__qualname__.replace("<locals>.", "").split("."):
+        nodes = [
+            child
+            for node in nodes
+            for child in ast.walk(node)
+            if isinstance(child, ast.FunctionDef | ast.ClassDef) and child.name == part
+        ]
+    return nodes
+
+
+def annotations_of(function):
+    """Yield the names and annotations of a function's parameters and of its result.
+
+    Parameters **options are passed on, or refused: they may be anything.
+    """
+    args = function.args
+    for one in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg):
+        if one is not None and one.annotation is not None:
+            yield one.arg, one.annotation
+    if function.returns is not None:
+        yield "return", function.returns
+
+
+def is_anything(annotation):
+    """Whether an annotation is Any, or a union with Any."""
+    if isinstance(annotation, ast.BinOp):
+        return is_anything(annotation.left) or is_anything(annotation.right)
+    return isinstance(annotation, ast.Name) and annotation.id == "Any"
+
+
+def untyped():
+    """Yield the public parameters, fields and results that are annotated by a bare Any."""
+    for function in FUNCTIONS.values():
+        for node in definitions(function):
+            for name, annotation in annotations_of(node):
+                if is_anything(annotation):
+                    yield f"{function.__qualname__}.{name}"
+    for value in public_objects():
+        for cls in value.__mro__ if inspect.isclass(value) else ():
+            if not cls.__module__.startswith("condmeta"):
+                continue
+            for statement in definitions(cls)[0].body:
+                is_field = isinstance(statement, ast.AnnAssign) and not (
+                    statement.target.id.startswith("_")
+                )
+                if is_field and is_anything(statement.annotation):
+                    yield f"{cls.__qualname__}.{statement.target.id}"
+
+
+def test_annotations_say_something():
+    assert set(untyped()) == set(ANYTHING)
+
+
+def test_bare_any_is_seen():
+    code = "def f(a: int | Any, b: dict[str, Any], *c: Any, d: Any = 1, **e: Any) -> Any: ..."
+    found = {name: is_anything(one) for name, one in annotations_of(ast.parse(code).body[0])}
+    assert found == {"a": True, "b": False, "d": True, "c": True, "return": True}
+
+
+WORDS = [
+    ("Averaging", condmeta.ConditionalSGDRegressor, "averaging"),
+    ("ColdStart", condmeta.ConditionalRidge, "cold_start"),
+    ("Conditioning", condmeta.ConditionalRidge, "conditioning"),
+    ("CriterionName", condmeta.AutoRegressor, "criterion"),
+    ("ErrorName", condmeta.ConditionalRidge, "criterion"),
+    ("GradientAt", condmeta.ConditionalSGDRegressor, "gradient_at"),
+    ("Metric", condmeta.ConditionalRidge, "metric"),
+    ("MissingSide", condmeta.ConditionalRidge, "missing_side"),
+    ("Noise", condmeta.ConditionalRidge, "noise"),
+    ("Order", condmeta.AutoRegressor, "order"),
+    ("Scale", condmeta.ConditionalRidge, "scale"),
+    ("Search", condmeta.ConditionalSGDRegressorCV, "search"),
+]
+
+
+@pytest.mark.parametrize(("alias", "learner", "name"), WORDS)
+def test_words_are_those_that_a_fit_takes(alias, learner, name):
+    _, allowed = learner._rules.get(name) or RULES[name]
+    for word in get_args(getattr(typing, alias)):
+        assert repr(word) in allowed
+    assert allowed.count("'") == 2 * len(get_args(getattr(typing, alias)))
+
+
+def test_names_of_losses_and_kernels():
+    assert set(get_args(typing.LossName)) == set(LOSSES)
+    assert set(get_args(typing.KernelName)) == {*BASES, "precomputed"}
+    assert set(get_args(typing.DatePart)) == set(PARTS)
 
 
 def test_the_surface_is_not_empty():

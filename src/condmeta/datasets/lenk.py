@@ -1,12 +1,11 @@
 """The computer survey of Lenk et al. (1996): every person is a task."""
 
-from typing import Any
-
 import numpy as np
 
 from condmeta.datasets.files import find_file, scale_rows
 from condmeta.errors import DataError
 from condmeta.tasks import TaskSet
+from condmeta.typing import PathLike, Scale
 
 FEATURES = (
     *("hot_line", "ram", "screen", "cpu", "hard_disk", "cd_rom", "cache", "color"),
@@ -15,7 +14,9 @@ FEATURES = (
 N_PEOPLE = 180
 
 
-def load_lenk(path: Any = None, *, constant: bool = True, scale: str = "none") -> TaskSet:
+def load_lenk(
+    path: PathLike | None = None, *, constant: bool = True, scale: Scale = "none"
+) -> TaskSet:
     """Load the computer survey: 180 people rate 20 computers each, from 0 to 10.
 
     Parameters

@@ -1,12 +1,11 @@
 """The Inner London schools of Argyriou et al. (2008): every school is a task."""
 
-from typing import Any
-
 import numpy as np
 
 from condmeta.datasets.files import find_file, scale_rows
 from condmeta.errors import DataError
 from condmeta.tasks import TaskSet
+from condmeta.typing import PathLike, Scale
 
 FEATURES = (
     *(f"year_{k}" for k in range(1, 4)),
@@ -18,7 +17,7 @@ FEATURES = (
 )
 
 
-def load_schools(path: Any = None, *, scale: str = "none") -> TaskSet:
+def load_schools(path: PathLike | None = None, *, scale: Scale = "none") -> TaskSet:
     """Load the exam scores of 15362 pupils of 139 schools.
 
     Parameters

@@ -21,7 +21,19 @@ from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.splits import check_shots, make_generator
 from condmeta.tasks.taskset import require_numbers
-from condmeta.typing import Frame, Ids, Matrix, SideInfo, Values
+from condmeta.typing import (
+    FeatureMapLike,
+    Frame,
+    Ids,
+    Matrix,
+    Names,
+    Order,
+    RandomState,
+    Scale,
+    Shots,
+    SideInfo,
+    Values,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,10 +161,10 @@ class Advantage:
 
 def advantage(
     X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
-    side_key: Any = None,
-    feature_map: Any = "auto", scale: str = "standard", fit_intercept: bool = True,
-    coverage: float = 0.9, shots: Any = (0, 1, 2, 5, 10), n_splits: int = 5,
-    order: str = "random", random_state: Any = 0,
+    side_key: Names = None,
+    feature_map: FeatureMapLike = "auto", scale: Scale = "standard", fit_intercept: bool = True,
+    coverage: float = 0.9, shots: Shots = (0, 1, 2, 5, 10), n_splits: int = 5,
+    order: Order = "random", random_state: RandomState = 0,
 ) -> Advantage:  # fmt: skip
     r"""Estimate how much side information can explain, and how much it lowers the error.
 

@@ -1,7 +1,7 @@
 """Add prediction intervals, calibrated on held-out tasks, to a regressor."""
 
 from math import inf
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -33,7 +33,19 @@ from condmeta.tasks.ids import factorize, positions
 from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits import check_shots, folds_of_tasks
 from condmeta.tasks.taskset import require_numbers
-from condmeta.typing import Ids, Matrix, PathLike, SideInfo, Values
+from condmeta.typing import (
+    FittedModel,
+    Ids,
+    LearnerLike,
+    Matrix,
+    Names,
+    Order,
+    PathLike,
+    RandomState,
+    Shots,
+    SideInfo,
+    Values,
+)
 
 
 class Calibrated:
@@ -59,7 +71,7 @@ class Calibrated:
     (True, 2, {0: 30, 2: 30})
     """
 
-    def __init__(self, model: Any, calibration: Calibration, with_std: bool):
+    def __init__(self, model: FittedModel, calibration: Calibration, with_std: bool):
         self.model, self.calibration, self.with_std = model, calibration, with_std
 
     @property
@@ -148,10 +160,11 @@ class Calibrated:
 
 
 def calibrate(
-    learner: Any, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
-    side_key: Any = None, shots: Any = (0, 1, 2, 5, 10, 20), n_splits: int = 5,
-    order: str = "random", random_state: Any = 0, offset: Any = None, sample_weight: Any = None,
-    bounds: Any = "auto",
+    learner: LearnerLike, X: Matrix, y: Values = None, *, task: Ids = None,
+    side_info: SideInfo = None, side_key: Names = None, shots: Shots = (0, 1, 2, 5, 10, 20),
+    n_splits: int = 5, order: Order = "random", random_state: RandomState = 0,
+    offset: Values = None, sample_weight: Values = None,
+    bounds: Literal["auto"] | tuple[float, float] | None = "auto",
 ) -> Calibrated:  # fmt: skip
     """Fit a learner, and calibrate prediction intervals by its errors on held-out tasks.
 

@@ -25,7 +25,7 @@ from condmeta.tasks.frames import column_names, get_column, make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.tasks.weights import Weighted
 from condmeta.text import pluralize
-from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.typing import FittedModel, Frame, Ids, Matrix, SideInfo, Values
 
 MANY = 0.1  # share of drifting tasks from which the map must be learned again
 SHOWN = 5  # tasks in the table of a notebook
@@ -71,7 +71,7 @@ class CheckReport:
     ('keep', 60)
     """
 
-    frame: Any
+    frame: Frame
     verdict: str
     ground: str
     drifting: float
@@ -120,9 +120,9 @@ class CheckReport:
 
 
 def check(
-    model: Any, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
-    false_alarm: float = 0.05, time: Values = None, exposure: Values = None,
-    trials: Values = None,
+    model: FittedModel, X: Matrix, y: Values = None, *, task: Ids = None,
+    side_info: SideInfo = None, false_alarm: float = 0.05, time: Values = None,
+    exposure: Values = None, trials: Values = None,
 ) -> CheckReport:  # fmt: skip
     r"""Judge a fitted model by new labelled rows: keep it, update it, or fit it again.
 

@@ -29,7 +29,20 @@ from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import is_series, to_array
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.splits import ORDERS, check_shots
-from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.typing import (
+    Base,
+    CriterionName,
+    FeatureMapLike,
+    Ids,
+    Labels,
+    Matrix,
+    Names,
+    Order,
+    RandomState,
+    Shots,
+    SideInfo,
+    Values,
+)
 
 MOST_NUMBERS = 20  # that are classes if the learners are classifiers
 POSITIVE = "the true class"  # of more than two: answers are its probabilities
@@ -37,12 +50,11 @@ POSITIVE = "the true class"  # of more than two: answers are its probabilities
 
 def compare(
     X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
-    side_key: Any = None,
-    learners: Mapping[str, Any] | None = None, shots: Any = (0, 1, 2, 5, 10),
-    feature_map: Any = "auto", base: Any = "boosting", criterion: str = "absolute",
-    order: str = "random", random_state: Any = 0, sample_weight: Any = None,
-    n_jobs: int | None = None, progress: Callable[[str], None] | None = None,
-    classes: Any = None,
+    side_key: Names = None, learners: Mapping[str, Any] | None = None,
+    shots: Shots = (0, 1, 2, 5, 10), feature_map: FeatureMapLike = "auto", base: Base = "boosting",
+    criterion: CriterionName = "absolute", order: Order = "random", random_state: RandomState = 0,
+    sample_weight: Values = None, n_jobs: int | None = None,
+    progress: Callable[[str], None] | None = None, classes: Labels = None,
 ) -> Comparison:  # fmt: skip
     """Compare learners on held-out tasks, adapted to 0, 1, 2, ... points of each.
 

@@ -17,7 +17,7 @@ from condmeta.persistence.atomic import write_atomically
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import make_frame
 from condmeta.text import pluralize
-from condmeta.typing import Frame, PathLike
+from condmeta.typing import Estimator, Frame, Order, PathLike
 
 NEVER_ADVISED = "constant on base"  # it does not learn from a task's points
 CLOSE = 0.01  # a relative difference that does not matter
@@ -78,7 +78,7 @@ class Comparison:
     advantage: Advantage | None
     gains: list[Gain]
     tasks: TaskSet
-    order: str = "random"
+    order: Order = "random"
     positive: str | None = None
 
     @property
@@ -129,7 +129,7 @@ class Comparison:
         ]  # fmt: skip
 
     @property
-    def model(self) -> Any:
+    def model(self) -> Estimator:
         """The advised learner, fitted to all tasks."""
         return self.models[self.advised]
 

@@ -13,14 +13,14 @@ from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.tasks.splits import as_split
-from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.typing import Frame, Ids, LearnerLike, Matrix, Names, SideInfo, Splitter, Values
 
 
 def cross_validate_tasks(
-    learner: Any, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
-    side_key: Any = None, split: Any = None, error: str | Callable | None = None,
-    n_jobs: int | None = None,
-) -> Any:  # fmt: skip
+    learner: LearnerLike, X: Matrix, y: Values = None, *, task: Ids = None,
+    side_info: SideInfo = None, side_key: Names = None, split: Splitter | int | None = None,
+    error: str | Callable | None = None, n_jobs: int | None = None,
+) -> Frame:  # fmt: skip
     """Judge a learner on held-out tasks, after it has adapted to some points of each.
 
     Parameters

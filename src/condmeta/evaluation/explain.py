@@ -27,13 +27,13 @@ from condmeta.learners.learner import Learner
 from condmeta.learners.side_inputs import read_sides
 from condmeta.tasks.messages import explain_absent, show_id
 from condmeta.tasks.numbers import level_name
-from condmeta.typing import Ids, SideInfo
+from condmeta.typing import FittedModel, Ids, SideInfo
 
 GROUPS = "(groups)"  # what the groups of a task add, as a column
 
 
 def explain(
-    model: Any, side_info: SideInfo = None, *, task: Ids = None, n_nearest: int = 3
+    model: FittedModel, side_info: SideInfo = None, *, task: Ids = None, n_nearest: int = 3
 ) -> Explanation:
     r"""Explain the prior coefficients tau(s) of tasks by the contributions of their side columns.
 

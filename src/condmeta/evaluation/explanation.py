@@ -1,7 +1,6 @@
 """The result of `explain`: tables, a text, and a table for notebooks."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from condmeta.tasks.ids import as_id_array, id_columns
 from condmeta.tasks.messages import show_id
 from condmeta.tasks.numbers import level_name
 from condmeta.text import pluralize
-from condmeta.typing import Frame
+from condmeta.typing import Frame, TaskId
 
 SHOWN = 5  # tasks, and columns of each, that are printed
 KEPT = "  like ", "  outside ", "  it forgets "  # lines below the table of a notebook
@@ -68,7 +67,7 @@ class Explanation:
     values: np.ndarray
     neighbours: Nearest | None
     unusual: list[UnusualValue]
-    task_name: Any = None
+    task_name: TaskId = None
     backend: str | None = None
     scale: np.ndarray | float = 1.0
     adapted: np.ndarray | None = None
@@ -95,7 +94,7 @@ class Explanation:
         return make_frame(columns, self.backend)
 
     @property
-    def nearest(self) -> Any:
+    def nearest(self) -> Frame:
         """A row for each task and each of its nearest known tasks: rank, distance, points.
 
         Distances are Euclidean in Phi; features are in standard deviations over the known tasks.
@@ -114,7 +113,7 @@ class Explanation:
         return make_frame(columns | {"distance": distance.ravel(), "n": n.ravel()}, self.backend)
 
     @property
-    def outside(self) -> Any:
+    def outside(self) -> Frame:
         """A row for each unusual value of the side information: task, column, value, reason."""
         columns = self._ids(np.array([one.row for one in self.unusual], dtype=int))
         columns["column"] = as_id_array([one.column for one in self.unusual])

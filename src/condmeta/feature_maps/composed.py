@@ -1,10 +1,12 @@
 """The `feature_map` parameter: "auto", one map, or several maps with their features joined."""
 
+from __future__ import annotations
+
 import copy
 import inspect
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -26,6 +28,10 @@ from condmeta.persistence.fields import (
 from condmeta.tasks.frames import is_frame, numeric_matrix
 from condmeta.tasks.messages import bad_parameter, name_task
 from condmeta.tasks.task_table import TaskTable
+from condmeta.typing import FeatureMapLike
+
+if TYPE_CHECKING:
+    from condmeta.tasks import TaskSet
 
 
 def _parts_fit(state: dict, sizes: dict[str, int]) -> None:
@@ -92,7 +98,7 @@ class ComposedMap:
            [-1.]])
     """
 
-    def __init__(self, feature_map: Any = "auto"):
+    def __init__(self, feature_map: FeatureMapLike = "auto"):
         self.feature_map = feature_map
 
     def _parts(self) -> list[Any]:
@@ -143,7 +149,7 @@ class ComposedMap:
             start += width
         return mean, scale
 
-    def fit(self, table: TaskTable | None = None, points: Any = None) -> Self:
+    def fit(self, table: TaskTable | None = None, points: TaskSet | None = None) -> Self:
         """Fit the maps to the side rows of the tasks that have one, and to the tasks' points.
 
         `points` is a `TaskSet`, or a tuple (X, y, offsets) or (X, y, offsets, weight).
@@ -181,8 +187,8 @@ class ComposedMap:
         return later
 
     def transform(
-        self, n_tasks: int, *, table: TaskTable | None = None, rows: Any = None,
-        points: Any = None, fill: np.ndarray | None = None,
+        self, n_tasks: int, *, table: TaskTable | None = None, rows: np.ndarray | None = None,
+        points: TaskSet | None = None, fill: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Return Phi (n_tasks, k).
 

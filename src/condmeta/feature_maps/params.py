@@ -12,6 +12,7 @@ from condmeta.errors import DataError
 from condmeta.persistence.fields import ANY, floats, number, optional
 from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits import make_generator
+from condmeta.typing import RandomState
 
 FOURIER = {  # the schema of random Fourier features in model files
     "n_features": number(low=1, whole=True), "std": number(above=0), "random_state": ANY,
@@ -62,7 +63,7 @@ class FeatureMap:
 class Fourier:
     """Draw random Fourier features phi(x) = sqrt(2/k) cos(U x + v)."""
 
-    def __init__(self, n_features: int = 100, std: float = 1.0, random_state: Any = None):
+    def __init__(self, n_features: int = 100, std: float = 1.0, random_state: RandomState = None):
         self.n_features = n_features
         self.std = std
         self.random_state = random_state

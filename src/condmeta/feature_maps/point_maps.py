@@ -22,7 +22,13 @@ class PointMap(FeatureMap):
     reads_points = True
     needs_y = False
 
-    def fit_tasks(self, X: np.ndarray, y: Any, offsets: np.ndarray, weight: Any = None) -> Self:
+    def fit_tasks(
+        self,
+        X: np.ndarray,
+        y: np.ndarray | None,
+        offsets: np.ndarray,
+        weight: np.ndarray | None = None,
+    ) -> Self:
         """Return self: this map has nothing to learn."""
         return self
 
@@ -38,7 +44,13 @@ class MeanInput(PointMap):
            [0.]])
     """
 
-    def transform_tasks(self, X: Any, y: Any, offsets: Any, weight: Any = None) -> np.ndarray:
+    def transform_tasks(
+        self,
+        X: np.ndarray,
+        y: np.ndarray | None,
+        offsets: np.ndarray,
+        weight: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Return (T, d)."""
         return _task_means(lambda rows: X[rows], offsets, X.shape[1], weight)
 
@@ -59,7 +71,13 @@ class MeanInputOutput(PointMap):
 
     needs_y = True
 
-    def transform_tasks(self, X: Any, y: Any, offsets: Any, weight: Any = None) -> np.ndarray:
+    def transform_tasks(
+        self,
+        X: np.ndarray,
+        y: np.ndarray | None,
+        offsets: np.ndarray,
+        weight: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Return (T, 2 d)."""
         if y is None:
             raise DataError("MeanInputOutput reads y: give the points of each task their targets.")
@@ -93,12 +111,24 @@ class MeanFourier(Fourier, PointMap):
     (2, 4)
     """
 
-    def fit_tasks(self, X: np.ndarray, y: Any, offsets: np.ndarray, weight: Any = None) -> Self:
+    def fit_tasks(
+        self,
+        X: np.ndarray,
+        y: np.ndarray | None,
+        offsets: np.ndarray,
+        weight: np.ndarray | None = None,
+    ) -> Self:
         """Draw frequencies `U_` (k, d) and phases `v_` (k,)."""
         self._draw(X.shape[1])
         return self
 
-    def transform_tasks(self, X: Any, y: Any, offsets: Any, weight: Any = None) -> np.ndarray:
+    def transform_tasks(
+        self,
+        X: np.ndarray,
+        y: np.ndarray | None,
+        offsets: np.ndarray,
+        weight: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Return (T, k)."""
         return _task_means(lambda rows: self._phi(X[rows]), offsets, self.v_.size, weight)
 

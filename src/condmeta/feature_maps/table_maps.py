@@ -1,7 +1,7 @@
 """Maps of the side table; they work for a task without points."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -15,11 +15,11 @@ class TableMap(FeatureMap):
 
     reads_numbers = True
 
-    def fit(self, X: np.ndarray, y: Any = None) -> Self:
+    def fit(self, X: np.ndarray, y: object = None) -> Self:
         """Return self: this map has nothing to learn."""
         return self
 
-    def fit_transform(self, X: np.ndarray, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: np.ndarray, y: object = None) -> np.ndarray:
         """Fit, then transform."""
         return self.fit(X).transform(X)
 
@@ -53,7 +53,7 @@ class CircleMap(TableMap):
     array([[0., 1.]])
     """
 
-    def fit(self, X: np.ndarray, y: Any = None) -> Self:
+    def fit(self, X: np.ndarray, y: object = None) -> Self:
         """Check that there is one column."""
         if np.shape(X)[1:] != (1,):
             raise DataError(
@@ -94,7 +94,7 @@ class RandomFourier(Fourier, TableMap):
     (2, 3)
     """
 
-    def fit(self, X: np.ndarray, y: Any = None) -> Self:
+    def fit(self, X: np.ndarray, y: object = None) -> Self:
         """Draw frequencies `U_` (k, p) and phases `v_` (k,)."""
         self._draw(np.shape(X)[1])
         return self

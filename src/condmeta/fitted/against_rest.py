@@ -21,6 +21,7 @@ from condmeta.persistence.fields import InvalidFieldError, instance, labels, seq
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
 from condmeta.text import pluralize
+from condmeta.typing import Ids, Matrix, Values
 
 REST = np.array([0, 1])  # the classes of a part: the rest, and its own
 LEAST = 1e-300  # a probability of which the logarithm is finite
@@ -212,7 +213,7 @@ class ClassModel:
     ['a', 'c']
     """
 
-    def __init__(self, parts: list[TaskModel], classes: Any):
+    def __init__(self, parts: list[TaskModel], classes: np.ndarray):
         self._parts, self.classes_ = parts, classes
 
     def _stacked(self, name: str) -> np.ndarray:
@@ -231,24 +232,24 @@ class ClassModel:
         return self._stacked("theta_")
 
     @property
-    def n_(self) -> Any:
+    def n_(self) -> int:
         return self._parts[0].n_
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """Return the most probable class of rows X (N, d)."""
         return self.classes_[np.argmax(self.decision_function(X), axis=1)]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Matrix) -> np.ndarray:
         """Return the probabilities of the classes (N, K); logistic loss only."""
         return chances_of([part.predict_proba(X)[:, 1] for part in self._parts])
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Matrix) -> np.ndarray:
         """Return log probabilities (N, K), or scores where there are none."""
         if self._parts[0]._predictor.probabilistic:
             return np.log(self.predict_proba(X))
         return np.column_stack([part.decision_function(X) for part in self._parts])
 
-    def update(self, X: Any, y: Any, sample_weight: Any = None) -> ClassModel:
+    def update(self, X: Matrix, y: Values, sample_weight: Values = None) -> ClassModel:
         """Add points; the result equals one `adapt` on all of them."""
         own = require_classes(y, self.classes_)
         for label, part in zip(self.classes_, self._parts, strict=True):
@@ -280,7 +281,7 @@ class ClassModels(Mapping):
     ([1, 2], (2, 3, 1))
     """
 
-    def __init__(self, parts: list[TaskModels], classes: Any):
+    def __init__(self, parts: list[TaskModels], classes: np.ndarray):
         self._parts, self.classes_ = parts, classes
         self.ids, self.n_ = parts[0].ids, parts[0].n_
 
@@ -308,15 +309,15 @@ class ClassModels(Mapping):
         """Return the model of the task at position t."""
         return ClassModel([part.at(t) for part in self._parts], self.classes_)
 
-    def predict(self, X: Any, *, task: Any = None) -> np.ndarray:
+    def predict(self, X: Matrix, *, task: Ids = None) -> np.ndarray:
         """Return the most probable class of rows X (N, d), each by the model of its task."""
         return self.classes_[np.argmax(self.decision_function(X, task=task), axis=1)]
 
-    def predict_proba(self, X: Any, *, task: Any = None) -> np.ndarray:
+    def predict_proba(self, X: Matrix, *, task: Ids = None) -> np.ndarray:
         """Return the probabilities of the classes (N, K); logistic loss only."""
         return chances_of([part.predict_proba(X, task=task)[:, 1] for part in self._parts])
 
-    def decision_function(self, X: Any, *, task: Any = None) -> np.ndarray:
+    def decision_function(self, X: Matrix, *, task: Ids = None) -> np.ndarray:
         """Return log probabilities (N, K), or scores where there are none."""
         if self._parts[0]._predictor.probabilistic:
             return np.log(self.predict_proba(X, task=task))

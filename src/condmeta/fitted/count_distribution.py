@@ -6,7 +6,7 @@ E y = mu = E exp(m + v / 2),   Var y = mu + mu^2 ((1 + alpha) e^v - 1).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betainc
@@ -15,6 +15,7 @@ from condmeta.errors import DataError
 from condmeta.inner.likelihoods import NegativeBinomial
 from condmeta.tasks.frames import as_vector
 from condmeta.tasks.points import Points
+from condmeta.typing import Numbers
 
 LARGEST = 700.0  # logarithm of the largest mean and standard deviation
 REACH = 6.0  # standard deviations of f over which counts are averaged
@@ -49,7 +50,7 @@ class CountDistribution(NamedTuple):
     variance: np.ndarray
     alpha: float
 
-    def with_exposure(self, exposure: Any) -> CountDistribution:
+    def with_exposure(self, exposure: Numbers | None) -> CountDistribution:
         """Return the distributions for exposures (N,), or for one of all rows."""
         with np.errstate(divide="ignore"):
             shift = np.log(np.broadcast_to(np.asarray(exposure, float), self.location.shape))
@@ -82,7 +83,7 @@ class CountDistribution(NamedTuple):
         whole = CountDistribution(self.location[rows], self.variance[rows], self.alpha)
         return np.exp(whole.log_density(np.tile(counts, n))).reshape(n, -1)
 
-    def log_density(self, y: Any) -> np.ndarray:
+    def log_density(self, y: Numbers) -> np.ndarray:
         """Return the logarithm of the probability of each count y (N,)."""
         y = as_vector(y)
         none = self.location == -np.inf  # an exposure of 0: the count is 0
@@ -92,7 +93,7 @@ class CountDistribution(NamedTuple):
         with np.errstate(divide="ignore"):
             return np.where(none, np.log(y == 0), found)
 
-    def cumulative(self, y: Any) -> np.ndarray:
+    def cumulative(self, y: Numbers) -> np.ndarray:
         """Return the probability of at most y (N,), for each count."""
         y = np.floor(np.broadcast_to(np.asarray(y, float), self.location.shape))
         out, block = np.empty(len(y)), BLOCK // len(NODES)

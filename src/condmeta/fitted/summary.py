@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -18,6 +17,7 @@ from condmeta.inner.nested import NestedGaussian
 from condmeta.meta.rotation import Rotation
 from condmeta.tasks.frames import make_frame
 from condmeta.text import pluralize
+from condmeta.typing import Frame
 
 Table = dict[str, np.ndarray]
 
@@ -65,8 +65,8 @@ class Summary:
     'ConditionalRidge: 8 rows of 2 tasks, log likelihood -6.83, noise 0.1658 (standard deviation)'
     """
 
-    effects: Any
-    between: Any
+    effects: Frame
+    between: Frame
     noise: float | None
     n_tasks: int
     n_rows: int

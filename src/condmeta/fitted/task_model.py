@@ -11,10 +11,11 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.fitted.at_times import Models, drift_of, required_clock, row_clock
 from condmeta.fitted.count_distribution import CountDistribution
+from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import check_size
 from condmeta.fitted.user_rows import read_points, read_rows
-from condmeta.inner.algorithms import row_options
+from condmeta.inner.algorithms import Solved, row_options
 from condmeta.inner.row_posterior import RowPosterior
 from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import check_finite
@@ -56,13 +57,13 @@ class TaskModel:
     def __init__(
         self,
         predictor: LinearPredictor,
-        theta: Any,
-        coef: Any,
-        n: Any,
+        theta: np.ndarray,
+        coef: np.ndarray,
+        n: int,
         state: Any = None,
-        gap: Any = None,
-        sides: Any = None,
-        rows: Any = None,
+        gap: float | None = None,
+        sides: np.ndarray | None = None,
+        rows: KeptRows | None = None,
     ):
         self._predictor, self._theta, self._coef, self._state = predictor, theta, coef, state
         self._sides, self._rows = sides, rows
@@ -194,13 +195,13 @@ class TaskModels(Mapping):
     def __init__(
         self,
         predictor: LinearPredictor,
-        ids: Any,
-        theta: Any,
-        solved: Any,
-        rows: Any,
-        n: Any,
-        sides: Any = None,
-        start: Any = None,
+        ids: np.ndarray,
+        theta: np.ndarray,
+        solved: Solved,
+        rows: KeptRows | None,
+        n: np.ndarray,
+        sides: np.ndarray | None = None,
+        start: object = None,
     ):
         self._predictor, self._theta, self._coef, self._rows = predictor, theta, solved.coef, rows
         self._solved_state, self._sides, self._start = solved.state, sides, start

@@ -18,7 +18,6 @@ ascent, which needs nothing but the slope (the user's own losses).
 """
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -28,12 +27,18 @@ from condmeta.inner.box_qp import solve_box_qp
 from condmeta.inner.solution import Solution, check_inputs, dual_value, objective
 from condmeta.losses import LogisticLoss, Loss, get_loss
 from condmeta.tasks.weights import task_sums
+from condmeta.typing import LossLike, Numbers
 
 MAX_ITER = 1000
 
 
 def batch(
-    theta: Any, X: Any, y: Any, lam: float, loss: Any = "absolute", tol: float = 1e-6
+    theta: Numbers,
+    X: Numbers,
+    y: Numbers,
+    lam: float,
+    loss: LossLike = "absolute",
+    tol: float = 1e-6,
 ) -> Solution:
     """Solve one task exactly by biased regularisation.
 

@@ -36,7 +36,9 @@ SMALLEST_GAP, LARGEST_GAP = 1e-6, 300.0  # between two cuts
 class Likelihood(Protocol):
     """What a likelihood provides; `parameter` is a number or an array (p,)."""
 
-    parameter: Any
+    @property
+    def parameter(self) -> Any:
+        """The learned parameter, a number or an array (p,)."""
 
     @classmethod
     def first(cls, points: Points) -> Any:

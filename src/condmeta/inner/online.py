@@ -16,7 +16,7 @@ rounding would decide a sign that is zero in exact arithmetic.
 """
 
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from condmeta.inner.solution import Solution, check_inputs, dual_value, objectiv
 from condmeta.losses import get_loss
 from condmeta.persistence.fields import floats, point_counts
 from condmeta.persistence.registry import register_tuple
+from condmeta.typing import LossLike, Numbers
 
 TIE = 1e-10
 HUGE = 1e6  # a residual this many times the task's scale means that the pass diverges
@@ -63,7 +64,9 @@ class OnlineState(NamedTuple):
         return theta - self.path_sum / (lam * np.maximum(self.count, 1)[:, None])
 
 
-def online(theta: Any, X: Any, y: Any, lam: float, loss: Any = "absolute") -> Solution:
+def online(
+    theta: Numbers, X: Numbers, y: Numbers, lam: float, loss: LossLike = "absolute"
+) -> Solution:
     """Run the online inner algorithm on one task.
 
     Parameters

@@ -1,19 +1,22 @@
 """The `kernel` parameter, and a check of the user's own kernels."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.kernels.own import FunctionKernel, PrecomputedKernel
-from condmeta.kernels.set_kernels import BASES
+from condmeta.kernels.own import FunctionKernel, GramRows, PrecomputedKernel
+from condmeta.kernels.set_kernels import BASES, PointSets
+from condmeta.kernels.table_kernels import Kernel
 from condmeta.tasks.messages import bad_parameter, show_id
+from condmeta.typing import KernelLike, TaskId
 
 TOLERANCE = 1e-6  # of the largest value or eigenvalue: kernel values may be rounded to six digits
 SAMPLE = 50  # tasks in the check; all their pairs are evaluated
 
 
-def get_kernel(kernel: Any) -> Any:
+def get_kernel(kernel: KernelLike) -> Kernel:
     """Return the kernel for a name, a kernel object or a function of two rows.
 
     Examples
@@ -33,7 +36,11 @@ def get_kernel(kernel: Any) -> Any:
     raise bad_parameter("kernel", f"{valid} function of two rows", kernel)
 
 
-def check_kernel(kernel: Any, sides: Any, ids: Any = None) -> None:
+def check_kernel(
+    kernel: KernelLike,
+    sides: np.ndarray | PointSets | GramRows,
+    ids: Sequence[TaskId] | np.ndarray | None = None,
+) -> None:
     """Raise a DataError unless a kernel is finite, symmetric and positive semi-definite.
 
     Up to 50 of the given tasks, evenly spread, are checked. Symmetric: k(a, b) and k(b, a) differ

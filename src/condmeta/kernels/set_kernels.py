@@ -1,7 +1,8 @@
 """Kernels on sets of points."""
 
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from condmeta.persistence.fields import (
 )
 from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits import task_rows
+from condmeta.typing import KernelObject, Numbers
 
 BASE_CLASSES = "LinearKernel", "GaussianKernel", "LaplaceKernel"
 BASES = {"linear": LinearKernel, "gaussian": GaussianKernel, "laplace": LaplaceKernel}
@@ -49,12 +51,12 @@ class PointSets:
     (2, [[2.0, 3.0], [4.0, 5.0]])
     """
 
-    def __init__(self, X: np.ndarray, offsets: Any):
+    def __init__(self, X: np.ndarray, offsets: Numbers):
         self.X = X
         self.offsets = np.asarray(offsets, dtype=np.int64)
 
     @classmethod
-    def of(cls, sets: Any) -> Self:
+    def of(cls, sets: Iterable[Numbers]) -> Self:
         """Return a sequence of (n, p) arrays as sets."""
         parts = [np.atleast_2d(np.asarray(part, dtype=float)) for part in sets]
         return cls(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
@@ -117,7 +119,7 @@ class MeanEmbedding(SetKernel):
     0.8033
     """
 
-    def __init__(self, base: Any = "gaussian"):
+    def __init__(self, base: Literal["linear", "gaussian", "laplace"] | KernelObject = "gaussian"):
         self.base = base
 
     def gram(self, A: PointSets, B: PointSets) -> np.ndarray:

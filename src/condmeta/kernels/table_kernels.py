@@ -1,8 +1,10 @@
 """Kernels on the coordinates of a side table."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +12,9 @@ from condmeta.feature_maps.params import FeatureMap
 from condmeta.persistence import register
 from condmeta.persistence.fields import number
 from condmeta.tasks.messages import bad_parameter
+
+if TYPE_CHECKING:
+    from condmeta.kernels.set_kernels import PointSets
 
 
 class Kernel(FeatureMap, ABC):
@@ -26,7 +31,7 @@ class Kernel(FeatureMap, ABC):
         return float(self.gram(*rows)[0, 0])
 
     @abstractmethod
-    def gram(self, A: Any, B: Any) -> np.ndarray:
+    def gram(self, A: np.ndarray | PointSets, B: np.ndarray | PointSets) -> np.ndarray:
         """Return the values k(a, b) of all pairs, (len(A), len(B))."""
 
     def _positive(self, name: str) -> float:

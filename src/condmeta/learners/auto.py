@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -43,7 +44,21 @@ from condmeta.learners.parameters import check_learner, check_parameters
 from condmeta.learners.writing import writing
 from condmeta.meta.stacking import Criterion
 from condmeta.tasks import TaskSet
-from condmeta.typing import Ids, Matrix, PathLike, SideInfo, Values
+from condmeta.typing import (
+    Base,
+    FeatureMapLike,
+    Ids,
+    Matrix,
+    MissingSide,
+    Names,
+    Order,
+    PathLike,
+    RandomState,
+    Scale,
+    Shots,
+    SideInfo,
+    Values,
+)
 
 FEWEST_ROWS = 200  # for boosting
 
@@ -60,18 +75,18 @@ class Comparable(NamedTuple):
 class Auto(BaseEstimator):
     """A learner that uses others, each where it is the best."""
 
-    feature_map: Any = "auto"
+    feature_map: FeatureMapLike = "auto"
     _: KW_ONLY
-    base: Any = "boosting"
-    shots: Any = (0, 1, 2, 5, 10, 20, 50)
-    order: str = "random"
-    random_state: Any = 0
-    scale: str = "standard"
+    base: Base = "boosting"
+    shots: Shots = (0, 1, 2, 5, 10, 20, 50)
+    order: Order = "random"
+    random_state: RandomState = 0
+    scale: Scale = "standard"
     fit_intercept: bool = True
-    missing_side: str = "error"
-    task_column: Any = None
-    side_columns: Any = None
-    side_key: Any = None
+    missing_side: MissingSide = "error"
+    task_column: Names = None
+    side_columns: Names = None
+    side_key: Names = None
     n_jobs: int | None = None
 
     __metadata_request__fit = METADATA
@@ -166,7 +181,7 @@ class Auto(BaseEstimator):
         fitted._model = chosen
         return fitted
 
-    def compare(self, given: Inputs, progress: Any = no_progress) -> Comparable:
+    def compare(self, given: Inputs, progress: Callable[[str], object] = no_progress) -> Comparable:
         """Fit all candidates and choose among them; the learner itself is not changed.
 
         `progress` is called with the next step.

@@ -19,7 +19,7 @@ from condmeta.learners.ridge import ConditionalRidge
 from condmeta.learners.targets import Regressor
 from condmeta.learners.writing import writing
 from condmeta.meta.stacking import CRITERIA, OF_COUNTS, Criterion
-from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.typing import CriterionName, Ids, Matrix, SideInfo, Values, XTransform
 
 
 @storable
@@ -106,8 +106,8 @@ class AutoRegressor(Regressor, Auto):
     """
 
     _: KW_ONLY
-    x_transform: Any = None
-    criterion: Any = "absolute"
+    x_transform: XTransform = None
+    criterion: CriterionName = "absolute"
 
     _rules = {"criterion": one_of(CRITERIA)}
     _kinds = Kinds(IndependentRegressor, PooledRegressor, ConditionalRidge)

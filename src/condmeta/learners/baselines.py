@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from condmeta.learners.targets import Classifier, Regressor
 from condmeta.losses import get_loss
 from condmeta.meta.lam_choice import choose_lam
 from condmeta.tasks.splits import across_tasks, within_tasks
+from condmeta.typing import InnerLike, LossLike, Numbers, Scale
 
 
 @dataclass(eq=False, repr=False)
@@ -25,9 +26,9 @@ class Baseline(Learner):
     """A learner with the same theta for all tasks: a map without features (k = 0)."""
 
     _: KW_ONLY
-    loss: Any = "squared"
-    inner: Any = "batch"
-    lam: Any = "cv"
+    loss: LossLike = "squared"
+    inner: InnerLike = "batch"
+    lam: float | Literal["cv"] = "cv"
     tol: float = 1e-6
 
     missing_side = "mean"
@@ -116,12 +117,12 @@ class FixedBiasRegressor(Regressor, FixedBias):
     array([3.])
     """
 
-    theta: Any = 0.0
+    theta: Numbers = 0.0
     _: KW_ONLY
-    loss: Any = "absolute"
-    inner: Any = "online"
-    lam: Any = 1.0
-    scale: str = "none"
+    loss: LossLike = "absolute"
+    inner: InnerLike = "online"
+    lam: float | Literal["cv"] = 1.0
+    scale: Scale = "none"
     fit_intercept: bool = False
 
     def __sklearn_tags__(self):
@@ -173,12 +174,12 @@ class FixedBiasClassifier(Classifier, FixedBias):
     array([1])
     """
 
-    theta: Any = 0.0
+    theta: Numbers = 0.0
     _: KW_ONLY
-    loss: Any = "hinge"
-    inner: Any = "online"
-    lam: Any = 1.0
-    scale: str = "none"
+    loss: LossLike = "hinge"
+    inner: InnerLike = "online"
+    lam: float | Literal["cv"] = 1.0
+    scale: Scale = "none"
     fit_intercept: bool = False
 
     def __sklearn_tags__(self):
@@ -276,7 +277,7 @@ class IndependentClassifier(Classifier, FixedBias):
     """
 
     _: KW_ONLY
-    loss: Any = "logistic"
+    loss: LossLike = "logistic"
 
     _many_classes = True
 
@@ -381,6 +382,6 @@ class PooledClassifier(Classifier, Pooled):
     """
 
     _: KW_ONLY
-    loss: Any = "logistic"
+    loss: LossLike = "logistic"
 
     _many_classes = True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.tasks import TaskSet
 from condmeta.tasks.ids import factorize, positions
 from condmeta.typing import Ids, Matrix, Values
@@ -78,7 +79,9 @@ class BlendedModel:
     1
     """
 
-    def __init__(self, parts: Any, blends: Any, classes: Any = None):
+    def __init__(
+        self, parts: Sequence[TaskModel], blends: Blends, classes: np.ndarray | None = None
+    ):
         self._parts, self._blends, self._classes = parts, blends, classes
 
     @property
@@ -123,7 +126,9 @@ class BlendedModels(Mapping):
     ['a', 'b']
     """
 
-    def __init__(self, parts: Any, blends: Any, classes: Any = None):
+    def __init__(
+        self, parts: Sequence[TaskModels], blends: Blends, classes: np.ndarray | None = None
+    ):
         self._parts, self._blends, self._classes = parts, blends, classes
         self.ids, self.n_ = parts[0].ids, parts[0].n_
 

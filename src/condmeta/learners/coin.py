@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from condmeta.learners.targets import Regressor
 from condmeta.meta.coin import CoinState, coin_pass
 from condmeta.meta.coin_stake import STAKES, stake_errors
 from condmeta.persistence.fields import number
+from condmeta.typing import Conditioning, FeatureMapLike, MissingSide, Scale
 
 ENOUGH_TASKS = 30
 
@@ -105,12 +105,12 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
     (array([1., 2.]), array([ 1., -2.]))
     """
 
-    feature_map: Any = "auto"
+    feature_map: FeatureMapLike = "auto"
     _: KW_ONLY
-    conditioning: str = "shared"
-    scale: str = "none"
+    conditioning: Conditioning = "shared"
+    scale: Scale = "none"
     fit_intercept: bool = False
-    missing_side: str = "error"
+    missing_side: MissingSide = "error"
 
     loss = "absolute"
     _unit_free = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -25,7 +25,17 @@ from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import floats
 from condmeta.tasks import TaskSet
 from condmeta.tasks.weights import row_sizes, weighted_by
-from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.typing import (
+    Conditioning,
+    FeatureMapLike,
+    Ids,
+    Matrix,
+    Metric,
+    MissingSide,
+    RandomColumns,
+    SideInfo,
+    Values,
+)
 
 
 @storable(inner=Counts, state=KeptRows, info={"H_": floats("w w")})
@@ -127,14 +137,14 @@ class ConditionalCount(Regressor, Learner):
     array([[ 3., 12.]])
     """
 
-    feature_map: Any = "auto"
+    feature_map: FeatureMapLike = "auto"
     _: KW_ONLY
-    metric: Any = "auto"
-    kappa: Any = "auto"
-    alpha: Any = "auto"
-    random: Any = "all"
-    conditioning: str = "shared"
-    missing_side: str = "error"
+    metric: Metric = "auto"
+    kappa: float | Literal["auto"] = "auto"
+    alpha: float | Literal["auto"] = "auto"
+    random: RandomColumns = "all"
+    conditioning: Conditioning = "shared"
+    missing_side: MissingSide = "error"
     tol: float = 1e-2
     max_iter: int = 300
 
@@ -259,7 +269,7 @@ class ConditionalCount(Regressor, Learner):
     def predict(
         self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, exposure: Values = None,
         return_std: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Predict the mean counts of rows, each by the model of its task.
 
         A known task has its own model. A new one, or a known one without points, has tau of its

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import ConvergenceWarning
@@ -22,6 +22,7 @@ from condmeta.meta.erm_choice import KAPPAS, PointSplit, choose, lam_grid
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.tasks.splits import fifths, fold_numbers
+from condmeta.typing import Conditioning, FeatureMapLike, LossLike, MissingSide
 
 SAMPLE = 300  # tasks that lam and kappa are chosen on
 
@@ -125,13 +126,13 @@ class ConditionalERMRegressor(Regressor, Learner):
     True
     """
 
-    feature_map: Any = "auto"
+    feature_map: FeatureMapLike = "auto"
     _: KW_ONLY
-    loss: Any = "absolute"
-    lam: Any = "auto"
-    kappa: Any = "auto"
-    conditioning: str = "shared"
-    missing_side: str = "error"
+    loss: LossLike = "absolute"
+    lam: float | Literal["auto"] = "auto"
+    kappa: float | Literal["auto"] = "auto"
+    conditioning: Conditioning = "shared"
+    missing_side: MissingSide = "error"
     tol: float = 1e-6
     max_iter: int = 1000
 

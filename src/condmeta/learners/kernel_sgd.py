@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -30,7 +30,18 @@ from condmeta.meta.kernel_sgd import (
     learning_curve,
     task_weights,
 )
-from condmeta.typing import Frame, PathLike, SideInfo
+from condmeta.typing import (
+    Averaging,
+    Conditioning,
+    FeatureMapLike,
+    InnerLike,
+    KernelLike,
+    LossLike,
+    MissingSide,
+    PathLike,
+    Scale,
+    SideInfo,
+)
 
 
 @storable
@@ -119,18 +130,18 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
     array([0.1667, 0.5833])
     """
 
-    kernel: Any = "gaussian"
+    kernel: KernelLike = "gaussian"
     _: KW_ONLY
-    feature_map: Any = "auto"
-    loss: Any = "absolute"
-    inner: Any = "online"
-    lam: Any = 1.0
+    feature_map: FeatureMapLike = "auto"
+    loss: LossLike = "absolute"
+    inner: InnerLike = "online"
+    lam: float = 1.0
     meta_step: float = 0.1
-    averaging: str = "uniform"
-    conditioning: str = "shared"
-    scale: str = "none"
+    averaging: Averaging = "uniform"
+    conditioning: Conditioning = "shared"
+    scale: Scale = "none"
     fit_intercept: bool = False
-    missing_side: str = "error"
+    missing_side: MissingSide = "error"
     tol: float = 1e-6
 
     partial_fit = partial_fit
@@ -168,12 +179,12 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         return Learned(KernelTau(kernel, sides, c[:, None] * gradients, gradients), inner)
 
     @property
-    def M_(self) -> Any:  # noqa: N802
+    def M_(self) -> NoReturn:  # noqa: N802
         """A kernel learner has no M: its features are never written out."""
         raise AttributeError(_no_matrix("M_"))
 
     @property
-    def M_frame(self) -> Frame:  # noqa: N802
+    def M_frame(self) -> NoReturn:  # noqa: N802
         """A kernel learner has no M: its features are never written out."""
         raise AttributeError(_no_matrix("M_frame"))
 

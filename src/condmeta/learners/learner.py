@@ -42,7 +42,7 @@ from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import read_sides
 from condmeta.learners.writing import writing
 from condmeta.tasks import TaskSet
-from condmeta.typing import Frame, Ids, Matrix, PathLike, SideInfo, Values
+from condmeta.typing import Frame, Ids, Matrix, Names, PathLike, Scale, SideInfo, Values
 
 INSTEAD = {  # of methods that a learner does not have
     "partial_fit": "it learns from all tasks at once. Fit it again with all rows; update adds "
@@ -75,11 +75,11 @@ class Learner(BaseEstimator):
     constructor.
     """
 
-    scale: str = "standard"
+    scale: Scale = "standard"
     fit_intercept: bool = True
-    task_column: Any = None
-    side_columns: Any = None
-    side_key: Any = None
+    task_column: Names = None
+    side_columns: Names = None
+    side_key: Names = None
     keep_tasks: bool = True
     n_jobs: int | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from condmeta.meta.prior import carried_metrics
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks.messages import show_id
-from condmeta.typing import Frame, Ids
+from condmeta.typing import ColdStart, Drift, Frame, Ids
 
 
 @storable(
@@ -165,9 +165,9 @@ class ConditionalLevels(ConditionalRidge):
     """
 
     _: KW_ONLY
-    context: Any = False
-    cold_start: str = "prior"
-    drift: Any = None
+    context: bool | Literal["auto"] = False
+    cold_start: ColdStart = "prior"
+    drift: Drift = None
 
     _rules = ConditionalRidge._rules | {
         "context": one_of((False,)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -20,7 +20,17 @@ from condmeta.learners.targets import Classifier
 from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import floats
 from condmeta.tasks.weights import weighted_by
-from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.typing import (
+    Base,
+    Conditioning,
+    FeatureMapLike,
+    Ids,
+    Matrix,
+    Metric,
+    MissingSide,
+    SideInfo,
+    Values,
+)
 
 
 @storable(inner=Bernoulli, state=KeptRows, info={"H_": floats("w w")})
@@ -123,13 +133,13 @@ class ConditionalLogistic(Classifier, Learner):
     (array([ True, False]), True)
     """
 
-    feature_map: Any = "auto"
+    feature_map: FeatureMapLike = "auto"
     _: KW_ONLY
-    metric: Any = "auto"
-    kappa: Any = "auto"
-    base: Any = None
-    conditioning: str = "shared"
-    missing_side: str = "error"
+    metric: Metric = "auto"
+    kappa: float | Literal["auto"] = "auto"
+    base: Base = None
+    conditioning: Conditioning = "shared"
+    missing_side: MissingSide = "error"
     tol: float = 1e-2
     max_iter: int = 300
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,16 @@ from condmeta.learners.targets import Classifier
 from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import InvalidFieldError, floats
 from condmeta.tasks.categories import ordered_categories
-from condmeta.typing import Ids, Matrix, SideInfo
+from condmeta.typing import (
+    Conditioning,
+    FeatureMapLike,
+    Ids,
+    Labels,
+    Matrix,
+    Metric,
+    MissingSide,
+    SideInfo,
+)
 
 TINY = 1e-300  # a probability of which the logarithm is finite
 
@@ -128,13 +137,13 @@ class ConditionalOrdinal(Classifier, Learner):
     (['good', 'bad'], array([[0.3, 0.4, 0.3]]))
     """
 
-    feature_map: Any = "auto"
+    feature_map: FeatureMapLike = "auto"
     _: KW_ONLY
-    classes: Any = None
-    metric: Any = "auto"
-    kappa: Any = "auto"
-    conditioning: str = "shared"
-    missing_side: str = "error"
+    classes: Labels = None
+    metric: Metric = "auto"
+    kappa: float | Literal["auto"] = "auto"
+    conditioning: Conditioning = "shared"
+    missing_side: MissingSide = "error"
     tol: float = 1e-2
     max_iter: int = 300
 

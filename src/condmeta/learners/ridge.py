@@ -52,7 +52,24 @@ from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks import TaskSet
 from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import Weighted, read_weight
-from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.typing import (
+    Base,
+    ColdStart,
+    Conditioning,
+    Drift,
+    ErrorName,
+    FeatureMapLike,
+    Ids,
+    Matrix,
+    Metric,
+    MissingSide,
+    Noise,
+    RandomColumns,
+    SideInfo,
+    Values,
+    XTransform,
+    YTransform,
+)
 
 
 @storable(
@@ -208,21 +225,21 @@ class ConditionalRidge(Regressor, Learner):
     True
     """
 
-    feature_map: Any = "auto"
+    feature_map: FeatureMapLike = "auto"
     _: KW_ONLY
-    metric: Any = "auto"
-    noise: Any = "auto"
-    kappa: Any = "auto"
-    random: Any = "auto"
-    drift: Any = "auto"
-    base: Any = None
-    x_transform: Any = None
-    context: Any = "auto"
-    cold_start: str = "auto"
-    y_transform: str | None = None
-    criterion: str = "absolute"
-    conditioning: str = "shared"
-    missing_side: str = "error"
+    metric: Metric = "auto"
+    noise: Noise = "auto"
+    kappa: float | Literal["auto"] = "auto"
+    random: RandomColumns = "auto"
+    drift: Drift = "auto"
+    base: Base = None
+    x_transform: XTransform = None
+    context: bool | Literal["auto"] = "auto"
+    cold_start: ColdStart = "auto"
+    y_transform: YTransform = None
+    criterion: ErrorName = "absolute"
+    conditioning: Conditioning = "shared"
+    missing_side: MissingSide = "error"
     tol: float = 1e-2
     max_iter: int = 300
 
@@ -265,7 +282,7 @@ class ConditionalRidge(Regressor, Learner):
         return inner.hedge.share if isinstance(inner, HedgedGaussian) else 1.0
 
     @property
-    def x_transform_(self) -> Any:
+    def x_transform_(self) -> XTransform:
         """What X becomes: the parameter, or what "auto" has chosen."""
         return self._chosen_transform("x_transform")
 

@@ -30,22 +30,33 @@ from condmeta.outer_steps import (
     is_plain,
 )
 from condmeta.persistence.fields import InvalidFieldError
+from condmeta.typing import (
+    Averaging,
+    Conditioning,
+    FeatureMapLike,
+    GradientAt,
+    InnerLike,
+    LossLike,
+    MetaStep,
+    MissingSide,
+    Scale,
+)
 
 
 @dataclass(eq=False, repr=False)
 class ConditionalSGD(StreamLearner):
     """Algorithm 1: shared by the regressor and the classifier."""
 
-    feature_map: Any = "auto"
+    feature_map: FeatureMapLike = "auto"
     _: KW_ONLY
-    loss: Any = "absolute"
-    inner: Any = "online"
-    averaging: str = "uniform"
-    gradient_at: str = "current"
-    conditioning: str = "shared"
-    scale: str = "none"
+    loss: LossLike = "absolute"
+    inner: InnerLike = "online"
+    averaging: Averaging = "uniform"
+    gradient_at: GradientAt = "current"
+    conditioning: Conditioning = "shared"
+    scale: Scale = "none"
     fit_intercept: bool = False
-    missing_side: str = "error"
+    missing_side: MissingSide = "error"
     tol: float = 1e-6
 
     _rules = {"meta_step": (is_outer_step, VALID_STEP)}
@@ -213,7 +224,7 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
 
     _: KW_ONLY
     lam: float = 1.0
-    meta_step: Any = 0.1
+    meta_step: MetaStep = 0.1
 
     partial_fit = partial_fit
 
@@ -292,8 +303,8 @@ class ConditionalSGDClassifier(Classifier, ConditionalSGD):
     """
 
     _: KW_ONLY
-    loss: Any = "hinge"
+    loss: LossLike = "hinge"
     lam: float = 1.0
-    meta_step: Any = 0.1
+    meta_step: MetaStep = 0.1
 
     partial_fit = partial_fit

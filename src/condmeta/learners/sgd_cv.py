@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any, Self
@@ -20,7 +21,7 @@ from condmeta.learners.targets import Regressor
 from condmeta.meta.sgd import SGDState
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import TaskSplit, as_split
-from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.typing import Ids, Matrix, RandomState, Search, SideInfo, Splitter, Values
 
 GRID = tuple(np.logspace(-5, 5, 14))
 ETA = 3  # halving keeps one pair in three from rung to rung
@@ -109,11 +110,11 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     """
 
     _: KW_ONLY
-    lams: Any = GRID
-    meta_steps: Any = GRID
-    search: str = "grid"
-    split: Any = None
-    random_state: Any = 0
+    lams: Sequence[float] | np.ndarray = GRID
+    meta_steps: Sequence[float] | np.ndarray = GRID
+    search: Search = "grid"
+    split: Splitter | int | None = None
+    random_state: RandomState = 0
 
     _rules = {"search": one_of(("grid", "halving")), "lams": POSITIVES, "meta_steps": POSITIVES}
     lam_, meta_step_, cv_results_, learning_curve_ = found(), found(), found(), found()

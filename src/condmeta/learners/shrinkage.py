@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -33,15 +33,16 @@ from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.frames import is_frame
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.side_table import read_side_table
-from condmeta.typing import Ids, SideInfo
+from condmeta.typing import FeatureMapLike, Ids, Metric, MissingSide, Numbers, SideInfo, Table
 
 NEW = "(new)"  # the id of a task that `adapt` is given without one
 
 
 def shrink(
-    estimates: Any, covariances: Any = None, *, std_errors: Any = None, task: Ids = None,
-    side_info: SideInfo = None, feature_map: Any = "auto", metric: str = "auto",
-    kappa: Any = "auto", missing_side: str = "error",
+    estimates: Numbers | Table, covariances: Numbers | None = None, *,
+    std_errors: Numbers | Table | None = None, task: Ids = None, side_info: SideInfo = None,
+    feature_map: FeatureMapLike = "auto", metric: Metric = "auto",
+    kappa: float | Literal["auto"] = "auto", missing_side: MissingSide = "error",
 ) -> Shrinkage:  # fmt: skip
     r"""Learn tau(s) from coefficients that were estimated task by task, and shrink them towards it.
 
@@ -117,11 +118,11 @@ class Shrinkage(Learner):
     [2.0]
     """
 
-    feature_map: Any = "auto"
+    feature_map: FeatureMapLike = "auto"
     _: KW_ONLY
-    metric: Any = "auto"
-    kappa: Any = "auto"
-    missing_side: str = "error"
+    metric: Metric = "auto"
+    kappa: float | Literal["auto"] = "auto"
+    missing_side: MissingSide = "error"
     fit_intercept: bool = False
     tol: float = 1e-8
     max_iter: int = 300
@@ -134,10 +135,10 @@ class Shrinkage(Learner):
 
     def fit(
         self,
-        estimates: Any,
-        covariances: Any = None,
+        estimates: Numbers | Table,
+        covariances: Numbers | None = None,
         *,
-        std_errors: Any = None,
+        std_errors: Numbers | Table | None = None,
         task: Ids = None,
         side_info: SideInfo = None,
     ) -> Shrinkage:
@@ -149,10 +150,10 @@ class Shrinkage(Learner):
 
     def adapt(
         self,
-        estimates: Any = None,
-        covariances: Any = None,
+        estimates: Numbers | Table | None = None,
+        covariances: Numbers | None = None,
         *,
-        std_errors: Any = None,
+        std_errors: Numbers | Table | None = None,
         task: Ids = None,
         side_info: SideInfo = None,
     ) -> TaskModel | TaskModels:
@@ -179,10 +180,10 @@ class Shrinkage(Learner):
 
     def update(
         self,
-        estimates: Any,
-        covariances: Any = None,
+        estimates: Numbers | Table,
+        covariances: Numbers | None = None,
         *,
-        std_errors: Any = None,
+        std_errors: Numbers | Table | None = None,
         task: Ids = None,
         side_info: SideInfo = None,
     ) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -18,7 +18,7 @@ from condmeta.learners.learner import Learner
 from condmeta.learners.parameters import check_learner
 from condmeta.learners.writing import writing
 from condmeta.tasks.messages import show_id
-from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.typing import Ids, Labels, Matrix, SideInfo, Values
 
 
 class StreamLearner(Learner):
@@ -61,16 +61,19 @@ class StreamLearner(Learner):
         return super().fit(X, y, task=task, side_info=side_info)
 
 
+Stream = TypeVar("Stream", bound=StreamLearner)
+
+
 def partial_fit(
-    self: Any,
+    self: Stream,
     X: Matrix,
     y: Values = None,
     *,
     task: Ids = None,
     side_info: SideInfo = None,
-    classes: Any = None,
+    classes: Labels = None,
     **unknown: Any,
-) -> Any:
+) -> Stream:
     """Go on learning the map with further tasks, each seen once and whole.
 
     The first call freezes scales and encodings. Only the map is learned: models of tasks that

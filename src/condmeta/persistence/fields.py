@@ -77,11 +77,14 @@ def one_of(*words: str) -> Field:
     return Field(says, lambda value, sizes: isinstance(value, str) and value in words)
 
 
-def number(above=-inf, low=-inf, high=inf, *, whole=False, infinite=False) -> Field:
+def number(
+    above: float = -inf, low: float = -inf, high: float = inf, *, whole: bool = False,
+    infinite: bool = False,
+) -> Field:  # fmt: skip
     """Return a field that holds one number, finite unless `infinite`."""
     kind = "a whole number" if whole else "a number" if infinite else "a finite number"
 
-    def holds(value, sizes):
+    def holds(value: Any, sizes: Sizes) -> bool:
         real = Integral if whole else Real
         if not isinstance(value, real) or isinstance(value, bool | np.bool_):
             return False
@@ -91,12 +94,14 @@ def number(above=-inf, low=-inf, high=inf, *, whole=False, infinite=False) -> Fi
     return Field(kind + _limits(above, low, high), holds)
 
 
-def floats(shape: str, *, above=-inf, low=-inf, high=inf, nan=False) -> Field:
+def floats(
+    shape: str, *, above: float = -inf, low: float = -inf, high: float = inf, nan: bool = False
+) -> Field:
     """Return a field that holds an array of float64; `nan` allows NaN and infinities."""
     return _array(shape, "float64", above, low, high, nan)
 
 
-def integers(shape: str, *, low=-inf, high=inf, dtype="int64") -> Field:
+def integers(shape: str, *, low: float = -inf, high: float = inf, dtype: str = "int64") -> Field:
     """Return a field that holds an array of whole numbers."""
     return _array(shape, dtype, -inf, low, high)
 
@@ -116,12 +121,14 @@ def flags(shape: str) -> Field:
     return _array(shape, "bool", -inf, -inf, inf)
 
 
-def _array(shape, dtype, above, low, high, nan=False) -> Field:
+def _array(
+    shape: str, dtype: str, above: float, low: float, high: float, nan: bool = False
+) -> Field:
     letters = shape.split()
     kind = dtype if nan or dtype != "float64" else "finite float64"
     says = f"an array ({', '.join(letters)}) of {kind}{_limits(above, low, high)}"
 
-    def holds(value, sizes):
+    def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != len(letters):
             return False
         if not all(map(sizes.fit, letters, value.shape)):
@@ -136,7 +143,7 @@ def _array(shape, dtype, above, low, high, nan=False) -> Field:
     return Field(says, holds)
 
 
-def _limits(above, low, high) -> str:
+def _limits(above: float, low: float, high: float) -> str:
     parts = [f"> {above:g}"] * (above > -inf) + [f">= {low:g}"] * (low > -inf)
     parts += [f"<= {high:g}"] * (high < inf)
     return f" {' and '.join(parts)}" if parts else ""
@@ -145,7 +152,7 @@ def _limits(above, low, high) -> str:
 def ids(letter: str) -> Field:
     """Return a field that holds an object array of task ids, each once."""
 
-    def holds(value, sizes):
+    def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.dtype != object or value.ndim != 1:
             return False
         return sizes.fit(letter, len(value)) and _distinct(value.tolist())
@@ -156,17 +163,17 @@ def ids(letter: str) -> Field:
 def labels(letter: str) -> Field:
     """Return a field that holds an array of different labels: numbers, booleans or texts."""
 
-    def holds(value, sizes):
+    def holds(value: Any, sizes: Sizes) -> bool:
         plain = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "biufUO"
         return plain and sizes.fit(letter, len(value)) and _distinct(value.tolist())
 
     return Field(f"an array ({letter}) of different labels", holds)
 
 
-def sequence(field: Field, letter: str | None = None, *, distinct=False) -> Field:
+def sequence(field: Field, letter: str | None = None, *, distinct: bool = False) -> Field:
     """Return a field that holds a list or tuple of values."""
 
-    def holds(value, sizes):
+    def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, list | tuple):
             return False
         if letter is not None and not sizes.fit(letter, len(value)):
@@ -180,7 +187,7 @@ def sequence(field: Field, letter: str | None = None, *, distinct=False) -> Fiel
 def mapping(field: Field, *, key: Field = TEXT) -> Field:
     """Return a field that holds a dict."""
 
-    def holds(value, sizes):
+    def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, dict):
             return False
         return all(key.holds(k, sizes) and field.holds(v, sizes) for k, v in value.items())
@@ -205,7 +212,7 @@ def check_fields(fields: dict[str, Field], state: dict[str, Any], sizes: Sizes) 
 def record(fields: dict[str, Field]) -> Field:
     """Return a field that holds a dict with these entries."""
 
-    def holds(value, sizes):
+    def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, dict):
             return False
         check_fields(
@@ -238,7 +245,7 @@ def instance(*names: str, **sizes: str) -> Field:
     `sizes` are letters of that object and the letters that they have here.
     """
 
-    def holds(value, here):
+    def holds(value: Any, here: Sizes) -> bool:
         found = here.inside(value)
         if found is None or (names and found[0] not in names):
             return False

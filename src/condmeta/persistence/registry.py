@@ -4,7 +4,7 @@ A file only names a class. The class is looked up here; it is never imported by 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 from condmeta.persistence.fields import Field, InvalidFieldError
 
@@ -25,6 +25,18 @@ class Entry(NamedTuple):
     by_task: dict[str, str] | str | None = None
 
 
+class Options(TypedDict, total=False):
+    """The keywords of `register`."""
+
+    name: str | None
+    export: Callable[[Any], State]
+    restore: Callable[[Any, State], Any] | None
+    fields: dict[str, Field] | None
+    rule: Callable[[State, dict[str, int]], None] | None
+    upgrade: Callable[[Any, State], State] | None
+    by_task: dict[str, str] | str | None
+
+
 _BY_NAME: dict[str, Entry] = {}
 _BY_CLASS: dict[type, Entry] = {}
 
@@ -40,13 +52,19 @@ def restore_attributes(cls: Any, state: State) -> Any:
     return obj
 
 
+# Overloads may take keywords that Options does not list: type dicts cannot be closed yet.
 @overload
-def register(cls: Class, **options: Any) -> Class: ...
+# pyrefly: ignore[inconsistent-overload]
+def register(cls: Class, **options: Unpack[Options]) -> Class: ...
 @overload
-def register(cls: None = None, **options: Any) -> Callable[[Class], Class]: ...
+# pyrefly: ignore[inconsistent-overload]
+def register(cls: None = None, **options: Unpack[Options]) -> Callable[[Class], Class]: ...
 def register(
-    cls=None, *, name: Any = None, export: Any = vars, restore: Any = None, fields: Any = None,
-    rule: Any = None, upgrade: Any = None, by_task: Any = None,
+    cls: Any = None, *, name: str | None = None, export: Callable[[Any], State] = vars,
+    restore: Callable[[Any, State], Any] | None = None, fields: dict[str, Field] | None = None,
+    rule: Callable[[State, dict[str, int]], None] | None = None,
+    upgrade: Callable[[Any, State], State] | None = None,
+    by_task: dict[str, str] | str | None = None,
 ) -> Any:  # fmt: skip
     """Let model files hold objects of a class.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from condmeta.errors import DataError
 from condmeta.fitted.sql import coefficient_columns
@@ -13,9 +12,12 @@ from condmeta.tables.files import write_table
 from condmeta.tables.learner import uncalibrated
 from condmeta.tables.table_model import TableModel
 from condmeta.tasks.frames import make_frame
+from condmeta.typing import FittedModel, PathLike
 
 
-def export(model: Any, folder: Any, dialect: str = "duckdb", *, std: bool = False) -> None:
+def export(
+    model: FittedModel, folder: PathLike, dialect: str = "duckdb", *, std: bool = False
+) -> None:
     """Write a linear model as tables, so that a database or another program can use it.
 
     The folder gets `coefficients.parquet` (a row for each task), `effects.parquet` (the effect of

@@ -17,6 +17,7 @@ from condmeta.evaluation.explain import explain
 from condmeta.evaluation.explanation import Explanation
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT
+from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.persistence.fields import (
     TEXT,
@@ -36,7 +37,7 @@ from condmeta.tables.formula_file import (
 from condmeta.tasks import TaskTable
 from condmeta.tasks.frames import is_frame, require_columns
 from condmeta.tasks.messages import show_id
-from condmeta.typing import Frame
+from condmeta.typing import Frame, LearnerLike, PathLike, Table, TaskId
 
 SHAPE = "'target ~ features | task ~ side columns', or 'target ~ features | task'"
 
@@ -82,7 +83,7 @@ class FormulaModel:
     (True, 2)
     """
 
-    def __init__(self, formula: str, learner: Any):
+    def __init__(self, formula: str, learner: LearnerLike):
         self.formula, self.learner_ = formula, learner
         self._parts = Parts.of(formula)
         self._specs: dict[str, Any] = {}  # of formulaic, by part
@@ -97,7 +98,9 @@ class FormulaModel:
         self.learner_.fit(X, y, task=ids, side_info=side)
         return self
 
-    def predict(self, table: Any, side_table: Any = None, **options: Any) -> Any:
+    def predict(
+        self, table: Table, side_table: Table | None = None, **options: Any
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Predict the rows of a table; new tasks need their side columns.
 
         `options`, such as return_std=True, go to the learner's `predict`.
@@ -105,12 +108,12 @@ class FormulaModel:
         X, _, ids, side = self._read(table, side_table)
         return self.learner_.predict(X, task=ids, side_info=side, **options)
 
-    def adapt(self, table: Any, side_table: Any = None) -> Any:
+    def adapt(self, table: Table, side_table: Table | None = None) -> TaskModel | TaskModels:
         """Return the models of new tasks (`TaskModels`), from their labelled rows."""
         X, y, ids, side = self._read(table, side_table, labelled=True)
         return self.learner_.adapt(X, y, task=ids, side_info=side)
 
-    def update(self, table: Any, side_table: Any = None) -> FormulaModel:
+    def update(self, table: Table, side_table: Table | None = None) -> FormulaModel:
         """Add labelled rows of known tasks, and new tasks; tau stays as it is."""
         X, y, ids, side = self._read(table, side_table, labelled=True)
         self.learner_.update(X, y, task=ids, side_info=side)
@@ -121,13 +124,13 @@ class FormulaModel:
         return self.learner_.summary(level, robust)
 
     def check(
-        self, table: Any, side_table: Any = None, *, false_alarm: float = 0.05
+        self, table: Table, side_table: Table | None = None, *, false_alarm: float = 0.05
     ) -> CheckReport:
         """Judge the model by new labelled rows: keep, update or refit (see `condmeta.check`)."""
         X, y, ids, side = self._read(table, side_table, labelled=True)
         return check(self.learner_, X, y, task=ids, side_info=side, false_alarm=false_alarm)
 
-    def explain(self, *, task: Any) -> Explanation:
+    def explain(self, *, task: TaskId | None) -> Explanation:
         """Explain where the models of known tasks start, by term (see `condmeta.explain`)."""
         return explain(self.learner_, task=task)
 
@@ -168,7 +171,7 @@ class FormulaModel:
             )
         return TaskTable(self._matrix("side", terms, rows), rows[task])
 
-    def save(self, path: Any, *, tasks: bool = True, resume: bool = True) -> None:
+    def save(self, path: PathLike, *, tasks: bool = True, resume: bool = True) -> None:
         """Write the model to a file, as `ConditionalRidge.save` does.
 
         The formula may hold columns, numbers, operators and functions such as log, C, poly and
@@ -231,7 +234,7 @@ class FormulaModel:
 
 
 def from_formula(
-    formula: str, table: Any, side_table: Any = None, learner: Any = None
+    formula: str, table: Table, side_table: Table | None = None, learner: LearnerLike | None = None
 ) -> FormulaModel:
     """Fit a learner to the terms of a formula; needs the package formulaic.
 

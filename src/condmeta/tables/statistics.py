@@ -7,7 +7,7 @@ products around these means. Sums around zero would lose their digits where task
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -41,13 +41,13 @@ from condmeta.tasks.messages import bad_parameter, name_task, show_ids
 from condmeta.tasks.numbers import to_floats
 from condmeta.tasks.side_table import as_names, read_side_table
 from condmeta.tasks.splits import task_keys
-from condmeta.typing import SideInfo
+from condmeta.typing import Names, SideInfo, Table
 
 FLOAT = {"bigquery": "FLOAT64", "postgres": "DOUBLE PRECISION", "sqlite": "REAL"}  # else DOUBLE
 
 
 def statistics_sql(
-    features: Sequence[str], target: str, task: Any, rows: str = "rows", dialect: str = "duckdb"
+    features: Sequence[str], target: str, task: Names, rows: str = "rows", dialect: str = "duckdb"
 ) -> str:
     """Return a query that makes the table that `from_statistics` reads.
 
@@ -105,8 +105,8 @@ def statistics_sql(
 
 
 def from_statistics(
-    table: Any, *, features: Sequence[str], target: str, task: Any, side_info: SideInfo = None,
-    learner: ConditionalRidge | None = None, prior_tasks: Any = "all",
+    table: Table, *, features: Sequence[str], target: str, task: Names, side_info: SideInfo = None,
+    learner: ConditionalRidge | None = None, prior_tasks: Literal["all"] | int = "all",
 ) -> ConditionalRidge:  # fmt: skip
     """Fit a `ConditionalRidge` to statistics of tasks, which any engine that can GROUP BY makes.
 

@@ -1,8 +1,11 @@
 """A learner that reads tables: from a table to predictions and coefficients."""
 
+from __future__ import annotations
+
 import copy
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -33,7 +36,23 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import backend_of, make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.tasks.side_table import as_names
-from condmeta.typing import Frame, Ids, PathLike, SideInfo
+from condmeta.typing import (
+    DatePart,
+    Frame,
+    Ids,
+    LearnerLike,
+    Missing,
+    MissingSide,
+    Names,
+    Order,
+    PathLike,
+    SideInfo,
+    Table,
+)
+
+if TYPE_CHECKING:
+    from condmeta.tables.files.dialect import CsvOptions
+
 
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
@@ -135,10 +154,11 @@ class TableModel(BaseEstimator):
     """
 
     def __init__(
-        self, learner: Any = None, *, task: Any, target: str, features: Any = None,
-        exclude: Any = (), side: Any = None, side_key: Any = None, missing: str = "error",
-        missing_side: str = "error", intervals: bool = False, order: str = "random",
-        text: Any = (), dates: Any = PARTS, holidays: str | None = None, decimal: str | None = None,
+        self, learner: LearnerLike | None = None, *, task: Names, target: str,
+        features: Names = None, exclude: Names = (), side: Names = None, side_key: Names = None,
+        missing: Missing = "error", missing_side: MissingSide = "error", intervals: bool = False,
+        order: Order = "random", text: Names = (), dates: DatePart | Sequence[DatePart] = PARTS,
+        holidays: str | None = None, decimal: Literal[".", ","] | None = None,
         time: str | None = None, exposure: str | None = None, trials: str | None = None,
         weight: str | None = None,
     ):  # fmt: skip
@@ -194,7 +214,7 @@ class TableModel(BaseEstimator):
         )  # fmt: skip
         return self
 
-    def fit_batches(self, batches: Any, side_info: SideInfo = None) -> Self:
+    def fit_batches(self, batches: Iterable[Table], side_info: SideInfo = None) -> Self:
         """Learn from parts of a table that does not fit into memory; for `ConditionalRidge`.
 
         The rows of a task must follow each other, as in a table sorted by task; a task may go on
@@ -217,8 +237,9 @@ class TableModel(BaseEstimator):
         return self
 
     def fit_files(
-        self, files: Any, side_info: SideInfo = None, *, memory: str = "1GB", folder: Any = None,
-        text: Any = (), csv: Any = None,
+        self, files: PathLike | Sequence[PathLike], side_info: SideInfo = None, *,
+        memory: str = "1GB", folder: PathLike | None = None, text: Names = (),
+        csv: CsvOptions | None = None,
     ) -> Self:  # fmt: skip
         """Learn from rows in many files, which need not fit into memory; for `ConditionalRidge`.
 
@@ -276,8 +297,8 @@ class TableModel(BaseEstimator):
         return self
 
     def fit_dask(
-        self, rows: Any, side_info: SideInfo = None, *, client: Any = None, folder: Any = None,
-        text: Any = (),
+        self, rows: Any, side_info: SideInfo = None, *, client: Any = None,
+        folder: PathLike | None = None, text: Names = (),
     ) -> Self:  # fmt: skip
         """Learn from rows on a Dask cluster; for `ConditionalRidge`.
 

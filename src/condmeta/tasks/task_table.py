@@ -17,6 +17,7 @@ from condmeta.tasks.messages import explain_absent, name_task, show_ids
 from condmeta.tasks.numbers import refuse_masked
 from condmeta.tasks.side_column import join_columns, type_column
 from condmeta.text import pluralize
+from condmeta.typing import Frame, Ids, SideInfo, TaskId
 
 
 class TaskTable:
@@ -50,7 +51,7 @@ class TaskTable:
     array([2.])
     """
 
-    def __init__(self, values: Any, ids: Any, columns: Sequence[str] | None = None):
+    def __init__(self, values: SideInfo, ids: Ids, columns: Sequence[str] | None = None):
         refuse_masked(values, "The side table")
         codes, distinct = factorize(ids, what="side table")
         row_ids = distinct[codes]
@@ -113,7 +114,7 @@ class TaskTable:
             raise DataError(explain_absent(self.ids, absent, "the side table"))
         return self.rows(at)
 
-    def row(self, task_id: Any) -> dict[str, Any]:
+    def row(self, task_id: TaskId) -> dict[str, Any]:
         """Return the row of one task as a dict of plain values."""
         return {name: column.tolist()[0] for name, column in self.take([task_id]).data.items()}
 
@@ -191,7 +192,7 @@ class TaskTable:
             raise DataError(f"{name_task(self.ids[t])} has {where}{remedy}.")
         return out
 
-    def native(self, kind: str | None = None) -> Any:
+    def native(self, kind: str | None = None) -> Frame:
         """Return the columns as a table of the library that they came from, or of `kind`.
 
         Without a library: an array, float64 if all columns are numeric and object otherwise.

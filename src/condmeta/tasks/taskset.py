@@ -18,7 +18,20 @@ from condmeta.tasks.splits import point_mask, task_parts, task_rows
 from condmeta.tasks.task_table import TaskTable
 from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import read_weight
-from condmeta.typing import Frame, Ids, Matrix, SideInfo, Values
+from condmeta.typing import (
+    Frame,
+    Ids,
+    Matrix,
+    MissingSide,
+    Names,
+    Numbers,
+    Order,
+    RandomState,
+    SideInfo,
+    Table,
+    TaskId,
+    Values,
+)
 
 SHOWN = 5  # tasks and side columns in the table of a notebook
 MOST_NAMES = 12  # names of columns below it
@@ -72,10 +85,10 @@ class TaskSet:
     """
 
     def __init__(
-        self, X: Matrix, y: Values, offsets: Any, ids: Sequence[Any],
+        self, X: Matrix, y: Values, offsets: Numbers, ids: Sequence[Any],
         side: TaskTable | None = None, *,
-        row_order: Any = None, feature_names: Sequence[str] | None = None,
-        target_name: str | None = None, task_name: Any = None, backend: str | None = None,
+        row_order: Numbers | None = None, feature_names: Sequence[str] | None = None,
+        target_name: str | None = None, task_name: Names = None, backend: str | None = None,
         weight: Values = None, time: Values = None,
     ):  # fmt: skip
         X, y = read.matrix_and_target(X, y, feature_names, target_name)
@@ -130,9 +143,9 @@ class TaskSet:
         cls,
         X: Matrix,
         y: Values,
-        offsets: Any,
-        ids: Any,
-        side: Any = None,
+        offsets: np.ndarray,
+        ids: np.ndarray,
+        side: TaskTable | None = None,
         weight: Values = None,
         **named: Any,
     ) -> TaskSet:
@@ -147,9 +160,10 @@ class TaskSet:
 
     @classmethod
     def from_frame(
-        cls, df: Any, task: Any, target: str | None = None, features: Sequence[str] | None = None,
-        side: Any = None, side_key: Any = None, missing_side: str = "error",
-        weight: str | None = None, time: str | None = None,
+        cls, df: Table, task: Names, target: str | None = None,
+        features: Sequence[str] | None = None, side: Names | SideInfo = None,
+        side_key: Names = None, missing_side: MissingSide = "error", weight: str | None = None,
+        time: str | None = None,
     ) -> TaskSet:  # fmt: skip
         """Make tasks from a table of any DataFrame library, rows in any order.
 
@@ -177,8 +191,8 @@ class TaskSet:
 
     @classmethod
     def from_arrays(
-        cls, X: Matrix, y: Values, task: Ids, side_info: SideInfo = None, side_key: Any = None,
-        feature_names: Sequence[str] | None = None, missing_side: str = "error",
+        cls, X: Matrix, y: Values, task: Ids, side_info: SideInfo = None, side_key: Names = None,
+        feature_names: Sequence[str] | None = None, missing_side: MissingSide = "error",
         weight: Values = None, time: Values = None,
     ) -> TaskSet:  # fmt: skip
         """Make tasks from X (N, d), y (N,) or None, and row-aligned task ids.
@@ -191,7 +205,7 @@ class TaskSet:
         return cls(**read.from_arrays(X, y, task, *options))
 
     @classmethod
-    def from_tasks(cls, tasks: Iterable[Any], missing_side: str = "error") -> TaskSet:
+    def from_tasks(cls, tasks: Iterable[Any], missing_side: MissingSide = "error") -> TaskSet:
         """Make tasks from `Task` tuples, (X, y) pairs or (X, y, side row) triples.
 
         Ids default to 0, 1, 2, ...; tasks keep their order and may have no rows.
@@ -232,7 +246,7 @@ class TaskSet:
             key = np.flatnonzero(key)
         return self.subset(key)
 
-    def position(self, task_id: Any) -> int:
+    def position(self, task_id: TaskId) -> int:
         """Return the position of a task; an unknown id is a KeyError."""
         if self._index is None:
             self._index = dict(zip(self.ids, range(len(self)), strict=True))
@@ -240,7 +254,7 @@ class TaskSet:
             raise KeyError(f"There is no task {show_id(task_id)}.")
         return self._index[task_id]
 
-    def subset(self, positions: Any) -> TaskSet:
+    def subset(self, positions: Sequence[int] | np.ndarray) -> TaskSet:
         """Return the tasks at distinct positions, in that order."""
         at = np.asarray(positions)
         if at.ndim != 1 or (at.size and at.dtype.kind not in "iu"):
@@ -285,7 +299,7 @@ class TaskSet:
         extra = np.full(len(ids) - len(self), self.offsets[-1])
         return self._select(slice(None), np.concatenate([self.offsets, extra]), ids, table)
 
-    def restore_order(self, values: Any) -> np.ndarray:
+    def restore_order(self, values: Numbers) -> np.ndarray:
         """Return values (N, ...), one for each row of X, in the order of the input rows."""
         values = np.asarray(values)
         if values.shape[:1] != self.row_order.shape:
@@ -296,7 +310,9 @@ class TaskSet:
             return out
         return values[np.argsort(self.row_order)]  # a subset of the input rows
 
-    def split_tasks(self, sizes: Any, random_state: Any = None) -> tuple[TaskSet, ...]:
+    def split_tasks(
+        self, sizes: float | Sequence[float], random_state: RandomState = None
+    ) -> tuple[TaskSet, ...]:
         """Split at random into sets of tasks, each in its old order.
 
         `sizes` are counts or fractions; one number means that many tasks, and the rest. If they sum
@@ -305,7 +321,7 @@ class TaskSet:
         return tuple(map(self.subset, task_parts(len(self), sizes, random_state)))
 
     def split_points(
-        self, train: Any, order: str = "random", random_state: Any = None
+        self, train: float, order: Order = "random", random_state: RandomState = None
     ) -> tuple[TaskSet, TaskSet]:
         """Split the points of every task into support and query; both hold all tasks.
 

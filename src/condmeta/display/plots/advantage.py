@@ -1,11 +1,19 @@
 """The variance that side information explains, column by column, and the error it saves."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from condmeta.display.plots.canvas import Display, axes_to_draw, legend_above, points_axis, shorten
 from condmeta.errors import DataError
+from condmeta.typing import Axes
+
+if TYPE_CHECKING:
+    from condmeta.evaluation.advantage import Advantage
+
 
 ALL, ALONE, UNIQUE, GAIN = "#000000", "#d55e00", "#0072b2", "#d55e00"
 OFFSET = 0.15  # distance of the two marks of a column from its line
@@ -40,18 +48,24 @@ class AdvantageDisplay(Display):
     ['all columns', 's']
     """
 
-    def __init__(self, share: Any, columns: Any, gains: Any = (), coverage: float = 0.9):
+    def __init__(
+        self,
+        share: Sequence[float],
+        columns: Mapping[str, Sequence[Sequence[float]]],
+        gains: Sequence[tuple[int, float, float]] = (),
+        coverage: float = 0.9,
+    ):
         self.share, self.columns, self.gains, self.coverage = share, columns, gains, coverage
 
     @classmethod
-    def from_advantage(cls, advantage: Any) -> Self:
+    def from_advantage(cls, advantage: Advantage) -> Self:
         """Make the display of a result of `condmeta.advantage`."""
         gains = [(one.n_support, one.gain, one.gain_error) for one in advantage.gains]
         return cls(tuple(advantage.share), advantage.column_shares, gains, advantage.coverage)
 
     def plot(
-        self, ax: Any = None, *, of: str = "columns", most: int = 12, title: str | None = None,
-        legend: bool = True,
+        self, ax: Axes | None = None, *, of: str = "columns", most: int = 12,
+        title: str | None = None, legend: bool = True,
     ) -> Self:  # fmt: skip
         """Draw on `ax`, or on a new figure; return self.
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from condmeta.typing import Figure, PathLike
+
 GRID_COLOUR = "#d9d9d9"
 FORMATS = ("png", "svg", "pdf")
 UNDATED = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -160,7 +162,7 @@ def figure_bytes(figure: Any, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def save_figure(figure: Any, stem: Any, formats: Iterable[str] = FORMATS) -> list[Path]:
+def save_figure(figure: Figure, stem: PathLike, formats: Iterable[str] = FORMATS) -> list[Path]:
     """Write `stem`.png, `stem`.svg and `stem`.pdf; return the paths.
 
     Examples

@@ -1,6 +1,8 @@
 """The coverage of intervals on new rows against the coverage asked for."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy import stats as distributions
@@ -9,6 +11,11 @@ from condmeta.display.plots.canvas import Display, axes_to_draw
 from condmeta.errors import DataError
 from condmeta.meta.conformal import gives_std
 from condmeta.tasks.call_input import as_tasks
+from condmeta.typing import Axes, Ids, Matrix, Numbers, SideInfo, Values
+
+if TYPE_CHECKING:
+    from condmeta.evaluation.calibrate import Calibrated
+
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 COLOUR = "#d55e00"
@@ -37,12 +44,18 @@ class CoverageDisplay(Display):
     (40, True)
     """
 
-    def __init__(self, nominal: Any, observed: Any, error: Any, n_tasks: int):
+    def __init__(self, nominal: Numbers, observed: Numbers, error: Numbers, n_tasks: int):
         self.nominal, self.observed, self.error, self.n_tasks = nominal, observed, error, n_tasks
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, task: Any = None, side_info: Any = None
+        cls,
+        estimator: Calibrated,
+        X: Matrix,
+        y: Values = None,
+        *,
+        task: Ids = None,
+        side_info: SideInfo = None,
     ) -> Self:
         """Make the display of a fitted learner with intervals, on rows that fit did not see.
 
@@ -80,7 +93,7 @@ class CoverageDisplay(Display):
         error = shares.std(axis=1, ddof=1) / np.sqrt(T) if T > 1 else np.full(len(levels), np.nan)
         return cls(np.array(levels), shares.mean(axis=1), error, T)
 
-    def plot(self, ax: Any = None, *, title: str | None = None) -> Self:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         ax = axes_to_draw(ax, 4.4, 4.2)
         ax.plot([0, 1], [0, 1], color="#333333", linewidth=1, linestyle=(0, (5, 2)))

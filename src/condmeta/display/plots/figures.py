@@ -6,9 +6,10 @@ from typing import Any
 from condmeta.display.plots.canvas import new_figure, settle
 from condmeta.display.plots.final_errors import FinalErrorsDisplay
 from condmeta.display.plots.learning_curve import LearningCurveDisplay
+from condmeta.typing import Figure
 
 
-def curves_figure(panels: Mapping[str, Any]) -> Any:
+def curves_figure(panels: Mapping[str, Any]) -> Figure:
     """Return a figure of learning curves, two panels in a row.
 
     Parameters
@@ -21,7 +22,7 @@ def curves_figure(panels: Mapping[str, Any]) -> Any:
     return settle(figure)
 
 
-def published_figure(panels: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> Any:
+def published_figure(panels: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> Figure:
     """Return a figure of final errors beside published ones, two panels in a row.
 
     Parameters

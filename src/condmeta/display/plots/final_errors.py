@@ -1,11 +1,18 @@
 """Final errors of our runs beside published ones."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from condmeta.display.plots.canvas import Display, axes_to_draw, error_label
 from condmeta.display.plots.style import styles_of
+from condmeta.typing import Axes, Figure
+
+if TYPE_CHECKING:
+    from condmeta.paper.experiments.results import Results
+
 
 OFFSET = 0.16  # distance of the two marks of a method (ours, published) from its line
 
@@ -31,7 +38,7 @@ class FinalErrorsDisplay(Display):
         self.ours, self.published, self.metric = ours, published, metric
 
     @classmethod
-    def from_results(cls, results: Any, published: dict[str, Any]) -> Self:
+    def from_results(cls, results: Results, published: dict[str, Any]) -> Self:
         """Make the display of the methods of some `Results`, with `Published` numbers."""
         finals = {name: results.finals(name) for name in results.methods}
         ours = {
@@ -41,7 +48,9 @@ class FinalErrorsDisplay(Display):
         theirs = {name: (one.mean, one.std) for name, one in published.items()}
         return cls(ours, theirs, results.metric)
 
-    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, title: str | None = None, legend: bool = True
+    ) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         ax = axes_to_draw(ax, 5.0, 0.8 + 0.45 * len(self.ours))
         ax.grid(False, axis="y")
@@ -72,7 +81,7 @@ class FinalErrorsDisplay(Display):
         return f"Final test errors. Here: {here}." + (f" Authors: {theirs}." if theirs else "")
 
     @staticmethod
-    def add_legend(place: Any, **options: Any) -> None:
+    def add_legend(place: Axes | Figure, **options: Any) -> None:
         """Explain the two symbols, on axes or on a figure."""
         from matplotlib.lines import Line2D
 

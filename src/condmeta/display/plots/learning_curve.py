@@ -1,7 +1,9 @@
 """The figure of the paper: test error against the number of training tasks."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,6 +18,11 @@ from condmeta.display.plots.canvas import (
     lowest,
 )
 from condmeta.display.plots.style import styles_of
+from condmeta.typing import Axes
+
+if TYPE_CHECKING:
+    from condmeta.paper.experiments.results import Results
+
 
 MARKERS = 8  # on each line
 HEADROOM = 0.12  # of the height, above the tallest curve that is shown in full
@@ -50,13 +57,13 @@ class LearningCurveDisplay(Display):
         self.curves, self.metric = curves, metric
 
     @classmethod
-    def from_results(cls, results: Any, methods: Sequence[str] | None = None) -> Self:
+    def from_results(cls, results: Results, methods: Sequence[str] | None = None) -> Self:
         """Make the display of all methods of some `Results`, or of the named ones."""
         curves = {name: results.curve(name) for name in methods or results.methods}
         return cls(curves, results.metric)
 
     def plot(
-        self, ax: Any = None, *, title: str | None = None, legend: bool = True,
+        self, ax: Axes | None = None, *, title: str | None = None, legend: bool = True,
         most: int | None = MOST_LINES,
     ) -> Self:  # fmt: skip
         """Draw on `ax`, or on a new figure; return self.

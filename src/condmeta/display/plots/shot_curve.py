@@ -1,7 +1,9 @@
 """Error on new tasks against the number of their points, for several learners."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -17,6 +19,11 @@ from condmeta.display.plots.canvas import (
 )
 from condmeta.display.plots.style import styles_of
 from condmeta.errors import DataError
+from condmeta.typing import Axes, Table
+
+if TYPE_CHECKING:
+    from condmeta.learners.auto import Auto
+
 
 TALLEST = 4.0  # times the median error; larger errors are marked at the edge
 HEADROOM = 0.06  # of the height
@@ -67,7 +74,7 @@ class ShotCurveDisplay(Display):
 
     @classmethod
     def from_frame(
-        cls, frame: Any, learners: Sequence[str] | None = None,
+        cls, frame: Table, learners: Sequence[str] | None = None,
         error_name: str = "mean absolute error",
     ) -> Self:  # fmt: skip
         """Make the display of a tidy table with the columns learner, shot, error and se.
@@ -97,7 +104,7 @@ class ShotCurveDisplay(Display):
         return cls(curves, error_name)
 
     @classmethod
-    def from_estimator(cls, estimator: Any) -> Self:
+    def from_estimator(cls, estimator: Auto) -> Self:
         """Make the display of what a fitted `AutoRegressor` or `AutoClassifier` compared."""
         if not hasattr(estimator, "errors_") or not hasattr(estimator, "shots_"):
             raise DataError(
@@ -111,7 +118,7 @@ class ShotCurveDisplay(Display):
         return cls(curves, f"mean {estimator.criterion_.title}")
 
     def plot(
-        self, ax: Any = None, *, title: str | None = None, legend: bool = True,
+        self, ax: Axes | None = None, *, title: str | None = None, legend: bool = True,
         most: int | None = MOST_LINES,
     ) -> Self:  # fmt: skip
         """Draw on `ax`, or on a new figure; return self.

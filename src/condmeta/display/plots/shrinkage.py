@@ -1,5 +1,6 @@
 """Own estimate, prior and adapted coefficient of each task."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from condmeta.display.plots.learners import learner_of
 from condmeta.errors import DataError
 from condmeta.fitted.known_statistics import own_estimates
 from condmeta.fitted.tables import coefficient_names
+from condmeta.typing import Axes, FittedModel, Numbers, TaskId
 
 OWN, PRIOR, ADAPTED = "#595959", "#0072b2", "#d55e00"
 OWN_LABEL = "own estimate (least squares)"
@@ -48,13 +50,19 @@ class ShrinkageDisplay(Display):
     """
 
     def __init__(
-        self, tasks: Any, prior: Any, own: Any, adapted: Any, n: Any, feature: str = "coefficient"
+        self,
+        tasks: Sequence[TaskId],
+        prior: Numbers,
+        own: Numbers,
+        adapted: Numbers,
+        n: Numbers,
+        feature: str = "coefficient",
     ):
         self.tasks, self.n, self.feature = tasks, n, feature
         self.prior, self.own, self.adapted = prior, own, adapted
 
     @classmethod
-    def from_estimator(cls, estimator: Any, feature: Any = None) -> Self:
+    def from_estimator(cls, estimator: FittedModel, feature: str | int | None = None) -> Self:
         """Make the display of a fitted learner that kept its tasks.
 
         `feature` is the name or position of a coefficient. The default is the coefficient with the
@@ -69,7 +77,9 @@ class ShrinkageDisplay(Display):
         ids = np.array([str(task) for task in store.ids[at].tolist()], dtype=object)
         return cls(ids, *(part[:, j] for part in parts), store.sizes[at], names[j])
 
-    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, title: str | None = None, legend: bool = True
+    ) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         few = len(self.tasks) <= NAMED
         ax = axes_to_draw(ax, 5.4, max(1.2 + 0.24 * len(self.tasks), 2.0) if few else 4.4)

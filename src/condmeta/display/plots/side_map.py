@@ -8,6 +8,7 @@ from condmeta.display.plots.canvas import Display, new_figure, shorten
 from condmeta.display.plots.learners import learner_of
 from condmeta.errors import DataError
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
+from condmeta.typing import Axes, FittedModel
 
 MOST = 30  # side features in a figure: those with the largest effects
 WRITTEN = 150  # up to this many cells, each shows its number
@@ -50,7 +51,7 @@ class MapDisplay(Display):
         self.effects, self.side_features, self.features = effects, side_features, features
 
     @classmethod
-    def from_estimator(cls, estimator: Any) -> Self:
+    def from_estimator(cls, estimator: FittedModel) -> Self:
         """Make the display of a fitted learner with a linear map."""
         learner = learner_of(estimator, "A picture of the map", linear=True)
         if not learner.side_features_:
@@ -58,7 +59,7 @@ class MapDisplay(Display):
             raise DataError(f"The map has no side features: {reason}.")
         return cls(learner.M_.T, learner.side_features_, coefficient_names(learner.fitted_))
 
-    def plot(self, ax: Any = None, *, title: str | None = None, most: int = MOST) -> Self:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None, most: int = MOST) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         weight = np.abs(self.effects).max(axis=1)
         at = np.sort(np.argsort(-weight, kind="stable")[:most])

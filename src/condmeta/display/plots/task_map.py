@@ -1,5 +1,6 @@
 """Tasks as points: tasks with similar coefficients, or side information, are near each other."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from condmeta.errors import DataError
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.fitted.tables import coefficient_names
 from condmeta.fitted.tau import LinearTau
+from condmeta.typing import Axes, FittedModel, Numbers, TaskId
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#595959")
 MARKERS = ("o", "s", "^", "D", "v", "P", "x")
@@ -44,15 +46,15 @@ class TaskMapDisplay(Display):
     """
 
     def __init__(
-        self, positions: Any, labels: Any, values: Any = None, column: str | None = None,
-        ids: Any = None,
+        self, positions: Numbers, labels: Sequence[str], values: Numbers | None = None,
+        column: str | None = None, ids: Sequence[TaskId] | np.ndarray | None = None,
     ):  # fmt: skip
         self.positions, self.labels = positions, labels
         self.values, self.column, self.ids = values, column, ids
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, of: str = "coefficients", colour_by: str | None = None
+        cls, estimator: FittedModel, *, of: str = "coefficients", colour_by: str | None = None
     ) -> Self:
         """Make the display of the tasks that a fitted learner kept.
 
@@ -87,7 +89,9 @@ class TaskMapDisplay(Display):
         values = None if column is None else side_values(learner, column)[at]
         return cls(positions, labels, values, column, store.ids[at])
 
-    def plot(self, ax: Any = None, *, title: str | None = None, legend: bool = True) -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, title: str | None = None, legend: bool = True
+    ) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         ax = axes_to_draw(ax, 5.4, 4.4)
         size = 34 if len(self.positions) < 300 else 14 if len(self.positions) < 3000 else 5

@@ -8,6 +8,7 @@ from condmeta.errors import DataError
 from condmeta.paper.environments import drawing
 from condmeta.paper.environments.variances import Variances
 from condmeta.tasks import TaskSet, TaskTable
+from condmeta.typing import Inputs, Numbers
 
 
 class Circle(drawing.Environment):
@@ -59,9 +60,9 @@ class Circle(drawing.Environment):
     """
 
     def __init__(
-        self, radius: float = 8.0, center: Any = 0.0, d: int = 20, n: int = 20,
-        sigma_w: float = 1.0, snr: float | None = 1.0, inputs: str = "unit", x_center: Any = 1.0,
-        *, sigma_x: float = 1.0, noise: float | None = None,
+        self, radius: float = 8.0, center: Numbers = 0.0, d: int = 20, n: int = 20,
+        sigma_w: float = 1.0, snr: float | None = 1.0, inputs: Inputs = "unit",
+        x_center: Numbers = 1.0, *, sigma_x: float = 1.0, noise: float | None = None,
     ):  # fmt: skip
         self.d = drawing.check_count(d, "d", "Circle", least=2)
         self.radius = drawing.check_spread(radius, "radius", "Circle", zero=True)
@@ -80,7 +81,7 @@ class Circle(drawing.Environment):
         known = {"side": TaskTable({"s": s}, ids=range(T))}
         return drawing.Places(self.tau(s), centers, self.sigma_w, known)
 
-    def tau(self, side: Any) -> np.ndarray:
+    def tau(self, side: TaskSet | TaskTable | Numbers) -> np.ndarray:
         """Return h(s) = tau_rho(s), (T, d), for an array s (T,), a side table or a TaskSet."""
         s = np.atleast_1d(_read_s(side))
         h = np.tile(self.center, (s.size, 1))

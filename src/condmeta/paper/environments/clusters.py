@@ -15,6 +15,8 @@ from condmeta.paper.environments.posterior import (
 )
 from condmeta.paper.environments.sampled import read_only
 from condmeta.paper.environments.variances import Variances
+from condmeta.tasks import TaskSet
+from condmeta.typing import Inputs, Numbers
 
 
 class Clusters(drawing.Environment):
@@ -60,9 +62,9 @@ class Clusters(drawing.Environment):
     """
 
     def __init__(
-        self, w_centers: Any, x_centers: Any, *, sigma_w: float = 1.0, sigma_x: float = 1.0,
-        weights: Any = None, n: int = 20, snr: float | None = 1.0, inputs: str = "gaussian",
-        noise: float | None = None,
+        self, w_centers: Numbers, x_centers: Numbers, *, sigma_w: float = 1.0, sigma_x: float = 1.0,
+        weights: Numbers | None = None, n: int = 20, snr: float | None = 1.0,
+        inputs: Inputs = "gaussian", noise: float | None = None,
     ):  # fmt: skip
         w, x = (np.array(c, dtype=np.float64) for c in (w_centers, x_centers))
         if w.ndim != 2 or w.shape != x.shape or 0 in w.shape:
@@ -89,7 +91,7 @@ class Clusters(drawing.Environment):
         j = np.searchsorted(ends / ends[-1], rng.random(T), side="right")
         return drawing.Places(self.w_centers[j], self.x_centers[j], self.sigma_w, {"clusters": j})
 
-    def posterior(self, points: Any, offsets: Any = None) -> np.ndarray:
+    def posterior(self, points: TaskSet | Numbers, offsets: Numbers | None = None) -> np.ndarray:
         """Return the probability of each cluster given the inputs of each task, (T, m).
 
         Parameters
@@ -108,7 +110,7 @@ class Clusters(drawing.Environment):
             log_prior = np.log(self.weights)
         return gaussian_posterior(sums, counts, self.x_centers, log_prior, self.sigma_x)
 
-    def tau(self, points: Any, offsets: Any = None) -> np.ndarray:
+    def tau(self, points: TaskSet | Numbers, offsets: Numbers | None = None) -> np.ndarray:
         """Return tau_rho = E[w | inputs] of each task, (T, d): the best conditioning function.
 
         The arguments are those of `posterior`.

@@ -12,6 +12,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.paper.environments.sampled import SampledTaskSet, read_only
 from condmeta.tasks.splits import make_generator
+from condmeta.typing import RandomState
 
 
 class Streams(NamedTuple):
@@ -68,7 +69,7 @@ class Environment:
         """Draw what the means of w and the centres of x depend on."""
         raise NotImplementedError
 
-    def sample(self, n_tasks: int, random_state: Any = None) -> SampledTaskSet:
+    def sample(self, n_tasks: int, random_state: RandomState = None) -> SampledTaskSet:
         """Draw tasks with ids 0, 1, 2, ..., their true weights, and their clusters or side table.
 
         `random_state` is a seed, a NumPy Generator (the call advances it) or None (not
@@ -89,7 +90,7 @@ class Environment:
         )  # fmt: skip
 
     def sample_points(
-        self, tasks: SampledTaskSet, n_points: int, random_state: Any = None
+        self, tasks: SampledTaskSet, n_points: int, random_state: RandomState = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw further points of tasks that this environment drew: X (T, n, d) and y (T, n)."""
         n = check_count(n_points, "n_points", "sample_points")

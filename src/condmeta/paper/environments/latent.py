@@ -20,6 +20,8 @@ from condmeta.paper.environments import drawing
 from condmeta.paper.environments.posterior import flat_points, gaussian_posterior, sums_of_points
 from condmeta.paper.environments.sampled import read_only
 from condmeta.paper.environments.variances import Variances
+from condmeta.tasks import TaskSet
+from condmeta.typing import Numbers, RandomState
 
 NODES = 2000  # draws of alpha that stand for its distribution in tau_rho
 DRAWS = 5000  # tasks drawn for the variances
@@ -70,8 +72,8 @@ class Latent(drawing.Environment):
 
     def __init__(
         self, draw: Callable[..., Any], w: Callable[..., Any], x: Callable[..., Any], *,
-        sigma_w: Any = 1.0, sigma_x: float = 1.0, n: int = 20, snr: float | None = 1.0,
-        noise: float | None = None, n_nodes: int = NODES,
+        sigma_w: float | Callable[..., Any] = 1.0, sigma_x: float = 1.0, n: int = 20,
+        snr: float | None = 1.0, noise: float | None = None, n_nodes: int = NODES,
     ):  # fmt: skip
         self.draw, self.w, self.x, self.n_nodes = draw, w, x, n_nodes
         nodes = draw(np.random.default_rng(0), drawing.check_count(n_nodes, "n_nodes", "Latent"))
@@ -107,7 +109,7 @@ class Latent(drawing.Environment):
         means, centers, spread = self._at(self.draw(rng, T))
         return drawing.Places(means, centers, spread[:, None], {})
 
-    def tau(self, points: Any, offsets: Any = None) -> np.ndarray:
+    def tau(self, points: TaskSet | Numbers, offsets: Numbers | None = None) -> np.ndarray:
         """Return tau_rho(X) = E[w(alpha) | X] of each task, (T, d), over the nodes.
 
         The arguments are those of `Clusters.posterior`.
@@ -123,7 +125,7 @@ class Latent(drawing.Environment):
         ]
         return np.concatenate(parts) if parts else np.zeros((0, self.d))
 
-    def variances(self, n_tasks: int = DRAWS, random_state: Any = 1) -> Variances:
+    def variances(self, n_tasks: int = DRAWS, random_state: RandomState = 1) -> Variances:
         """Return V(0)^2, V(w_rho)^2 and V(tau_rho)^2 by Monte Carlo, with the error of the gap.
 
         The means are over drawn (alpha, X); ``error`` is the standard error of

@@ -39,9 +39,15 @@ class SampledTaskSet(TaskSet):
     ((6, 3), (4, 3))
     """
 
+    weights: np.ndarray
+    clusters: np.ndarray | None
+    centers: np.ndarray | None
+    noise: np.ndarray | None
+
     def __init__(
-        self, X: Any, y: Any, offsets: Any, ids: Sequence[Any], side: TaskTable | None = None, *,
-        weights: Any, clusters: Any = None, centers: Any = None, noise: Any = None, **names: Any,
+        self, X: np.ndarray, y: np.ndarray, offsets: np.ndarray, ids: Sequence[Any],
+        side: TaskTable | None = None, *, weights: np.ndarray, clusters: np.ndarray | None = None,
+        centers: np.ndarray | None = None, noise: np.ndarray | None = None, **names: Any,
     ):  # fmt: skip
         super().__init__(X, y, offsets, ids, side, **names)
         weights = np.asarray(weights, dtype=np.float64)

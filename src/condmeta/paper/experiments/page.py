@@ -12,11 +12,12 @@ from condmeta.paper.experiments.readings import Readings
 from condmeta.paper.experiments.reproduction import Reproduction
 from condmeta.paper.experiments.results import Results
 from condmeta.paper.experiments.summary import summarise
+from condmeta.typing import PathLike
 
 SIZE = 4.0, 3.0  # inches: text of 10 points stays legible at the width of a phone
 
 
-def write_report(found: Reproduction, path: Any, *, command: str | None = None) -> Path:
+def write_report(found: Reproduction, path: PathLike, *, command: str | None = None) -> Path:
     """Write the results of a reproduction as one HTML file that opens offline (needs jinja2).
 
     Parameters

@@ -17,6 +17,8 @@ from condmeta.learners.baselines import FixedBiasRegressor
 from condmeta.learners.sgd import ConditionalSGDRegressor
 from condmeta.paper.environments import PAPER_SETTINGS, paper_environment
 from condmeta.paper.experiments.seed_tasks import Setting
+from condmeta.tasks import TaskSet
+from condmeta.typing import Environment, Scale
 
 ITL, MEAN, UNCONDITIONAL, CONDITIONAL = "ITL", "mean", "unconditional", "conditional"
 TRUE_MAP, RANDOM_FEATURES = "conditional, true map", "conditional, random features"
@@ -65,9 +67,9 @@ class Panel(NamedTuple):
     maps: dict[str, Any]
     published: dict[str, Published]
     is_real: bool = False
-    scale: str = "none"
+    scale: Scale = "none"
 
-    def methods(self, source: Any, **options: Any) -> dict[str, Any]:
+    def methods(self, source: Environment | TaskSet, **options: Any) -> dict[str, Any]:
         """Return the methods by name; all get the `options` they have (inner, gradient_at, ...)."""
         shared = {"scale": self.scale, **options}
         plain = {key: value for key, value in shared.items() if key in ("scale", "inner", "loss")}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -32,6 +32,7 @@ from condmeta.paper.experiments.seed_tasks import SeedTasks, Setting, draw
 from condmeta.tasks import TaskSet
 from condmeta.tasks.messages import show_ids
 from condmeta.text import pluralize
+from condmeta.typing import Environment
 from condmeta.versions import versions
 
 VALIDATION, TEST = 0, 1
@@ -39,10 +40,11 @@ PARAMETERS = "lam", "meta_step"  # those that a grid may hold: columns of the re
 
 
 def run(
-    source: Any, methods: Mapping[str, Any], *, setting: Setting | tuple,
+    source: Environment | TaskSet, methods: Mapping[str, Any], *, setting: Setting | tuple,
     grid: Mapping[str, Sequence[float]] | None = None, seeds: int | Sequence[int] = 10,
-    metric: Any = "absolute", at: Sequence[int] | None = None, jobs: int | None = None,
-    progress: Any = None,
+    metric: Literal["absolute", "squared", "zero_one"] | Callable[..., Any] = "absolute",
+    at: Sequence[int] | None = None, jobs: int | None = None,
+    progress: Callable[[int, str], object] | None = None,
 ) -> Results:  # fmt: skip
     """Compare methods by the paper's protocol.
 

@@ -2,11 +2,13 @@
 
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from condmeta.feature_maps import MeanFourier, MeanInput, RandomFourier
 from condmeta.paper.environments import PAPER_SETTINGS, drawing, paper_environment
 from condmeta.paper.experiments.panels import CONDITIONAL, RANDOM_FEATURES, Panel, get_panel
+from condmeta.tasks import TaskSet
+from condmeta.typing import Averaging, Environment, GradientAt, InnerName, Inputs, Scale
 
 SCHOOLS_MAPS = {
     "features-and-mean": [MeanFourier(1000, std=100.0), MeanInput()],
@@ -62,12 +64,12 @@ class Readings:
     'none'
     """
 
-    inner: str = "online"
-    inputs: str = "paper"
+    inner: InnerName = "online"
+    inputs: Inputs | Literal["paper"] = "paper"
     noise: float | None = None
-    gradient_at: str = "current"
-    averaging: str = "uniform"
-    scale: str = "paper"
+    gradient_at: GradientAt = "current"
+    averaging: Averaging = "uniform"
+    scale: Scale | Literal["paper"] = "paper"
     train_on: str = "support"
     circle_std: float = 10.0
     schools_map: str = "features-and-mean"
@@ -98,7 +100,7 @@ class Readings:
             panel = panel._replace(source=source)
         return panel
 
-    def methods(self, panel: Panel, source: Any) -> dict[str, Any]:
+    def methods(self, panel: Panel, source: Environment | TaskSet) -> dict[str, Any]:
         """Return the methods of a panel under these readings."""
         return panel.methods(
             source, inner=self.inner, gradient_at=self.gradient_at, averaging=self.averaging

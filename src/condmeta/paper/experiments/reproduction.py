@@ -23,6 +23,7 @@ from condmeta.paper.experiments.panels import PANELS, get_panel
 from condmeta.paper.experiments.protocol import each_seed, list_seeds, run
 from condmeta.paper.experiments.readings import Readings
 from condmeta.paper.experiments.results import Results
+from condmeta.typing import InnerName, PathLike
 from condmeta.versions import versions
 
 FILES = {"lenk": "lenk_data.mat", "schools": "schoolData.mat"}
@@ -74,8 +75,8 @@ class Reproduction(NamedTuple):
 
 
 def reproduce(
-    names: Iterable[str] = ("all",), seeds: int | Sequence[int] = 10, inner: str = "online",
-    out: Any = "reproduction", jobs: int | None = None, force: bool = False,
+    names: Iterable[str] = ("all",), seeds: int | Sequence[int] = 10, inner: InnerName = "online",
+    out: PathLike = "reproduction", jobs: int | None = None, force: bool = False,
     progress: Callable[[Event], None] | None = None, readings: Readings | None = None,
 ) -> Reproduction:  # fmt: skip
     """Run experiments of the paper and write tables, provenance and figures to a folder.

@@ -10,6 +10,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks.frames import make_frame
+from condmeta.typing import Axes, Frame, PathLike
 
 COLUMNS = ("method", "seed", "T", "lam", "meta_step", "split", "error")
 
@@ -116,18 +117,18 @@ class Results:
         return rows[T.max() == T]
 
     @property
-    def frame(self) -> Any:
+    def frame(self) -> Frame:
         """The table as a DataFrame: pandas, else polars, else PyArrow, else a NumPy array."""
         return make_frame(self.columns)
 
-    def to_csv(self, path: Any) -> None:
+    def to_csv(self, path: PathLike) -> None:
         """Write the table as CSV."""
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(COLUMNS)
             writer.writerows(zip(*(self.columns[n].tolist() for n in COLUMNS), strict=True))
 
-    def to_parquet(self, path: Any) -> None:
+    def to_parquet(self, path: PathLike) -> None:
         """Write the table and its provenance as Parquet (needs pyarrow)."""
         try:
             import pyarrow as pa
@@ -141,7 +142,7 @@ class Results:
         pq.write_table(table.replace_schema_metadata(metadata), path)
 
     @classmethod
-    def read_csv(cls, path: Any) -> Results:
+    def read_csv(cls, path: PathLike) -> Results:
         """Read a table that `to_csv` wrote."""
         with Path(path).open(newline="", encoding="utf-8") as file:
             names, *rows = csv.reader(file)
@@ -162,7 +163,7 @@ class Results:
         joined = {n: np.concatenate([self.columns[n], other.columns[n]]) for n in COLUMNS}
         return Results(joined, self.provenance | other.provenance)
 
-    def plot(self, ax: Any = None, **options: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **options: Any) -> Self:
         """Draw the learning curves; see `condmeta.display.plots.LearningCurveDisplay`."""
         from condmeta.display.plots import LearningCurveDisplay
 

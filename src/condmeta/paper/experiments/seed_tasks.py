@@ -6,6 +6,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks import TaskSet
+from condmeta.typing import Order
 
 
 class Setting(NamedTuple):
@@ -25,7 +26,7 @@ class Setting(NamedTuple):
 
     sizes: tuple[int, int, int]
     support: float | int = 0.5
-    order: str = "random"
+    order: Order = "random"
     train_on: str = "support"
 
 

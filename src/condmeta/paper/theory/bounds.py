@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.typing import InnerName, Numbers
 
 
 class Bound(NamedTuple):
@@ -60,7 +61,7 @@ class Bound(NamedTuple):
     meta_step: float
 
 
-def stability(lam: float, n: Any, *, L: float = 1.0, R: float = 1.0) -> float:
+def stability(lam: float, n: Numbers, *, L: float = 1.0, R: float = 1.0) -> float:
     """Return 2 L^2 R^2 / (lam n), a bound on E[risk - mean loss] of the batch inner algorithm.
 
     `n` is the number of points of a task, or an array (T,) with one number for each task.
@@ -87,7 +88,7 @@ def gradient_bound(*, L: float = 1.0, R: float = 1.0, K: float = 0.0) -> float:
     return L * R * float(np.sqrt(K**2 + 1))
 
 
-def effective_n(sizes: Any) -> float:
+def effective_n(sizes: Numbers) -> float:
     """Return the harmonic mean of the numbers of points, 1 / E[1/n].
 
     Examples
@@ -100,8 +101,8 @@ def effective_n(sizes: Any) -> float:
 
 
 def bound_fixed(
-    V: float, n: Any, *, L: float = 1.0, R: float = 1.0,
-    lam: float | None = None, inner: str = "batch",
+    V: float, n: Numbers, *, L: float = 1.0, R: float = 1.0,
+    lam: float | None = None, inner: InnerName = "batch",
 ) -> Bound:  # fmt: skip
     """Return the bound of Theorem 1, on the excess risk of a given conditioning function.
 
@@ -131,8 +132,8 @@ def bound_fixed(
 
 
 def bound_learned(
-    V: float, norm: float, n: Any, T: int, *, L: float = 1.0, R: float = 1.0, K: float = 0.0,
-    lam: float | None = None, meta_step: float | None = None, inner: str = "batch",
+    V: float, norm: float, n: Numbers, T: int, *, L: float = 1.0, R: float = 1.0, K: float = 0.0,
+    lam: float | None = None, meta_step: float | None = None, inner: InnerName = "batch",
 ) -> Bound:  # fmt: skip
     """Return the bound of Theorem 2, on the excess risk of the function that Algorithm 1 learns.
 

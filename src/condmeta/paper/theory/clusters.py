@@ -8,7 +8,7 @@ With priors pi, D_ij^2 = n ||x(i) - x(j)||^2 / sigma_x^2 and eps_ij = int p_i p_
 The paper prints exp(-D_ij^2) for the uniform prior; that bound does not hold, see docs/errata.md.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from condmeta.feature_maps import MeanInput
 from condmeta.paper.environments import Clusters
 from condmeta.paper.environments.posterior import gaussian_residual
 from condmeta.paper.theory.oracle import best_linear
+from condmeta.typing import Numbers
 
 
 class ClusterGap(NamedTuple):
@@ -84,7 +85,7 @@ def cluster_gap(environment: Clusters, n: int | None = None) -> ClusterGap:
     return ClusterGap(v.gap, v.error, _lower(used), linear, _upper(used))
 
 
-def overlap(D: Any, weight: float = 0.5) -> Any:
+def overlap(D: Numbers, weight: float = 0.5) -> np.ndarray | float:
     """Return the overlap eps(D) = int p_1 p_2 / rho of two clusters at distance D.
 
     D^2 = n ||x(1) - x(2)||^2 / sigma_x^2. With equal weights eps(D) = exp(-D^2/8) E[sech(D Z/2)],

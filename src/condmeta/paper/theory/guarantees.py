@@ -1,6 +1,6 @@
 """Theorem 2 for an environment: independent, unconditional and conditional learning compared."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from condmeta.losses import get_loss
 from condmeta.paper.theory.bounds import Bound, bound_learned
@@ -8,6 +8,15 @@ from condmeta.paper.theory.kernel_oracle import environment_path, is_kernel
 from condmeta.paper.theory.oracle import best_linear
 from condmeta.paper.theory.radii import radii
 from condmeta.paper.theory.sources import N_TASKS, draw
+from condmeta.typing import (
+    Environment,
+    FeatureMapLike,
+    InnerName,
+    KernelLike,
+    LossLike,
+    Numbers,
+    RandomState,
+)
 
 
 class Guarantees(NamedTuple):
@@ -33,8 +42,9 @@ class Guarantees(NamedTuple):
 
 
 def guarantees(
-    environment: Any, feature_map: Any, T: int, *, n: Any = None, loss: Any = "absolute",
-    inner: str = "batch", how: str = "rms", n_tasks: int = N_TASKS, random_state: Any = 0,
+    environment: Environment, feature_map: FeatureMapLike | KernelLike, T: int, *,
+    n: Numbers | None = None, loss: LossLike = "absolute", inner: InnerName = "batch",
+    how: Literal["rms", "max"] = "rms", n_tasks: int = N_TASKS, random_state: RandomState = 0,
 ) -> Guarantees:  # fmt: skip
     """Return the bounds of independent, unconditional and conditional learning.
 

@@ -23,6 +23,7 @@ from condmeta.paper.theory.sources import draw, probabilities, weights_of
 from condmeta.paper.theory.variance import Estimate, variance
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import make_generator
+from condmeta.typing import KernelLike
 
 MAX_TASKS = 1000  # tasks of an environment that a function is a sum over
 PENALTIES = np.geomspace(1e-9, 1e1, 21)  # eta, in units of the mean kk(s, s)
@@ -40,7 +41,7 @@ class BestKernelMap(NamedTuple):
         ||(M, b)||_F, which enters the bound of Theorem 2.
     """
 
-    kernel: Any
+    kernel: KernelLike
     sides: Any
     c: np.ndarray
     norm: float

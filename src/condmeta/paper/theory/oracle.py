@@ -8,15 +8,23 @@ With the moments of weights and features (`moments.py`) and ^+ the pseudo-invers
 The paper prints the factors of the last two forms in another order; see docs/errata.md.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.kernels.table_kernels import Kernel
 from condmeta.paper.theory import sources
-from condmeta.paper.theory.kernel_oracle import best_of_environment, best_of_sample, is_kernel
+from condmeta.paper.theory.kernel_oracle import (
+    BestKernel,
+    best_of_environment,
+    best_of_sample,
+    is_kernel,
+)
 from condmeta.paper.theory.moments import Moments, exact_moments, sample_moments
 from condmeta.paper.theory.sources import N_TASKS
+from condmeta.tasks import TaskSet
+from condmeta.typing import Environment, FeatureMapLike, Numbers, RandomState
 
 
 class BestMap(NamedTuple):
@@ -79,7 +87,7 @@ class BestLinear(NamedTuple):
     error: float
     moments: Moments
 
-    def excess(self, M: Any, b: Any) -> float:
+    def excess(self, M: Numbers, b: Numbers) -> float:
         """Return V(M, b)^2 - min V^2 = E ||(M - M_rho) Phi + b - b_rho||^2 of another pair M, b."""
         M, b = np.asarray(M, dtype=np.float64), np.asarray(b, dtype=np.float64)
         if M.shape != self.map.M.shape or b.shape != self.map.b.shape:
@@ -100,9 +108,20 @@ class BestLinear(NamedTuple):
         )
 
 
+@overload
 def best_linear(
-    source: Any, Phi: Any = None, *, p: Any = None, n_tasks: int = N_TASKS, random_state: Any = 0
-) -> Any:
+    source: Environment | TaskSet | Numbers, Phi: Kernel, *, p: Numbers | None = None,
+    n_tasks: int = N_TASKS, random_state: RandomState = 0,
+) -> BestKernel: ...  # fmt: skip
+@overload
+def best_linear(
+    source: Environment | TaskSet | Numbers, Phi: FeatureMapLike | Numbers = None, *,
+    p: Numbers | None = None, n_tasks: int = N_TASKS, random_state: RandomState = 0,
+) -> BestLinear: ...  # fmt: skip
+def best_linear(
+    source: Environment | TaskSet | Numbers, Phi: Kernel | FeatureMapLike | Numbers = None, *,
+    p: Numbers | None = None, n_tasks: int = N_TASKS, random_state: RandomState = 0,
+) -> BestLinear | BestKernel:  # fmt: skip
     """Return the best linear conditioning function in hindsight, a `BestLinear`.
 
     Parameters

@@ -1,6 +1,6 @@
 """R and K of the bounds: the norms of inputs and features."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from condmeta.errors import DataError
 from condmeta.paper.theory.kernel_oracle import is_kernel, kernel_diagonal
 from condmeta.paper.theory.sources import features_of
 from condmeta.tasks import TaskSet
+from condmeta.typing import FeatureMapLike, KernelLike, Numbers
 
 
 class Radii(NamedTuple):
@@ -25,7 +26,12 @@ class Radii(NamedTuple):
     K: float
 
 
-def radii(tasks: TaskSet, Phi: Any = None, *, how: str = "rms") -> Radii:
+def radii(
+    tasks: TaskSet,
+    Phi: FeatureMapLike | KernelLike | Numbers = None,
+    *,
+    how: Literal["rms", "max"] = "rms",
+) -> Radii:
     """Return R and K of some tasks.
 
     Parameters

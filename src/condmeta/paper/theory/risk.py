@@ -10,7 +10,7 @@ on the sphere).
 - In all other cases points are drawn, and the two losses of a point are subtracted.
 """
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from scipy.special import ndtr
@@ -19,15 +19,26 @@ from condmeta.errors import DataError
 from condmeta.losses import Loss, get_loss
 from condmeta.paper.environments import SampledTaskSet
 from condmeta.tasks.splits import make_generator
+from condmeta.typing import Environment, LossLike, Numbers, RandomState
 
 N_POINTS = 2000  # drawn for each task if there is no closed form
 BLOCK = 1 << 21  # numbers of the points held at a time
 
 
+@overload
 def excess_risk(
-    environment: Any, tasks: SampledTaskSet, coef: Any, *, loss: Any = "absolute",
-    n_points: int = N_POINTS, random_state: Any = 0, return_error: bool = False,
-) -> Any:  # fmt: skip
+    environment: Environment, tasks: SampledTaskSet, coef: Numbers, *, loss: LossLike = "absolute",
+    n_points: int = N_POINTS, random_state: RandomState = 0, return_error: Literal[False] = False,
+) -> np.ndarray: ...  # fmt: skip
+@overload
+def excess_risk(
+    environment: Environment, tasks: SampledTaskSet, coef: Numbers, *, loss: LossLike = "absolute",
+    n_points: int = N_POINTS, random_state: RandomState = 0, return_error: Literal[True],
+) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
+def excess_risk(
+    environment: Environment, tasks: SampledTaskSet, coef: Numbers, *, loss: LossLike = "absolute",
+    n_points: int = N_POINTS, random_state: RandomState = 0, return_error: bool = False,
+) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return the excess risk R_mu(w) - R_mu(w_mu) of each task, (T,).
 
     The risk of w is the mean loss of <x, w> over all points of the task, w_mu are its true weights.

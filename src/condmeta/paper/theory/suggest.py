@@ -13,7 +13,7 @@ other tasks, V is that of a learned map, which is larger than that of the best m
 """
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -27,6 +27,7 @@ from condmeta.paper.theory.sources import features_of
 from condmeta.paper.theory.variance import Estimate
 from condmeta.tasks import TaskSet
 from condmeta.tasks.taskset import require_numbers
+from condmeta.typing import FeatureMapLike, InnerName, KernelLike, LossLike, Numbers
 
 PENALTIES = np.geomspace(1e-4, 1e4, 17)  # times the mean eigenvalue of Z^T Z, Z the design
 RATIOS = np.array([1e-9, 1e9])  # range of v e / noise, e the largest eigenvalue
@@ -71,8 +72,9 @@ class Suggestion(NamedTuple):
 
 
 def suggest(
-    tasks: TaskSet, Phi: Any = "auto", *, T: int | None = None, loss: Any = "absolute",
-    inner: str = "online", how: str = "rms", folds: int = 5,
+    tasks: TaskSet, Phi: FeatureMapLike | KernelLike | Numbers = "auto", *, T: int | None = None,
+    loss: LossLike = "absolute", inner: InnerName = "online", how: Literal["rms", "max"] = "rms",
+    folds: int = 5,
 ) -> Suggestion:  # fmt: skip
     """Return the lam and meta_step of Theorem 2, with V, ||(M, b)||_F, R and K from the tasks.
 

@@ -7,6 +7,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.paper.theory.sources import N_TASKS, draw, probabilities, weights_of
 from condmeta.tasks import TaskSet
+from condmeta.typing import Environment, Numbers, RandomState, Tau
 
 
 class Estimate(NamedTuple):
@@ -44,8 +45,8 @@ class _Parts(NamedTuple):
 
 
 def variance(
-    source: Any, tau: Any, *, side: Any = None, p: Any = None,
-    n_tasks: int = N_TASKS, random_state: Any = 0,
+    source: Environment | TaskSet | Numbers, tau: Tau, *, side: object = None,
+    p: Numbers | None = None, n_tasks: int = N_TASKS, random_state: RandomState = 0,
 ) -> Estimate:  # fmt: skip
     """Return Var(tau)^2 = E ||w - tau(s)||^2 of a conditioning function.
 
@@ -84,8 +85,9 @@ def variance(
 
 
 def gap(
-    source: Any, tau: Any = "best", against: Any = "mean", *, side: Any = None, p: Any = None,
-    n_tasks: int = N_TASKS, random_state: Any = 0,
+    source: Environment | TaskSet | Numbers, tau: Tau = "best", against: Tau = "mean", *,
+    side: object = None, p: Numbers | None = None, n_tasks: int = N_TASKS,
+    random_state: RandomState = 0,
 ) -> Estimate:  # fmt: skip
     """Return Var(against)^2 - Var(tau)^2: the gain of tau over another function.
 

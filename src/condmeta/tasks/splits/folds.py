@@ -13,6 +13,7 @@ from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits.by_content import folds_by_content, rows_by_content
 from condmeta.tasks.splits.points import point_mask, ranks
 from condmeta.tasks.splits.tasks import make_generator, task_rows
+from condmeta.typing import Ids, Matrix, Order, RandomState
 
 if TYPE_CHECKING:
     from condmeta.tasks.taskset import TaskSet
@@ -61,12 +62,12 @@ class TaskSplit:
 
     def __init__(
         self,
-        n_splits: Any = 5,
+        n_splits: int = 5,
         *,
-        held_out: Any = None,
-        support: Any = 0.5,
-        order: Any = "random",
-        random_state: Any = None,
+        held_out: float | None = None,
+        support: float = 0.5,
+        order: Order = "random",
+        random_state: RandomState = None,
     ):
         self.n_splits = n_splits
         self.held_out = held_out
@@ -74,7 +75,7 @@ class TaskSplit:
         self.order = order
         self.random_state = random_state
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]:
+    def split(self, X: Matrix, y: object = None, groups: Ids = None) -> Iterator[Any]:
         """Yield the folds of a `TaskSet`, or rows to train and to test on, as scikit-learn does.
 
         A `TaskSet` gives train, support and query for each fold of the tasks that have points. Any
@@ -84,7 +85,7 @@ class TaskSplit:
         """
         return self._task_folds(X) if hasattr(X, "offsets") else self._row_folds(X, groups)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Return the number of folds."""
         return self.n_splits
 
