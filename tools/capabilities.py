@@ -88,6 +88,7 @@ KINDS: dict[str, Kind] = {
     "three classes": Kind(lambda: cm.ConditionalLogistic(**QUICK), "mode", _plain),
     "`ConditionalOrdinal`": Kind(lambda: cm.ConditionalOrdinal(**QUICK), "rating", _plain),
 }
+JUDGED = "task", "side_info", "time"  # what `compare` and `calibrate` read of a call
 OTHERS = "`shrink`", "`from_formula`", "`from_statistics`"
 
 
@@ -181,7 +182,7 @@ def _export(name: str) -> Any:
 
 def _calibrate(name: str) -> Any:
     kind = KINDS[name]
-    call = {key: value for key, value in kind.call(ROWS).items() if key in ("task", "side_info")}
+    call = {key: value for key, value in kind.call(ROWS).items() if key in JUDGED}
     return cm.calibrate(kind.make(), ROWS[["price"]], ROWS[kind.target], **call, shots=(0, 2))
 
 
@@ -201,7 +202,7 @@ def _explain(name: str) -> Any:
 
 def _compare(name: str) -> Any:
     kind = KINDS[name]
-    call = {key: value for key, value in kind.call(ROWS).items() if key in ("task", "side_info")}
+    call = {key: value for key, value in kind.call(ROWS).items() if key in JUDGED}
     return cm.compare(
         ROWS[["price"]], ROWS[kind.target], learners={"a": kind.make()}, shots=(0,), **call
     )

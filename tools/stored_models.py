@@ -229,7 +229,7 @@ def _gram() -> pd.DataFrame:
 def names() -> list[str]:
     """Return the names of all models."""
     others = "calibrated", "calibrated plain", "table", "table classes", "shrunken", "levels"
-    return [*_learners(), *others, "drift", "drift rows", "formula"]
+    return [*_learners(), *others, "drift", "drift rows", "drift hedged", "formula"]
 
 
 @cache
@@ -238,6 +238,18 @@ def stored(name: str) -> Stored:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _make(name)
+
+
+def _hedged() -> Stored:
+    """Return a model that chose a drift, and has seen rows on which it paid less."""
+    rng, n_times = np.random.default_rng(0), 16
+    walk = np.cumsum(rng.normal(size=(n_times, T)), axis=0).ravel()
+    X, task = rng.normal(size=(len(walk), 2)), np.tile(np.unique(TASK), n_times)
+    time = np.repeat(np.arange(float(n_times)), T)
+    model = cm.ConditionalRidge().fit(X, walk + X[:, 0], task=task, side_info=NUMBERS, time=time)
+    mean = walk.reshape(n_times, T).mean(axis=0)
+    model.update(X[:T], (mean + walk[-T:]) / 2 + X[:T, 0], task=task[:T], time=float(n_times))
+    return Stored(model, _timed_uses())
 
 
 def _calibrated(learner) -> Stored:
@@ -291,6 +303,8 @@ def _make(name: str) -> Stored:
         return Stored(
             model, {call: uses[call] for call in ("theta", "coefficients", "map", "card")}
         )
+    if name == "drift hedged":
+        return _hedged()
     if name.startswith("drift"):
         model = cm.ConditionalRidge(drift=("ar", 0.9, 0.5) if name == "drift" else 0.8)
         fit = model.fit if name == "drift" else model.partial_fit  # which keeps the rows

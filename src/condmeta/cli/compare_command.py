@@ -46,6 +46,10 @@ class Shots(click.ParamType):
               help="Sort the rows by this column, such as a date; a held-out task shows its "
               "earliest rows and is judged by the later ones. Not a feature, unless named in "
               "--features.")  # fmt: skip
+@click.option("--time", metavar="COL",
+              help="Column with the time of each row, numbers or dates. Compares learners that "
+              "forget what is long ago with learners that do not, also on the next rows of known "
+              "tasks. Not a feature, unless named in --features.")  # fmt: skip
 @click.option("--shots", type=Shots(), default="0,1,2,5,10", show_default=True,
               help="How many rows of a held-out task the learners see.")  # fmt: skip
 @click.option("--criterion",
@@ -72,6 +76,7 @@ def compare_command(
     \b
     condmeta compare sales.csv --task store --target sold --side-table stores.csv
     condmeta compare visits.parquet --task patient --target dose --sort-by date -o doses.html
+    condmeta compare sales.csv --task store --target sold --time day
 
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """
@@ -122,6 +127,7 @@ def compare_command(
             outcome = {
                 "criterion": found.criterion.title, "errors": found.rows,
                 "best": {str(shot): name for shot, name in found.best.items()},
+                "known_tasks_ahead": found.ahead_rows,
                 "advice": found.advice, "side_information": found.side_sentence,
                 "report": str(page), "numbers": str(numbers),
             }  # fmt: skip
@@ -144,6 +150,7 @@ def comparison_text(found, words) -> str:
     counts = [len(trial.ids) for trial in found.trials]
     if len(set(counts)) > 1:
         lines.append("(tasks)".ljust(width) + "".join(f"{count:>10,}" for count in counts))
+    lines += [words.ahead] if words.ahead else []
     return "\n".join([*lines, words.advice, words.side]).rstrip()
 
 
@@ -177,8 +184,10 @@ def _fit_command(found, table: str, params: dict[str, Any], no_boosting: bool) -
     elif learner == "auto" and no_boosting:
         words.append("--no-boosting")
     if learner != "auto":  # others hold no tasks out: the rows need not be sorted
+        time = params.get("time") if found.advised == "forgets" else None  # others read no times
         columns = ColumnOptions(**{name: params.get(name) for name in ColumnOptions._fields})
-        params = params | {"exclude": columns.excluded, "sort_by": None}
+        left = [name for name in columns.excluded if name != time]
+        params = params | {"exclude": left, "sort_by": None, "time": time}
     if found.advised == "unconditional":
         params = {name: value for name, value in params.items() if "side" not in name}
     elif "feature_map=None" in found.call:

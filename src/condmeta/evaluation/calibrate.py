@@ -10,7 +10,14 @@ from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.learners.checks import drop_weightless
 from condmeta.learners.inputs import minus_offset, read_offset
-from condmeta.meta.conformal import Calibration, Scores, gives_std, held_out, predict_scaled
+from condmeta.meta.conformal import (
+    Calibration,
+    Scores,
+    gives_std,
+    held_out,
+    held_out_ahead,
+    predict_scaled,
+)
 from condmeta.meta.error_scale import join
 from condmeta.persistence.fields import (
     FLAG,
@@ -27,7 +34,7 @@ from condmeta.persistence.fields import (
 )
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
-from condmeta.tasks.call_input import as_tasks
+from condmeta.tasks.call_input import as_tasks, take_time
 from condmeta.tasks.frames import as_vector
 from condmeta.tasks.ids import factorize, positions
 from condmeta.tasks.messages import bad_parameter
@@ -80,7 +87,7 @@ class Calibrated:
 
     def predict_interval(
         self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, offset: Values = None,
-        coverage: float = 0.9,
+        coverage: float = 0.9, time: Values = None,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Return the ends of intervals that contain a new label with probability `coverage`.
 
@@ -96,6 +103,9 @@ class Calibrated:
             Added to both ends; needed if `calibrate` was given offsets.
         coverage : float in (0, 1)
             c needs c / (1 - c) tasks: 9 for 0.9, 99 for 0.99.
+        time : (N,) array, optional
+            The time of each row, if tasks change with time; by default that of the latest row of
+            each task.
 
         Returns
         -------
@@ -103,7 +113,9 @@ class Calibrated:
         """
         given = {"task": task, "side_info": side_info}
         given = {name: value for name, value in given.items() if value is not None}
-        predicted, scale = predict_scaled(self.model, self.with_std, X, **given)
+        when = {} if time is None else {"time": time}
+        predicted, scale = predict_scaled(self.model, self.with_std, X, **given, **when)
+        X, _ = take_time(X, time)
         n = _n_points(self.model, X, len(predicted), given)
         added = 0.0 if offset is None else read_offset(offset, len(predicted))
         return self.calibration.interval(predicted, scale, n, coverage, added)
@@ -111,13 +123,14 @@ class Calibrated:
     def adapt(
         self, X: Matrix | None = None, y: Values = None, *, task: Ids = None,
         side_info: SideInfo = None,
-        offset: Values = None, sample_weight: Values = None,
+        offset: Values = None, sample_weight: Values = None, time: Values = None,
     ) -> Self:  # fmt: skip
         """Solve new tasks, as `adapt` of the learner; the models have intervals too.
 
         With an `offset` (n,), the points are y - offset: add it to predictions and intervals.
         """
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        weights |= {} if time is None else {"time": time}
         points = minus_offset(y, offset)
         return self._with(self.model.adapt(X, points, task=task, side_info=side_info, **weights))
 
@@ -164,7 +177,7 @@ def calibrate(
     side_info: SideInfo = None, side_key: Names = None, shots: Shots = (0, 1, 2, 5, 10, 20),
     n_splits: int = 5, order: Order = "random", random_state: RandomState = 0,
     offset: Values = None, sample_weight: Values = None,
-    bounds: Literal["auto"] | tuple[float, float] | None = "auto",
+    bounds: Literal["auto"] | tuple[float, float] | None = "auto", time: Values = None,
 ) -> Calibrated:  # fmt: skip
     """Fit a learner, and calibrate prediction intervals by its errors on held-out tasks.
 
@@ -190,6 +203,10 @@ def calibrate(
         errors of the task.
     bounds : "auto", None or (low, high)
         Intervals end where labels must end. "auto": at 0 if no label is negative, or none positive.
+    time : (N,) array or name of a column, optional
+        The time of each row, for tasks that change (`ConditionalRidge(drift=...)`). Rows of a
+        held-out task are then predicted one step ahead: from its rows before their time. `order` is
+        not used, and of `shots` a row counts for the largest number that its task had until then.
 
     Returns
     -------
@@ -223,14 +240,20 @@ def calibrate(
     if is_classifier(learner):
         raise DataError("Intervals are for numbers: calibrate takes regressors, not classifiers.")
     shots = check_shots(shots)
-    tasks = as_tasks(X, minus_offset(y, offset), task, side_info, side_key, sample_weight)
+    tasks = as_tasks(X, minus_offset(y, offset), task, side_info, side_key, sample_weight, time)
     tasks = drop_weightless(tasks)
     require_numbers(tasks, "calibrate")
     limits = _bounds(bounds, tasks.y if offset is None else as_vector(np.asarray(y)))
     with_std, whole = gives_std(learner), clone(learner).fit(tasks)
     parts: dict[int, list] = {m: [] for m in shots}
-    for train, held in folds_of_tasks(tasks, n_splits, shots, order, random_state):
+    timed = tasks.time is not None
+    shown = (0,) if timed else shots
+    for train, held in folds_of_tasks(tasks, n_splits, shown, order, random_state):
         fitted = clone(learner).fit(train)
+        if timed:
+            for m, found in held_out_ahead(fitted, with_std, held[0].query, shots).items():
+                parts[m].append(found)
+            continue
         for m, support, query in held:
             parts[m].append(held_out(fitted.adapt(support), with_std, query))
     held = {m: join(part) for m, part in parts.items() if part}

@@ -16,11 +16,11 @@ from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.fitted.fitted import Fitted
-from condmeta.learners.forgetting import take_time
 from condmeta.learners.inputs import is_nameless, read_tasks
 from condmeta.learners.labels import kind_of
 from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import TaskSet
+from condmeta.tasks.call_input import take_time
 from condmeta.tasks.frames import column_names, get_column, make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.tasks.weights import Weighted

@@ -10,6 +10,7 @@ from sklearn.base import clone, is_classifier
 
 from condmeta.errors import DataError
 from condmeta.evaluation.advantage import advantage
+from condmeta.evaluation.ahead import answers_ahead
 from condmeta.evaluation.comparison import AUTO, Comparison
 from condmeta.evaluation.gains import Gain, gain_of
 from condmeta.fitted.label_codes import encode_labels
@@ -17,6 +18,7 @@ from condmeta.learners.auto import Auto
 from condmeta.learners.auto_candidates import refuse_negative
 from condmeta.learners.auto_classifier import AutoClassifier
 from condmeta.learners.auto_regressor import AutoRegressor
+from condmeta.learners.baselines import IndependentRegressor, PooledRegressor
 from condmeta.learners.count import ConditionalCount
 from condmeta.learners.held_out import FEWEST_TASKS, HeldOutAnswers, hold_out, no_progress
 from condmeta.learners.inputs import inputs_of
@@ -29,6 +31,7 @@ from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import is_series, to_array
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.splits import ORDERS, check_shots
+from condmeta.tasks.splits.in_time import in_time_order
 from condmeta.typing import (
     Base,
     CriterionName,
@@ -55,6 +58,7 @@ def compare(
     criterion: CriterionName = "absolute", order: Order = "random", random_state: RandomState = 0,
     sample_weight: Values = None, n_jobs: int | None = None,
     progress: Callable[[str], None] | None = None, classes: Labels = None,
+    time: Values = None,
 ) -> Comparison:  # fmt: skip
     """Compare learners on held-out tasks, adapted to 0, 1, 2, ... points of each.
 
@@ -90,6 +94,12 @@ def compare(
         Called with the name of each step before it starts.
     classes : sequence of labels, optional
         Names of the classes, if the labels of a `TaskSet` are their numbers 0, 1, ...
+    time : (N,) array or name of a column, optional
+        The time of each row. A held-out task shows its earliest points. Known tasks are judged too,
+        one step ahead: learners are fitted to the first 70 % of the times, then each later time is
+        predicted and added (`Comparison.ahead`). The default learners are then "own data",
+        "pooled", and `ConditionalRidge` that "never forgets" (drift=None) and that "forgets"
+        (drift="auto"); `base` is not used.
 
     Notes
     -----
@@ -110,7 +120,11 @@ def compare(
     coded = y
     if classes is not None and not isinstance(X, TaskSet):
         coded = np.maximum(encode_labels(_as_array(y), classes), 0.0)
-    tasks = as_tasks(X, coded, task, side_info, side_key, sample_weight)
+    tasks = as_tasks(X, coded, task, side_info, side_key, sample_weight, time)
+    if tasks.time is not None:
+        tasks, order = in_time_order(tasks), "first"
+        if learners is None:
+            learners = _learners_in_time(feature_map, side_key, classes)
     shots = _usable(tasks, check_shots(shots))
     if order not in ORDERS:
         raise DataError(
@@ -144,6 +158,8 @@ def compare(
             models[name] = _fit(clone(learner), held, classes)
         how = shots, order, random_state, progress, judge.density
         trials = hold_out(dict(learners), held, None, *how)
+        if tasks.time is not None:
+            about["ahead"] = answers_ahead(learners, held, judge.density, progress)
         return Comparison(list(learners), models, trials, judge, None, [], tasks, **about)
     options = {
         "shots": shots, "order": order, "random_state": random_state, "missing_side": "mean",
@@ -166,6 +182,22 @@ def compare(
         with suppress(DataError):  # the map reads y, or there are too few tasks
             paid = replace(advantage(tasks, feature_map=feature_map, shots=()), gains=found)
     return Comparison(names, fitted | {AUTO: auto}, trials, judge, paid, found, tasks, **about)
+
+
+def _learners_in_time(feature_map: Any, side_key: Any, classes: Any) -> dict[str, Any]:
+    """Return the default learners for rows with times."""
+    if classes is not None:
+        raise DataError(
+            "No classifier forgets, so that time= has no use for classes: sort the rows by their "
+            "times and use order='first'."
+        )
+    how = {"missing_side": "mean", "side_key": side_key}
+    return {
+        "own data": IndependentRegressor(side_key=side_key),
+        "pooled": PooledRegressor(side_key=side_key),
+        "never forgets": ConditionalRidge(feature_map, drift=None, **how),
+        "forgets": ConditionalRidge(feature_map, **how),
+    }
 
 
 def _fit(learner: Any, tasks: TaskSet, classes: np.ndarray | None) -> Any:

@@ -22,9 +22,12 @@ from condmeta.typing import Estimator, Frame, Order, PathLike
 NEVER_ADVISED = "constant on base"  # it does not learn from a task's points
 CLOSE = 0.01  # a relative difference that does not matter
 AUTO = "auto"
+AHEAD = "for known tasks, one step ahead"
 SETTINGS = {  # arguments that make the default learners by hand, the simplest learner first
     "unconditional": "feature_map=None",
     "conditional": "",
+    "never forgets": "drift=None",
+    "forgets": 'drift="auto"',
     "transformed": 'x_transform="auto", y_transform="auto"',
     "unconditional counts": "feature_map=None",
     "conditional counts": "",
@@ -59,6 +62,8 @@ class Comparison:
         Which points of the held-out tasks the learners adapted to.
     positive : str or None
         The second of two classes, of more the true class; predictions are its probabilities.
+    ahead : HeldOutAnswers or None
+        With times: predictions for known tasks, one step ahead.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class Comparison:
     tasks: TaskSet
     order: Order = "random"
     positive: str | None = None
+    ahead: HeldOutAnswers | None = None
 
     @property
     def shots(self) -> list[int]:
@@ -113,6 +119,20 @@ class Comparison:
     def rows(self) -> list[dict[str, Any]]:
         """The rows of `frame`, each as a dict."""
         return [row for trial in self.trials for row in self._rows(trial)]
+
+    @cached_property
+    def ahead_rows(self) -> list[dict[str, Any]]:
+        """The rows of known tasks, one step ahead: as in `rows`, but without a number of points."""
+        if self.ahead is None:
+            return []
+        rows = self._rows(self.ahead)
+        return [{name: row[name] for name in row if name != "shot"} for row in rows]
+
+    @property
+    def ahead_sentence(self) -> str:
+        """The errors of known tasks, one step ahead; empty without times."""
+        parts = [f"{row['learner']} {row['error']:.4g}" for row in self.ahead_rows]
+        return f"Known tasks, one step ahead: {', '.join(parts)}." if parts else ""
 
     def _rows(self, trial: HeldOutAnswers) -> list[dict[str, Any]]:
         losses = self.criterion.losses(trial.answers, trial.y)
@@ -155,7 +175,7 @@ class Comparison:
         return next((name for name in SETTINGS if name in close), min(close, key=worst.__getitem__))
 
     def _rows_of(self, name: str) -> list[dict[str, Any]]:
-        return [row for row in self.rows if row["learner"] == name]
+        return [row for row in [*self.rows, *self.ahead_rows] if row["learner"] == name]
 
     @property
     def worst_row(self) -> dict[str, Any] | None:
@@ -170,8 +190,8 @@ class Comparison:
         title = self.call if name in SETTINGS else f"{self.call} ({name})"
         why = "the best on held-out tasks, or within noise of it, at every number of points"
         if worst is not None:
-            points = pluralize(worst["shot"], "point")
-            why = f"at most {100 * worst['behind']:.1f} % behind the best, at {points}"
+            where = f"at {pluralize(worst['shot'], 'point')}" if "shot" in worst else AHEAD
+            why = f"at most {100 * worst['behind']:.1f} % behind the best, {where}"
         return f"Use {title}: {why} ({', '.join(map(str, self.shots))})."
 
     @property
@@ -230,6 +250,7 @@ class Comparison:
             lines.append("(tasks)".ljust(width) + "".join(f"{n:>10,}" for n in tasks))
         if any(on_base(name) for name in self.names):
             lines.append("Base: boosted trees on features and side columns, one for all tasks.")
+        lines += [self.ahead_sentence] if self.ahead is not None else []
         return "\n".join([*lines, self.advice, self.side_sentence]).rstrip()
 
     def _repr_html_(self) -> str:
@@ -242,7 +263,8 @@ class Comparison:
         rows = [[name, *(row[c] for row in shown)] for c, name in enumerate(self.names)]
         title = f"Mean {self.criterion.title} on new tasks, by number of points"
         table = html_table(["learner", *map(str, self.shots)], rows, title)
-        return html_block(table, paragraph(self.advice, True), paragraph(self.side_sentence))
+        more = [paragraph(text) for text in (self.ahead_sentence, self.side_sentence)]
+        return html_block(table, paragraph(self.advice, True), *more)
 
 
 def _is_clearly_behind(row: dict[str, Any]) -> bool:

@@ -19,6 +19,8 @@ LABELS = {  # of the learners
     "pooled": "one model for all",
     "unconditional": "shared start",
     "conditional": "start by side information",
+    "never forgets": "old rows count in full",
+    "forgets": "old rows count less",
     "transformed": "bent, or another scale",
     "unconditional on base": "trees, then shared start",
     "conditional on base": "trees, then start by side information",
@@ -40,19 +42,31 @@ class Words(NamedTuple):
     labels : dict of learner -> its name in the report
     advice, side : str
         Which learner to use; what side information gains, "" without it.
+    ahead : str
+        Errors of known tasks one step ahead, "" without times.
     """
 
     noun: str
     labels: dict[str, str]
     advice: str
     side: str
+    ahead: str = ""
 
 
 def words_of(found: Comparison) -> Words:
     """Return the words of a report."""
     noun = noun_of(found.tasks.task_name)
     labels = {name: LABELS.get(name, name) for name in found.names}
-    return Words(noun, labels, _advice(found, noun, labels), _side(found, noun))
+    side, ahead = _side(found, noun), _ahead(found, noun, labels)
+    return Words(noun, labels, _advice(found, noun, labels), side, ahead)
+
+
+def _ahead(found: Comparison, noun: str, labels: dict[str, str]) -> str:
+    """Return the errors of known tasks one step ahead, the best first."""
+    ranked = sorted(found.ahead_rows, key=lambda row: row["error"])
+    errors = "; ".join(f"{labels[row['learner']]} {row['error']:.4g}" for row in ranked)
+    title = f"Mean {found.criterion.title} for the next rows of a known {noun}"
+    return f"{title}: {errors}." if ranked else ""
 
 
 def noun_of(task_name: object) -> str:
@@ -76,9 +90,11 @@ def _advice(found: Comparison, noun: str, labels: dict[str, str]) -> str:
         return (
             f"{what} the lowest, or within noise of it, with every number of rows known: {shots}."
         )
-    return f"{what} at most {100 * worst['behind']:.1f} % above the lowest, with " + (
-        f"{rows_known(worst['shot'])}."
-    )
+    behind = f"at most {100 * worst['behind']:.1f} % above the lowest"
+    if "shot" not in worst:
+        start = what.removesuffix(f" for a new {noun} is")
+        return f"{start} is {behind}, for the next rows of a known {noun}."
+    return f"{what} {behind}, with {rows_known(worst['shot'])}."
 
 
 def _side(found: Comparison, noun: str) -> str:

@@ -21,10 +21,8 @@ from condmeta.meta.selection import GIVEN, Selection
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide_tasks import WIDE
 from condmeta.tasks import TaskSet
-from condmeta.tasks.frames import drop_columns, eager, get_series, is_frame, require_columns
 from condmeta.tasks.timed import Timed
 from condmeta.tasks.times import kind_of
-from condmeta.typing import Matrix, Values
 
 DRIFTS = "'auto', None, ('decay', rho), ('ar', phi) or rho alone, with rho and phi in (0, 1]"
 
@@ -64,17 +62,6 @@ def context_of(learner: Any, timed: bool) -> Any:
     return False
 
 
-def take_time(X: Matrix, time: Values) -> tuple[Any, Any]:
-    """Return X without the column that `time` names, and this column; else both as they are."""
-    if not isinstance(time, str):
-        return X, time
-    if not is_frame(X):
-        raise DataError(f"time={time!r} names a column, and X is no table: give the times.")
-    X = eager(X)
-    require_columns(X, [time], "time")
-    return drop_columns(X, [time]), get_series(X, time)
-
-
 def require_timed(fitted: Fitted) -> None:
     """Raise if a model that was fitted without times is given some."""
     if fitted.info.get("time") is None:
@@ -93,8 +80,7 @@ def with_times(learner: Any, start: Fitted, tasks: TaskSet, kind: type) -> tuple
     if tasks.time is None:
         if drift not in (None, "auto"):
             raise DataError(
-                f"drift={drift!r} needs the time of each row: give time= to fit, or use drift=None "
-                "(compare and calibrate take no times)."
+                f"drift={drift!r} needs the time of each row: give time=, or use drift=None."
             )
         return start, False
     if not hasattr(learner, "drift"):

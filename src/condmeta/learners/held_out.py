@@ -10,6 +10,7 @@ from sklearn.base import clone, is_classifier
 
 from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.fitted.shared_model import OutOfTask, head_inputs
+from condmeta.meta.conformal import times_for
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import FOLDS, folds_of_tasks, tasks_by_content
 
@@ -108,7 +109,7 @@ def answer(learner: Any, models: Any, query: TaskSet, many: bool = False) -> np.
     """
     task = query.ids[np.repeat(np.arange(len(query)), query.sizes)]
     if not is_classifier(learner):
-        return models.predict(query.X, task=task)
+        return models.predict(query.X, task=task, **times_for(models, query))
     chances = models.predict_proba(query.X, task=task)
     if not many:
         return chances[:, 1]
@@ -130,7 +131,8 @@ def densities(learner: Any, models: Any, query: TaskSet, discrete: bool) -> np.n
     task, y = query.ids[np.repeat(np.arange(len(query)), query.sizes)], query.y
     if hasattr(learner, "predict_distribution"):
         return np.exp(models.predict_distribution(query.X, task=task).log_density(y))
-    mean, std = models.predict(query.X, task=task, return_std=True)
+    timed = times_for(models, query)
+    mean, std = models.predict(query.X, task=task, return_std=True, **timed)
     law = norm(mean, std)
     if not discrete:
         return law.pdf(y)

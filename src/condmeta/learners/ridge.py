@@ -21,7 +21,6 @@ from condmeta.learners.forgetting import (
     DRIFTS,
     is_drift,
     require_timed,
-    take_time,
 )
 from condmeta.learners.inputs import (
     METADATA,
@@ -50,6 +49,7 @@ from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide_tasks import WIDE, WideTasks
 from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks import TaskSet
+from condmeta.tasks.call_input import take_time
 from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import Weighted, read_weight
 from condmeta.typing import (

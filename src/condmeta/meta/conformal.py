@@ -19,6 +19,7 @@ than those of the folds. u- and u+ come from the same scores as q, and are 1 up 
 """
 
 import inspect
+from collections.abc import Sequence
 from math import ceil, inf
 from typing import Any, NamedTuple, Self
 
@@ -28,6 +29,7 @@ from condmeta.errors import DataError
 from condmeta.inner.log_rms import denoised_moments
 from condmeta.meta.error_scale import ErrorScale, HeldOut, fit_error_scale
 from condmeta.tasks import TaskSet
+from condmeta.tasks.splits.in_time import steps_ahead
 
 # Stored levels of the distribution of scores: in steps of 0.001, and of 1.4 % in the tail.
 LEVELS = np.union1d(np.arange(1, 1001) / 1000, 1 - np.geomspace(1e-6, 1e-2, 700))
@@ -197,6 +199,12 @@ def gives_std(model: Any) -> bool:
     return "return_std" in inspect.signature(model.predict).parameters
 
 
+def times_for(model: Any, rows: TaskSet) -> dict[str, Any]:
+    """Return the times of rows as an argument of `predict`, if there are some and it takes them."""
+    timed = rows.time is not None and "time" in inspect.signature(model.predict).parameters
+    return {"time": rows.time} if timed else {}
+
+
 def predict_scaled(model: Any, with_std: bool, X: Any, **whose: Any):
     """Return predictions, and the scale of their errors: standard deviations, or ones."""
     if with_std:
@@ -209,7 +217,34 @@ def predict_scaled(model: Any, with_std: bool, X: Any, **whose: Any):
 def held_out(models: Any, with_std: bool, query: TaskSet) -> HeldOut:
     """Return the errors of adapted tasks on their query points."""
     task = np.repeat(np.arange(len(query)), query.sizes)
-    predicted, std = predict_scaled(models, with_std, query.X, task=query.ids[task])
+    whose = {"task": query.ids[task]} | times_for(models, query)
+    predicted, std = predict_scaled(models, with_std, query.X, **whose)
     weight = np.ones(len(task)) if query.weight is None else query.weight
     share = weight / np.bincount(task, weight, len(query))[task]
     return HeldOut(query.y - predicted, predicted, std, share, task)
+
+
+def held_out_ahead(
+    fitted: Any, with_std: bool, tasks: TaskSet, shots: Sequence[int]
+) -> dict[int, HeldOut]:
+    """Return the errors of held-out tasks one step ahead, for each number of points.
+
+    A row is predicted from the rows of its task before its time, and counts for the largest of
+    `shots` that is not above their number.
+    """
+    found, position = [], {task: t for t, task in enumerate(tasks.ids.tolist())}
+    for before, then in steps_ahead(tasks):
+        part = held_out(fitted.adapt(before), with_std, then)
+        at = np.searchsorted(shots, before.sizes, side="right") - 1
+        task = np.array([position[each] for each in then.ids.tolist()])
+        weight = np.ones(len(then.y)) if then.weight is None else then.weight
+        found.append((*part[:3], weight, task[part.task], at[part.task]))
+    parts = (np.concatenate(part) for part in zip(*found, strict=True))
+    error, predicted, std, weight, task, shot = parts
+    out = {}
+    for at in np.unique(shot[shot >= 0]):
+        mine = shot == at
+        code = np.unique(task[mine], return_inverse=True)[1]
+        share = weight[mine] / np.bincount(code, weight[mine])[code]
+        out[shots[at]] = HeldOut(error[mine], predicted[mine], std[mine], share, code)
+    return out
