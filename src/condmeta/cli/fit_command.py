@@ -24,6 +24,7 @@ LEARNERS = {
     "independent": ("IndependentRegressor", "IndependentClassifier"),
     "pooled": ("PooledRegressor", "PooledClassifier"),
 }
+BY_FILES = None, "ridge", "logistic", "count", "ordinal"  # need not have all rows at once
 KINDS = {  # what learners for one kind of target read
     "ridge": "number", "levels": "number", "erm": "number", "coin": "number",
     "logistic": "class", "count": "count", "ordinal": "ordered",
@@ -87,10 +88,13 @@ SETTINGS = {  # options that set a parameter of the learner: its name, its value
               "on disk in this much memory, such as 2GB.  [default for several files: "
               "1GB]")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), metavar="N",
-              help="Fit on a Dask cluster of N processes on this machine (ridge).")  # fmt: skip
+              help="Fit on a Dask cluster of N processes on this machine.")  # fmt: skip
 @click.option("--scheduler", metavar="ADDRESS",
-              help="Fit on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786 "
-              "(ridge). Its workers must reach the files, and the folder of MODEL.")  # fmt: skip
+              help="Fit on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786. Its "
+              "workers must reach the files, and the folder of MODEL.")  # fmt: skip
+@click.option("--prior-tasks", type=click.IntRange(min=1), metavar="N",
+              help="Several files: learn the prior of logistic, count, ordinal or --boosting from "
+              "N tasks.  [default: 10000, with at most 2000000 rows]")  # fmt: skip
 @click.option("--share", is_flag=True,
               help="Do not store what update needs: statistics that could reveal the rows of tiny "
               "tasks.")  # fmt: skip
@@ -144,6 +148,8 @@ def fit_command(
                     note(f"Working in {folder}. If it is stopped, the same command goes on there.")
                     fit = partial(_fit_files, memory=memory or "1GB")
                 model = fit(table, columns, params, folder)
+            elif params["prior_tasks"] is not None:
+                raise DataError("--prior-tasks is for several files, --memory, or a cluster.")
             else:
                 fit = _fit_parts if chunks else _fit_whole
                 model = fit(table, columns, params)
@@ -176,14 +182,10 @@ def _refuse_with_files(path, columns, params, chunks) -> None:
     """Refuse what a fit to files cannot do."""
     if path == "-":
         raise DataError("Rows in any order are read from files, not from standard input.")
-    if params["learner"] not in (None, "ridge"):
+    if params["learner"] not in BY_FILES:
         raise DataError(
             f"--learner {params['learner']} needs all rows at once: name one file and leave "
             "--memory out, or take --learner ridge."
-        )
-    if columns.exposure is not None or columns.trials is not None:
-        raise DataError(
-            "Counts and shares need all rows at once: name one file and leave --memory out."
         )
     if columns.sort_by is not None:
         raise DataError("Rows in files are ordered by task: leave --sort-by out.")
@@ -203,6 +205,7 @@ def _fit_files(path, columns, params, folder, memory):
 
     _, side, model, columns = _open_files(path, columns, params)
     how = {"memory": memory, "text": columns.table_text, "csv": _csv(params)}
+    how["prior_tasks"] = params["prior_tasks"]
     try:
         return model.fit_files(path, side, folder=folder, **how)
     except DataError:
@@ -222,7 +225,8 @@ def _fit_on_workers(path, columns, params, folder, workers, scheduler):
     try:
         staged = stage(paths, work / STAGED, text, _csv(params))
         with cluster_of(workers, scheduler) as client:
-            return model.fit_dask(staged, side, client=client, folder=work / "rows", text=text)
+            how = {"folder": work / "rows", "text": text, "prior_tasks": params["prior_tasks"]}
+            return model.fit_dask(staged, side, client=client, **how)
     finally:
         remove_work(folder)
 
@@ -237,7 +241,7 @@ def _open_files(path, columns, params):
     names = [*names_in_file(paths[0]), *(side.column_names if side else [])]
     columns = columns.with_commas(names)
     chosen = any(params[name] is not None for name in ("learner", *SETTINGS))
-    learner = _learner(params, "number") if chosen else None
+    learner = _learner(params, KINDS.get(params["learner"], "number")) if chosen else None
     return paths, side, _model(columns, learner, params), columns
 
 

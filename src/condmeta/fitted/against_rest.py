@@ -6,7 +6,7 @@ independent, so a task's models, its points and its files are those of K learner
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -129,12 +129,15 @@ class AgainstRest(NamedTuple):
         """What further points need, of the first class."""
         return self.first.state
 
-    def _of_class(self, k: int, tasks: TaskSet, points: TaskSet | None):
-        """Return labelled tasks and conditioning points as part k reads them."""
-        tasks = tasks.with_target(coded_against_rest(tasks.y, k))
-        if points is not None and points.y is not None:
-            points = points.with_target(1.0 * (points.y == self.classes[k]))
-        return tasks, points
+    def by_class(
+        self, tasks: TaskSet, points: TaskSet | None
+    ) -> Iterator[tuple[Fitted, TaskSet, TaskSet | None]]:
+        """Yield each part, with labelled tasks and conditioning points as it reads them."""
+        for k, part in enumerate(self.parts):
+            own = points
+            if points is not None and points.y is not None:
+                own = points.with_target(1.0 * (points.y == self.classes[k]))
+            yield part, tasks.with_target(coded_against_rest(tasks.y, k)), own
 
     def _rows_of_class(self, k: int, rows: Rows) -> Rows:
         points = rows.points
@@ -152,17 +155,13 @@ class AgainstRest(NamedTuple):
     def adapt(self, tasks: TaskSet, points: TaskSet | None, n_jobs=1, keep_state=False):
         """Return the models of tasks, solved from their points."""
         parts = [
-            part.adapt(*self._of_class(k, tasks, points), n_jobs, keep_state)
-            for k, part in enumerate(self.parts)
+            part.adapt(*given, n_jobs, keep_state) for part, *given in self.by_class(tasks, points)
         ]
         return ClassModels(parts, self.classes)
 
     def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Self:
         """Return a value in which known tasks have further points, and new tasks are added."""
-        parts = [
-            updated(part, *self._of_class(k, tasks, points), n_jobs)
-            for k, part in enumerate(self.parts)
-        ]
+        parts = [updated(*given, n_jobs) for given in self.by_class(tasks, points)]
         return self._replace(parts=tuple(parts))
 
     def scores(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:

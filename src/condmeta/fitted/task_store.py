@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -179,8 +180,13 @@ class TaskStore:
 
     def concat(self, other: TaskStore) -> TaskStore:
         """Return a store with the tasks of another one appended."""
-        names = [field.name for field in fields(self)]
-        return TaskStore(*(_join(getattr(self, name), getattr(other, name)) for name in names))
+        return TaskStore.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: Sequence[TaskStore]) -> TaskStore:
+        """Return the tasks of all parts; each array is made once."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(_join([getattr(part, name) for part in parts]) for name in names))
 
     def without_state(self, scales: Scales, statistics=None) -> TaskStore:
         """Return a store that can predict but not be updated; own estimates stay."""
@@ -239,13 +245,13 @@ def _put_state(state, at, part):
     return type(state)(*(put_rows(a, at, b) for a, b in zip(state, part, strict=True)))
 
 
-def _join(a, b):
-    """Join arrays, or states part by part; None stays None."""
-    if a is None or b is None:
+def _join(parts):
+    """Join arrays, or states part by part; None if one is None."""
+    if any(part is None for part in parts):
         return None
-    if isinstance(a, tuple):
-        return type(a)(*map(_join, a, b))
-    return np.concatenate([a, b])
+    if isinstance(parts[0], tuple):
+        return type(parts[0])(*map(_join, zip(*parts, strict=True)))
+    return np.concatenate(parts)
 
 
 def solve_named(

@@ -19,7 +19,7 @@ from condmeta.fitted.task_store import TaskStore
 from condmeta.inner.hedge import HedgedGaussian
 from condmeta.inner.row_posterior import RowPosterior
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
-from condmeta.tasks import TaskSet
+from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.points import Points
 from condmeta.tasks.timed import Timed
 
@@ -63,14 +63,12 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
                 store = _with_share(store, share, fitted.inner, n_jobs)
     if len(new):
         part = tasks.subset(new)
-        data = fitted.prepare(part, points)
-        clock = fitted.clock(part) if drifts else None
-        more = fitted.solve(data.ids, data.Phi, data.points, n_jobs, clock)
+        more, rows = new_models(fitted, part, points, side, n_jobs)
         if by_statistics and not drifts:
             more = replace(more, state=getattr(more.state, "priors", None))
-        store = store.concat(replace(more, sides=fitted.shared_sides(more.ids, side)))
+        store = store.concat(more)
         if isinstance(state, KeptRows):
-            state = state.join(data.points)
+            state = state.join(rows)
         if isinstance(state, COLLECTED):
             more = collect(fitted, part, points, type(state), fitted.keeps_history)
             state = state.join(more)
@@ -79,6 +77,19 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
         return after
     changed = np.append(found[known], np.arange(len(store) - len(new), len(store)))
     return _regrouped(after, changed, n_jobs)
+
+
+def new_models(
+    fitted: Fitted, tasks: TaskSet, points: TaskSet | None, side: TaskTable | None, n_jobs: int = 1
+) -> tuple[TaskStore, Points]:
+    """Return the models of new tasks, and their points in the learner's units.
+
+    `tasks` have passed the shared model, which reads `side`.
+    """
+    data = fitted.prepare(tasks, points)
+    clock = fitted.clock(tasks) if drift_of(fitted.inner) is not None else None
+    store = fitted.solve(data.ids, data.Phi, data.points, n_jobs, clock)
+    return replace(store, sides=fitted.shared_sides(store.ids, side)), data.points
 
 
 def _share(inner: Any) -> float | None:

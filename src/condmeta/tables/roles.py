@@ -156,8 +156,9 @@ class Roles(NamedTuple):
 
     @property
     def read(self) -> list[str]:
-        """The columns of the table that statistics of its tasks are made of."""
-        return [*self.task, self.target, *self.features, *as_names(self.weight)]
+        """The columns of the table that its tasks are made of."""
+        more = *as_names(self.weight), *self.sizes
+        return [*dict.fromkeys([*self.task, self.target, *self.features, *more])]
 
     @property
     def sizes(self) -> list[str]:

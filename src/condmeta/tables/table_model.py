@@ -239,17 +239,23 @@ class TableModel(BaseEstimator):
     def fit_files(
         self, files: PathLike | Sequence[PathLike], side_info: SideInfo = None, *,
         memory: str = "1GB", folder: PathLike | None = None, text: Names = (),
-        csv: CsvOptions | None = None,
+        csv: CsvOptions | None = None, prior_tasks: int | None = None,
     ) -> Self:  # fmt: skip
-        """Learn from rows in many files, which need not fit into memory; for `ConditionalRidge`.
+        """Learn from rows in many files, which need not fit into memory.
 
         Rows come in any order. DuckDB orders them by task on disk; they are then reduced to
         statistics in files, from which the prior is learned. Memory has to hold the models of the
         tasks and the side table: about 8 (2 d + 3 k + 20) bytes a task with d features and k side
         columns. The model is that of `fit` on the same rows in memory, bit for bit; statistics of
         more than a quarter of the memory are not kept in it, and then it takes no `update`. Kinds
-        of columns and levels of categories are learned from all rows. The target is a number. It
-        needs DuckDB and PyArrow: `pip install "condmeta[big]"`.
+        of columns and levels of categories are learned from all rows. It needs DuckDB and PyArrow:
+        `pip install "condmeta[big]"`.
+
+        `ConditionalLogistic`, `ConditionalCount`, `ConditionalOrdinal`, and `ConditionalRidge` with
+        a base or transformations, need rows: they learn their prior from a sample of whole tasks,
+        then solve all tasks by it. The model is that of `fit` to the sample and `update` with the
+        rest, and takes no further update. Without a learner, a target of two values or of text is
+        read as classes, other targets as numbers.
 
         Parameters
         ----------
@@ -267,6 +273,10 @@ class TableModel(BaseEstimator):
             Columns that are read as text, such as ids that are numbers.
         csv : CsvOptions, optional
             Delimiter, decimal sign and encoding of CSV files.
+        prior_tasks : int, optional
+            How many tasks a learner that needs rows learns its prior from: those with the smallest
+            hashes of their rows. By default at most 10,000 tasks with 2,000,000 rows; a
+            `ReadingNote` says how many.
 
         Examples
         --------
@@ -288,6 +298,7 @@ class TableModel(BaseEstimator):
 
         self._require_statistics()
         how = {"memory": memory, "folder": folder, "text": as_names(text), "csv": csv}
+        how["prior_tasks"] = prior_tasks
         columns = self._columns()
         self._model = FittedTable(
             *fit_files(
@@ -298,14 +309,15 @@ class TableModel(BaseEstimator):
 
     def fit_dask(
         self, rows: Any, side_info: SideInfo = None, *, client: Any = None,
-        folder: PathLike | None = None, text: Names = (),
+        folder: PathLike | None = None, text: Names = (), prior_tasks: int | None = None,
     ) -> Self:  # fmt: skip
-        """Learn from rows on a Dask cluster; for `ConditionalRidge`.
+        """Learn from rows on a Dask cluster.
 
         Workers split the rows by task, and reduce each task to statistics. The prior is learned
         here from sums that workers send: for any number of workers and any partitions it is the
         model of `fit` on the same rows in memory, bit for bit. A worker that dies changes nothing.
-        It needs Dask: `pip install "condmeta[dask]"`.
+        Learners that need rows learn their prior here from a sample of whole tasks, and workers
+        solve the others (see `fit_files`). It needs Dask: `pip install "condmeta[dask]"`.
 
         Parameters
         ----------
@@ -320,6 +332,8 @@ class TableModel(BaseEstimator):
             of this machine.
         text : list of str
             Columns that are read as text, such as ids that are numbers.
+        prior_tasks : int, optional
+            How many tasks a learner that needs rows learns its prior from (see `fit_files`).
         """
         from condmeta.tables.cluster.fit import fit_on_workers
         from condmeta.tables.cluster.workers import current_client
@@ -329,7 +343,7 @@ class TableModel(BaseEstimator):
         self._model = FittedTable(
             *fit_on_workers(
                 self.learner, rows, side_info, self._columns(), self.missing, self.missing_side,
-                client, folder, as_names(text),
+                client, folder, as_names(text), prior_tasks,
             )
         )  # fmt: skip
         return self

@@ -1,11 +1,13 @@
 """`condmeta fit` of many files: the same model, also after it was killed."""
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -88,6 +90,64 @@ def test_options_that_do_not_go_with_files(tmp_path, options, sentence):
     assert result.exit_code == 1
     assert sentence in result.output
     assert not (tmp_path / "m.condmeta").exists()
+
+
+def test_classes_in_files(tmp_path):
+    write_files(tmp_path)
+    for path in [tmp_path / "all.csv", *(tmp_path / "rows").iterdir()]:
+        frame = pd.read_csv(path)
+        frame.assign(sold=(frame["sold"] > frame["sold"].median()).astype(int)).to_csv(
+            path, index=False
+        )
+    files = tmp_path / "files.condmeta"
+    result = run("fit", tmp_path / "rows", *ROLES, "--prior-tasks", "30", "-o", files)
+    assert result.exit_code == 0, result.output
+    model = cm.load(files)
+    assert type(model.learner_) is cm.ConditionalLogistic
+    assert model.learner_.n_tasks_ == 30
+    assert run("predict", files, tmp_path / "all.csv", "-o", tmp_path / "p.csv").exit_code == 0
+    result = run("fit", tmp_path / "all.csv", *ROLES, "--prior-tasks", "30", "-o", files, "--force")
+    assert "--prior-tasks is for several files" in result.output
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_running_scheduler(tmp_path):
+    """A scheduler and two workers are processes of their own, as on a cluster."""
+    pytest.importorskip("distributed")
+    write_files(tmp_path)
+    whole, files = tmp_path / "whole.condmeta", tmp_path / "files.condmeta"
+    assert run("fit", tmp_path / "all.csv", *ROLES, "-o", whole).exit_code == 0
+    with cluster(tmp_path) as address:
+        options = ["--scheduler", address, "-o", files]
+        result = run("fit", tmp_path / "rows", *ROLES, *options)
+        assert result.exit_code == 0, result.output
+    for found, expected in zip(arrays(files), arrays(whole), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert not os.path.exists(f"{files}.work")
+
+
+@contextmanager
+def cluster(folder, *options, n_workers=2):
+    """Start a scheduler and workers; give its address."""
+    known, here = folder / "scheduler.json", ["--host", "127.0.0.1"]
+    python = [sys.executable, "-m"]
+    commands = [[*python, "distributed.cli.dask_scheduler", *here, "--port", "0",
+                 "--no-dashboard", "--scheduler-file", str(known)]]  # fmt: skip
+    commands += [[*python, "distributed.cli.dask_worker", *here, "--no-dashboard", "--nthreads",
+                  "1", "--scheduler-file", str(known), *options]] * n_workers  # fmt: skip
+    started = []
+    try:
+        for command in commands:
+            started.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=folder))
+            while not known.exists():
+                assert started[0].poll() is None
+                time.sleep(0.1)
+        yield json.loads(known.read_text())["address"]
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            process.wait()
 
 
 def test_standard_input_is_not_in_files(tmp_path):

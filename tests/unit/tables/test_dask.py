@@ -3,17 +3,20 @@
 import os
 import signal
 import time
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import clone
 from worker_functions import about_another_machine, die, page_faults, slowly
 
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.feature_maps.column_profile import exact_mean
+from condmeta.learners.sampled import find_tasks, solve_part
 from condmeta.meta import blocks
 from condmeta.tables.cluster import fit as cluster_fit
 from condmeta.tables.cluster import workers as cluster_workers
@@ -95,6 +98,18 @@ def whole():
         blocks.LEAF = before
 
 
+def restrict(client, n_workers, monkeypatch):
+    """Let some workers do all the work."""
+    some = list(client.nthreads())[:n_workers]
+    submit = client.submit
+
+    def restricted(*args, **kwargs):
+        return submit(*args, **kwargs, workers=some)
+
+    monkeypatch.setattr(client, "submit", restricted)
+    monkeypatch.setattr(client, "nthreads", lambda: dict.fromkeys(some, 1))
+
+
 @pytest.mark.parametrize("partitions", [1, 4, 11])
 def test_any_partitions_give_the_bits_of_the_rows_in_memory(client, whole, partitions):
     ddf = dd.from_pandas(table(), npartitions=partitions, sort=False)
@@ -109,14 +124,7 @@ def test_all_choices(client, monkeypatch):
 
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_any_number_of_workers_gives_the_same_bits(client, whole, n_workers, monkeypatch):
-    some = list(client.nthreads())[:n_workers]
-    submit = client.submit
-
-    def restricted(*args, **kwargs):
-        return submit(*args, **kwargs, workers=some)
-
-    monkeypatch.setattr(client, "submit", restricted)
-    monkeypatch.setattr(client, "nthreads", lambda: dict.fromkeys(some, 1))
+    restrict(client, n_workers, monkeypatch)
     ddf = dd.from_pandas(table(), npartitions=5, sort=False)
     same(whole, model().fit(ddf, stores()))
 
@@ -217,15 +225,12 @@ def test_rows_that_cannot_be_learned_from(client, change, sentence):
 
 def test_calls_that_cannot_work(client, tmp_path):
     ddf = dd.from_pandas(table(), npartitions=3, sort=False)
-    classes = table().assign(sold=(table()["sold"] > 5).astype(int))
-    with pytest.raises(DataError, match="two values: a model of classes"):
-        cm.TableModel(task="store", target="sold", missing="impute").fit(
-            dd.from_pandas(classes, npartitions=2, sort=False)
-        )
     with pytest.raises(DataError, match="PooledRegressor needs all rows at once"):
         model(cm.PooledRegressor()).fit(ddf)
-    with pytest.raises(DataError, match="A base needs the rows of all tasks"):
-        model(cm.ConditionalRidge(base="boosting")).fit(ddf)
+    with pytest.raises(DataError, match="learns its prior from all tasks: leave prior_tasks out"):
+        model().fit_dask(ddf, prior_tasks=100)
+    with pytest.raises(DataError, match="prior_tasks must be a number of tasks, got 0"):
+        model(cm.ConditionalRidge(base="boosting")).fit_dask(ddf, prior_tasks=0)
     with pytest.raises(DataError, match="Intervals need all rows"):
         model(intervals=True).fit(ddf)
     with pytest.raises(DataError, match="'country=DE' name a column: read the files by dask"):
@@ -251,6 +256,18 @@ def test_no_client():
         pass
 
 
+def test_a_scheduler_without_workers():
+    from distributed import LocalCluster
+
+    sentence = r"The Dask scheduler at 'tcp://127.0.0.1:\d+' has no workers"
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        pytest.raises(DataError, match=sentence),
+        cluster_workers.cluster_of(None, cluster.scheduler_address, timeout=0.2),
+    ):
+        pass
+
+
 def test_means_of_partitions_are_exact():
     rng = np.random.default_rng(0)
     values = rng.normal(size=5000) * 10.0 ** rng.integers(-200, 200, 5000)
@@ -267,3 +284,76 @@ def test_weights_of_rows(client):
     frame.loc[frame["store"] == "s007", "times"] = 0.0
     ddf = dd.from_pandas(frame, npartitions=3, sort=False)
     same(model(weight="times").fit(frame, stores()), model(weight="times").fit(ddf, stores()))
+
+
+def many_stores(kind):
+    """Return rows of a target that needs rows, and the learner that reads it."""
+    frame = table().drop(columns=["day"])
+    noise = np.random.default_rng(2).normal(size=len(frame))
+    if kind == "class":
+        frame["sold"] = np.where(frame["sold"] + 5 * noise > 5, "yes", "no")
+        return frame, cm.ConditionalLogistic(metric="diagonal", kappa=1.0)
+    if kind == "count":
+        frame["sold"] = np.maximum(np.round(frame["sold"] / 4 + noise), 0)
+        frame["days"] = 1.0 + frame.index % 3
+        return frame, cm.ConditionalCount(metric="diagonal", kappa=1.0)
+    return frame, cm.ConditionalRidge(base="boosting", metric="diagonal", kappa=1.0)
+
+
+@pytest.mark.parametrize("kind", ["class", "count", "base"])
+def test_learners_that_need_rows(client, kind, tmp_path, monkeypatch):
+    """The prior of a sample; models have the same bits for any workers and partitions."""
+    frame, learner = many_stores(kind)
+    options = {"exposure": "days"} if kind == "count" else {}
+    whole = model(learner, **options)
+    tasks, found = whole.read_tasks(frame, stores()), []
+    for partitions, n_workers in ((1, 3), (4, 1), (7, 2)):
+        with monkeypatch.context() as patch:
+            restrict(client, n_workers, patch)
+            ddf = dd.from_pandas(frame, npartitions=partitions, sort=False)
+            found.append(model(learner, **options).fit_dask(ddf, stores(), prior_tasks=120))
+    first = found[0].learner_
+    assert first.n_tasks_ == 120
+    assert len(first.fitted_.tasks) == T + 3
+    for other in found[1:]:
+        a, b = first.fitted_.tasks, other.learner_.fitted_.tasks
+        np.testing.assert_array_equal(a.coef, b.coef[b.positions(a.ids.tolist())])
+        np.testing.assert_array_equal(found[0].predict(frame), other.predict(frame))
+    # In memory: fit to the sample, then update with the rest, block after block.
+    ids, n = first.fitted_.tasks.ids[:120].tolist(), cluster_fit.LEAST_GROUPS
+    here = clone(learner)
+    here.fit(tasks.subset([tasks.position(task) for task in ids]))
+    blocks_of = {}
+    for task in set(tasks.ids[tasks.sizes > 0].tolist()) - set(ids):
+        blocks_of.setdefault(crc32(repr(task).encode()) % n, []).append(task)
+    for some in blocks_of.values():
+        part = tasks.subset([tasks.position(task) for task in some])
+        part = part.subset(np.argsort(find_tasks(part).keys, kind="stable"))
+        here.update(part)
+    a, b = first.fitted_.tasks, here.fitted_.tasks
+    np.testing.assert_array_equal(b.coef, a.coef[a.positions(b.ids.tolist())])
+
+
+def test_a_worker_that_is_killed_while_it_solves_rows(client, monkeypatch):
+    frame, learner = many_stores("class")
+    ddf, runs = dd.from_pandas(frame, npartitions=4, sort=False), []
+    wanted = model(learner).fit_dask(ddf, stores(), prior_tasks=120)
+    run = cluster_workers.OnWorkers._submit
+
+    def watched(runner, function, jobs):
+        jobs = list(jobs)
+        if jobs[0][0] is solve_part and not runs:
+            runs.append("solve")
+            pid = next(iter(client.run(os.getpid).values()))
+            futures = run(runner, slowly, [(function, job) for job in jobs])
+            time.sleep(0.1)
+            os.kill(pid, signal.SIGKILL)
+            return futures
+        return run(runner, function, jobs)
+
+    monkeypatch.setattr(cluster_workers.OnWorkers, "_submit", watched)
+    found = model(learner).fit_dask(ddf, stores(), prior_tasks=120)
+    assert runs == ["solve"]
+    a, b = wanted.learner_.fitted_.tasks, found.learner_.fitted_.tasks
+    np.testing.assert_array_equal(a.coef, b.coef[b.positions(a.ids.tolist())])
+    client.wait_for_workers(3)

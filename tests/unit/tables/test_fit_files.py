@@ -1,11 +1,14 @@
 """Rows in many files, in any order: the model that the same rows give in memory."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import clone
 
 import condmeta as cm
 from condmeta.errors import DataError, ReadingNote
@@ -173,11 +176,10 @@ def test_work_that_is_done_is_not_done_again(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda f: f.assign(sold=(f["sold"] > 5).astype(int)), r"two values: a model of classes"),
         (lambda f: f.assign(store=f["store"].where(f.index > 3)), r"\(task\) is empty in 4 of 420"),
         (lambda f: f.assign(sold=f["sold"].where(f.index > 1)), r"\(target\) is empty in 2 of"),
         (lambda f: f.assign(note=[f"n{i}" for i in f.index]), r"'note' holds 420 different texts"),
-        (lambda f: f.assign(sold="much"), r"holds text \('much'"),
+        (lambda f: f.assign(sold="much"), r"\(target\) has only the one value 'much'"),
         (lambda f: f[:0], r"There are no rows"),
     ],
 )
@@ -199,9 +201,6 @@ def test_calls_that_cannot_work(tmp_path):
         model(intervals=True).fit_files(folder)
     with pytest.raises(DataError, match="PooledRegressor needs all rows at once"):
         cm.TableModel(cm.PooledRegressor(), task="store", target="sold").fit_files(folder)
-    learner = cm.ConditionalRidge(base="boosting")
-    with pytest.raises(DataError, match="A base needs the rows of all tasks"):
-        cm.TableModel(learner, task="store", target="sold", missing="impute").fit_files(folder)
     with pytest.raises(DataError, match="Times need all rows at once"):
         model(time="day").fit_files(folder)
     learner = cm.ConditionalRidge(drift=0.9)
@@ -210,6 +209,45 @@ def test_calls_that_cannot_work(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="has no table: files end in"):
         model().fit_files(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("kind", ["class", "text", "ordered", "count", "trials"])
+def test_learners_that_need_rows(tmp_path, kind):
+    """The prior is learned from a sample, and all tasks are solved; targets are read as by fit."""
+    frame, options, learner = table(gaps=False).drop(columns=["rate", "day"]), {}, None
+    rng = np.random.default_rng(3)
+    level = frame["sold"] - 10 + 4 * rng.normal(size=len(frame))
+    if kind in ("class", "text"):
+        frame["sold"] = (
+            (level > 0).astype(int) if kind == "class" else np.where(level > 0, "b", "a")
+        )
+    if kind == "ordered":
+        frame["sold"], learner = np.digitize(level, [-3, 3]), cm.ConditionalOrdinal(kappa=1.0)
+    if kind == "count":
+        frame["sold"], frame["days"] = (
+            rng.poisson(np.exp(level / 8)),
+            rng.integers(1, 4, len(frame)),
+        )
+        options = {"exposure": "days"}
+    if kind == "trials":
+        frame["sold"], frame["seen"] = rng.binomial(5, 1 / (1 + np.exp(-level / 4))), 5
+        options = {"trials": "seen"}
+    folder = cut(frame, tmp_path / "rows")
+    make = functools.partial(cm.TableModel, learner, task="store", target="sold", **options)
+    found, whole = make().fit_files(folder, stores()), make().fit(frame, stores())
+    assert type(found.learner_) is type(whole.learner_)
+    assert found.schema_.describe() == whole.schema_.describe()
+    assert found.n_rows_ == whole.n_rows_
+    assert len(found.learner_.fitted_.tasks) == len(whole.learner_.fitted_.tasks) == T + 2
+    # All tasks are the sample, by rising key.
+    tasks, ids = make().read_tasks(frame, stores()), found.learner_.fitted_.tasks.ids[:T]
+    here = clone(found.learner_).fit(tasks.subset([tasks.position(task) for task in ids]))
+    np.testing.assert_array_equal(
+        found.learner_.fitted_.tasks.coef[:T], here.fitted_.tasks.coef[:T]
+    )
+    few = make().fit_files(folder, stores(), prior_tasks=40)
+    assert few.learner_.n_tasks_ == 40
+    np.testing.assert_array_equal(few.learner_.fitted_.tasks.sizes.sum(), len(frame))
 
 
 def test_how_columns_are_read_is_said(tmp_path):

@@ -9,9 +9,9 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from condmeta import __version__
 from condmeta.errors import DataError
@@ -36,7 +36,7 @@ log = logging.getLogger("condmeta")
 def fit_files(
     learner: Any, files: Any, side_info: Any, options: ColumnOptions, missing: str,
     missing_side: str, *, memory: str = "1GB", folder: Any = None, text: Any = (),
-    csv: CsvOptions | None = None,
+    csv: CsvOptions | None = None, prior_tasks: int | None = None,
 ) -> tuple[Any, Schema, int]:  # fmt: skip
     """Fit a copy of a learner to rows in files (see `TableModel.fit_files`).
 
@@ -44,9 +44,7 @@ def fit_files(
     -------
     the fitted learner, the schema, the number of rows
     """
-    table = TableOfFiles(
-        learner, side_info, options, missing, missing_side, text, "learns from files."
-    )
+    table = TableOfFiles(learner, side_info, options, missing, missing_side, text, prior_tasks)
     to_bytes(memory)
     paths = find_files(files)
     if folder is not None:
@@ -71,11 +69,31 @@ def _fit(
     shutil.rmtree(statistics, ignore_errors=True)
     statistics.mkdir()
     count = [0]
+    if table.by_rows:
+        table.fit_rows(OrderedParts(ordered, table.schema, count), statistics)
+        shutil.rmtree(statistics, ignore_errors=True)
+        return table.learner, table.schema, count[0]
     parts = _tasks(ordered, table.schema, count)
     fit_parts(table.learner, parts, statistics, table.read_side, keep=limit // KEPT)
     table.warn_not_kept(f"more than 1/{KEPT} of {memory}", "; for that allow more memory", 4)
     shutil.rmtree(statistics, ignore_errors=True)
     return table.learner, table.schema, count[0]
+
+
+class OrderedParts(NamedTuple):
+    """Whole tasks of a file, part after part (see `condmeta.learners.sampled`); `count` rows."""
+
+    path: Path
+    schema: Schema
+    count: list
+
+    def map(self, function: Callable[..., Any], each: Iterable[tuple] = ()) -> list[Any]:
+        """Return function(tasks, *more) of each part."""
+        self.count[0] = 0
+        parts = _tasks(self.path, self.schema, self.count)
+        if not each:
+            return [function(tasks) for tasks in parts]
+        return [function(tasks, *more) for tasks, more in zip(parts, each, strict=True)]
 
 
 def _tasks(path: Path, schema: Schema, count: list) -> Iterator[TaskSet]:

@@ -14,10 +14,16 @@ from condmeta.errors import DataError
 from condmeta.feature_maps.column_profile import ColumnProfile
 from condmeta.feature_maps.table_encoder import TableEncoder
 from condmeta.tables.files import arrow
-from condmeta.tables.raw_columns import apply_readers, expand_names, find_readers, refuse_clash
+from condmeta.tables.raw_columns import (
+    Readers,
+    apply_readers,
+    expand_names,
+    find_readers,
+    refuse_clash,
+)
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles
-from condmeta.tables.schema import Schema, fit_encoder, learn_side
-from condmeta.tables.values import find_target
+from condmeta.tables.schema import Schema, fit_encoder, learn_side, target_of
+from condmeta.tables.values import Target
 from condmeta.tasks import TaskTable
 from condmeta.tasks.frames import get_series
 from condmeta.tasks.side_column import type_column
@@ -75,19 +81,23 @@ class RowSource(Protocol):
 
 
 def learn_rows(
-    rows: RowSource, side_head: Any, options: ColumnOptions, missing: str, guess: bool
-) -> tuple[Schema, Any]:
+    rows: RowSource, side_head: Any, options: ColumnOptions, missing: str, kind: str | None,
+    order: Any = None,
+) -> tuple[Schema, Any]:  # fmt: skip
     """Return the schema of rows that are not in memory, and the side columns among them or None.
 
-    `side_head` is the side table, without rows if it is large, or None. The target is a number;
-    with `guess` a target of two values is refused, as it may be classes.
+    `side_head` is the side table, without rows if it is large, or None. `kind` and `order`: see
+    `learn_schema`; without a kind, numbers of more than two values are no counts.
     """
     empty = rows.empty()
     roles = assign_roles(empty, side_head, options)
     n_rows = rows.count()
     if n_rows == 0:
         raise DataError("There are no rows.")
-    named = dict.fromkeys(roles.task, "task") | {roles.target: "target", roles.weight: "weight"}
+    named = dict.fromkeys(roles.task, "task") | {
+        roles.target: "target", roles.weight: "weight", roles.exposure: "exposure",
+        roles.trials: "trials",
+    }  # fmt: skip
     for name, role in named.items():
         if name is not None:
             _refuse_empty(rows, name, role, n_rows)
@@ -103,11 +113,13 @@ def learn_rows(
         for new in expand_names([name], found):
             column = type_column(get_series(values, new), new, "Column")
             profiles[new] = encoder.profile(column, new, times=times)
-    readers |= _check_target(rows, empty, roles, options, guess)
+    target, more = _learn_target(rows, empty, roles, options, kind, order)
+    readers |= more
     refuse_clash(rows.names, readers)
     fit_encoder(encoder, profiles, missing)
     side_rows = None if not roles.side else rows.distinct([*roles.task, *roles.side])
-    return Schema(roles, missing, encoder, None, [], readers, {}), side_rows
+    parts = target.classes, [], readers, {}, target.kind
+    return Schema(roles, missing, encoder, *parts), side_rows
 
 
 def learn_sides(
@@ -154,17 +166,19 @@ def _values(rows: RowSource, name: str) -> tuple[Any, np.ndarray]:
     return found, times
 
 
-def _check_target(rows: RowSource, empty: Any, roles: Roles, options: ColumnOptions, guess: bool):
-    """Return the reader of the target, if it is written as text; refuse classes."""
+def _learn_target(
+    rows: RowSource, empty: Any, roles: Roles, options: ColumnOptions, kind: str | None, order: Any
+) -> tuple[Target, Readers]:
+    """Return what the target holds, and how it is read if it is written as text."""
     name = roles.target
-    if not _is_number(empty, name):
-        values, _ = _values(rows, name)
-        readers = find_readers(values, [name], options)
-        find_target(apply_readers(values, readers), name, "number")
-        return readers
-    if guess and rows.n_different(name, 3) == 2:
-        raise DataError(
-            f"Column {name!r} (target) has two values: a model of classes needs all rows at once. "
-            "Fit the table whole, or give ConditionalRidge() to predict the number."
-        )
-    return {}
+    if _is_number(empty, name):
+        if kind is None and roles.trials is None and roles.exposure is None:
+            kind = "class" if rows.n_different(name, 3) == 2 else "number"
+        if kind not in ("class", "ordered") or roles.trials is not None:
+            return target_of(empty, roles, kind), {}
+    values, _ = _values(rows, name)
+    readers = find_readers(values, [name], options)
+    values = apply_readers(values, readers)
+    if kind is None and readers:
+        kind = "number"
+    return target_of(values, roles, kind, order), readers

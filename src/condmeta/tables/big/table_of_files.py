@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from condmeta.errors import DataError
-from condmeta.learners.ridge import ConditionalRidge
+from condmeta.learners.sampled import Parts, fit_sampled, needs_rows
 from condmeta.tables.big.schema import RowSource, learn_rows, learn_sides
 from condmeta.tables.big.side_table import SideTable
-from condmeta.tables.learner import make_learner
+from condmeta.tables.learner import kind_of_learner, make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
 from condmeta.tasks import TaskTable
@@ -28,35 +28,52 @@ class TableOfFiles:
     options : ColumnOptions
     missing, missing_side : as `TableModel` has them
     text : columns that are read as text
-    remedy : what to do instead, if the learner needs all rows at once
+    prior_tasks : int or None
+        How many tasks a learner by rows learns its prior from (see `fit_sampled`).
 
     Attributes
     ----------
-    learner : an unfitted copy
+    learner : an unfitted copy, or the default for the target
+        Set by `learn`.
     schema : Schema
         Set by `learn`; side columns are known after `read_side`.
+    by_rows : bool
+        Whether the learner needs rows, not statistics. Set by `learn`.
     """
 
+    learner: Any
     schema: Schema
+    by_rows: bool
 
     def __init__(
         self, learner: Any, side_info: Any, options: ColumnOptions, missing: str, missing_side: str,
-        text: Sequence[str], remedy: str,
+        text: Sequence[str], prior_tasks: int | None = None,
     ):  # fmt: skip
-        self.guess, self.learner = learner is None, make_learner(learner, "number", missing_side)
-        if type(self.learner) is not ConditionalRidge:
-            raise DataError(
-                f"{type(self.learner).__name__} needs all rows at once; ConditionalRidge {remedy}"
-            )
+        if learner is not None:
+            needs_rows(learner)  # raises if it needs all at once
+        if prior_tasks is not None and (prior_tasks != int(prior_tasks) or prior_tasks < 1):
+            raise DataError(f"prior_tasks must be a number of tasks, got {prior_tasks!r}.")
+        self.given, self.missing_side, self.prior_tasks = learner, missing_side, prior_tasks
         self.options, self.missing, self.text = options, missing, list(text)
         self.sides = SideTable(side_info, options.side_table_text if text else ())
 
     def learn(self, rows: RowSource) -> list[str]:
         """Learn how rows are read, from all of them; return the columns that a fit reads."""
+        kind, order = kind_of_learner(self.given), getattr(self.given, "classes", None)
         self.schema, self.side_rows = learn_rows(
-            rows, self.sides.head(), self.options, self.missing, self.guess
+            rows, self.sides.head(), self.options, self.missing, kind, order
         )
+        self.learner = make_learner(self.given, self.schema.kind, self.missing_side)
+        self.by_rows = needs_rows(self.learner)
+        if self.prior_tasks is not None and not self.by_rows:
+            raise DataError(
+                "ConditionalRidge learns its prior from all tasks: leave prior_tasks out."
+            )
         return self.schema.roles.read
+
+    def fit_rows(self, parts: Parts, folder: Path) -> None:
+        """Fit a learner by rows to parts of the rows."""
+        fit_sampled(self.learner, parts, folder, self.read_side, self.prior_tasks)
 
     def read_side(self) -> TaskTable | None:
         """Return the side rows of all tasks; not before they are needed: they may be large."""

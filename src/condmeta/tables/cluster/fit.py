@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
+from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.learners.parts import learn_stored, reduce_part, start_with
@@ -40,6 +41,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.ids import factorize
 
 ROWS = 500_000  # of the tasks that a worker reduces at once
+ROWS_SOLVED, LEAST_GROUPS = 100_000, 16  # of the tasks that it solves at once
 KEPT = 1 << 28  # bytes: statistics up to this size are kept in the model
 log = logging.getLogger("condmeta")
 
@@ -47,6 +49,7 @@ log = logging.getLogger("condmeta")
 def fit_on_workers(
     learner: Any, rows: Any, side_info: Any, options: ColumnOptions, missing: str,
     missing_side: str, client: Any, folder: Any = None, text: Any = (),
+    prior_tasks: int | None = None,
 ) -> tuple[Any, Schema, int]:  # fmt: skip
     """Fit a copy of a learner to a Dask DataFrame or Parquet files (see `TableModel.fit_dask`).
 
@@ -54,27 +57,28 @@ def fit_on_workers(
     -------
     the fitted learner, the schema, the number of rows
     """
-    table = TableOfFiles(
-        learner, side_info, options, missing, missing_side, text,
-        "learns on a cluster. Fit a sample of whole tasks that fits into memory.",
-    )  # fmt: skip
+    table = TableOfFiles(learner, side_info, options, missing, missing_side, text, prior_tasks)
     with temporary_folder() if folder is None else _own_folder(Path(folder)) as work:
         return _fit(table, rows, client, work.resolve())
 
 
 def _fit(table: TableOfFiles, rows: Any, client: Any, work: Path) -> tuple[Any, Schema, int]:
-    runner, learner, text = OnWorkers(client, work), table.learner, table.text
+    runner, text = OnWorkers(client, work), table.text
     parts = _stage(rows, client, work)
     source = PartitionRows(parts, runner, text)
     columns = table.learn(source)
     n_groups = max(source.n_rows // ROWS, 2 * runner.n_threads)
+    if table.by_rows:  # models depend on their block by rounding: on the rows alone, then
+        n_groups = max(source.n_rows // ROWS_SOLVED, LEAST_GROUPS)
     log.info("splitting %s rows by task", f"{source.n_rows:,}")
     how = columns, table.schema.roles, n_groups, source.schema, text
     jobs = [(part, str(work / f"split-{at:06d}"), *how) for at, part in enumerate(parts)]
     filled = np.flatnonzero(np.sum(runner.map(split_rows, jobs), axis=0))
-    split = [path for _, path, *_ in jobs]
+    split, schema, learner = [path for _, path, *_ in jobs], table.schema, table.learner
+    if table.by_rows:
+        table.fit_rows(Groups(runner, schema, split, filled.tolist()), work)
+        return learner, table.schema, source.n_rows
     log.info("summing up the rows")
-    schema = table.schema
     (start,) = runner.map(start_of_group, [(learner, schema, split, int(filled[0]))])
     jobs = [(learner, start, schema, split, int(g), str(work / f"piece-{g:06d}")) for g in filled]
     pieces, sampled = [], None
@@ -149,6 +153,32 @@ def read_group(schema: Schema, split: list[str], group: int) -> TaskSet:
         with arrow.pa.OSFile(path) as file:
             batches.append(arrow.pa.ipc.open_file(file).get_batch(group))
     return schema.tasks(arrow.pa.Table.from_batches(batches), None, labelled=True)
+
+
+class Groups(NamedTuple):
+    """Groups of tasks as parts (see `condmeta.learners.sampled`), read by workers."""
+
+    runner: OnWorkers
+    schema: Schema
+    split: list[str]
+    numbers: list[int]
+
+    def map(self, function: Callable[..., Any], each: Iterable[tuple] = ()) -> list[Any]:
+        """Return function(tasks, *more) of each group."""
+        each = list(each) or [()] * len(self.numbers)
+        jobs = [
+            (function, self.schema, self.split, number, *more)
+            for number, more in zip(self.numbers, each, strict=True)
+        ]
+        return self.runner.map(apply_to_group, jobs)
+
+
+def apply_to_group(
+    function: Callable[..., Any], schema: Schema, split: list[str], group: int, *more: Any
+) -> Any:
+    """Return function(tasks of a group, *more)."""
+    with limit_threads(1):
+        return function(read_group(schema, split, group), *more)
 
 
 def start_of_group(learner: Any, schema: Schema, split: list[str], group: int) -> Fitted:

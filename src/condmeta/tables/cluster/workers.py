@@ -129,6 +129,10 @@ def cluster_of(workers: int | None, scheduler: str | None, timeout: float = 20) 
         except (OSError, ValueError, TimeoutError) as error:
             raise DataError(f"There is no Dask scheduler at {scheduler!r}: {error}") from None
         with client:
+            try:
+                client.wait_for_workers(1, timeout)
+            except TimeoutError:
+                raise DataError(f"The Dask scheduler at {scheduler!r} has no workers.") from None
             yield client
         return
     import dask

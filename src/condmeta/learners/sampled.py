@@ -1,0 +1,240 @@
+"""Fit learners that need rows to tasks that come in parts, each task whole and in one part.
+
+Settings, shared model and prior are learned from a sample of whole tasks, those with the smallest
+keys, in memory. Then one pass over the parts solves all other tasks by this prior: the model is
+that of `fit` to the sample, then `update` with the rest. A part is solved as one block, its tasks
+by rising key; so for the same parts the models have the same bits, wherever the parts are.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import pickle
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from condmeta.errors import DataError, ReadingNote
+from condmeta.fitted.against_rest import AgainstRest
+from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.task_store import TaskStore
+from condmeta.fitted.update import new_models
+from condmeta.learners.checks import drop_weightless
+from condmeta.learners.count import ConditionalCount
+from condmeta.learners.inputs import read_tasks
+from condmeta.learners.logistic import ConditionalLogistic
+from condmeta.learners.ordinal import ConditionalOrdinal
+from condmeta.learners.parameters import check_learner
+from condmeta.learners.ridge import ConditionalRidge
+from condmeta.meta.task_statistics import without_ties
+from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks.splits import keys_by_content
+
+TASKS, ROWS = 10_000, 2_000_000  # the most that a sample has, unless the caller says how many
+BY_ROWS = ConditionalLogistic, ConditionalCount, ConditionalOrdinal
+OF_ROWS = "base", "x_transform", "y_transform"  # parameters of ConditionalRidge
+log = logging.getLogger("condmeta")
+
+
+class Parts(Protocol):
+    """Parts of the rows, of which no two have a task in common."""
+
+    def map(self, function: Callable[..., Any], each: Iterable[tuple] = ()) -> list[Any]:
+        """Return function(tasks of a part, *more) of each part; `each` has what `more` is."""
+        ...
+
+
+class Found(NamedTuple):
+    """The tasks of a part: ids, keys (T,) and numbers of rows (T,)."""
+
+    ids: np.ndarray
+    keys: np.ndarray
+    sizes: np.ndarray
+
+
+def needs_rows(learner: Any) -> bool:
+    """Return whether a learner learns from rows, not from statistics; raise if it needs all."""
+    if type(learner) is ConditionalRidge:
+        return any(getattr(learner, name) is not None for name in OF_ROWS)
+    if type(learner) not in BY_ROWS:
+        names = [kind.__name__ for kind in (ConditionalRidge, *BY_ROWS)]
+        raise DataError(
+            f"{type(learner).__name__} needs all rows at once; {', '.join(names[:-1])} and "
+            f"{names[-1]} do not. Fit a sample of whole tasks that fits into memory."
+        )
+    return True
+
+
+def fit_sampled(
+    learner: Any, parts: Parts, folder: Path, read_side: Callable[[], TaskTable | None],
+    prior_tasks: int | None = None,
+) -> Any:  # fmt: skip
+    """Fit a learner to parts without side information; return it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where side rows and models of parts are written, and removed again.
+    read_side : callable
+        It returns the side rows of all tasks, or None; tasks without points are kept.
+    prior_tasks : int, optional
+        How many tasks the prior is learned from; by default up to 10,000 with 2,000,000 rows.
+    """
+    check_learner(learner)
+    found = parts.map(find_tasks)
+    limit = largest_key(found, prior_tasks)
+    sample = joined(parts.map(sample_of, [(limit,)] * len(found)))
+    side = read_side()
+    n_tasks = sum(int((part.sizes > 0).sum()) for part in found)
+    if len(sample) < n_tasks and prior_tasks is None:
+        warnings.warn(
+            f"{type(learner).__name__} learns its prior from {len(sample):,} of {n_tasks:,} tasks; "
+            "prior_tasks= sets how many.", ReadingNote, stacklevel=6,
+        )  # fmt: skip
+    log.info("learning from a sample of %s tasks", f"{len(sample):,}")
+    learner.fit(with_side(sample, side))
+    if not learner.keep_tasks:
+        return learner
+    log.info("solving the tasks")
+    fitted, prior = learner.fitted_, folder / "prior"
+    own = copy.copy(learner)
+    own._model = fitted.slim(tasks=False, resume=False)
+    _write(prior, own)
+    paths = [str(folder / f"models-{number:06d}") for number in range(len(found))]
+    each = (
+        (str(prior), limit, _write(f"{path}-side", _rows_of(side, part.ids)), path)
+        for path, part in zip(paths, found, strict=True)
+    )
+    parts.map(solve_part, each)
+    stores = [[part.tasks] for part in _each(fitted)]
+    for path in paths:
+        _add(stores, pickle.loads(Path(path).read_bytes()))
+        os.unlink(path)
+    spare = _without_rows(found, side)
+    if len(spare):
+        nothing = sample.X[:0], sample.y[:0], np.zeros(len(spare) + 1, np.int64)
+        empty = TaskSet.trusted(*nothing, spare, _rows_of(side, spare))
+        _add(stores, models_of(own, empty))
+    after = [
+        part._replace(tasks=TaskStore.joined(store), state=None)
+        for part, store in zip(_each(fitted), stores, strict=True)
+    ]
+    many = isinstance(fitted, AgainstRest)
+    learner._model = fitted._replace(parts=tuple(after)) if many else after[0]
+    return learner
+
+
+def find_tasks(tasks: TaskSet) -> Found:
+    """Return the tasks of a part; those whose rows all have weight 0 have no rows."""
+    tasks = drop_weightless(tasks)
+    return Found(tasks.ids, without_ties(keys_by_content(tasks), tasks.ids), tasks.sizes)
+
+
+def largest_key(found: Sequence[Found], prior_tasks: int | None) -> np.uint64:
+    """Return the largest key of the sample."""
+    keys, sizes = (np.concatenate([part[at] for part in found]) for at in (1, 2))
+    order = np.argsort(keys, kind="stable")
+    order = order[sizes[order] > 0]
+    if not len(order):
+        raise DataError("Every weight is zero: there is nothing to learn from.")
+    if prior_tasks is None:
+        rows = np.cumsum(sizes[order])
+        prior_tasks = max(min(TASKS, int(np.searchsorted(rows, ROWS, "right"))), 1)
+    return keys[order[: max(int(prior_tasks), 1)][-1]]
+
+
+def sample_of(tasks: TaskSet, limit: np.uint64) -> tuple[np.ndarray, TaskSet]:
+    """Return the tasks of a part with keys up to a limit, and their keys."""
+    tasks = drop_weightless(tasks)
+    found = find_tasks(tasks)
+    at = np.flatnonzero((found.keys <= limit) & (found.sizes > 0))
+    return found.keys[at], tasks.subset(at)
+
+
+def joined(parts: Sequence[tuple[np.ndarray, TaskSet]]) -> TaskSet:
+    """Return the tasks of all parts, by rising key."""
+    keys, sets = zip(*parts, strict=True)
+    first = sets[0]
+    weight = None if first.weight is None else np.concatenate([tasks.weight for tasks in sets])
+    tasks = TaskSet.trusted(
+        np.concatenate([tasks.X for tasks in sets]), np.concatenate([tasks.y for tasks in sets]),
+        np.concatenate([[0], np.cumsum(np.concatenate([tasks.sizes for tasks in sets]))]),
+        np.concatenate([tasks.ids for tasks in sets]), None, weight,
+        feature_names=first.feature_names, target_name=first.target_name,
+        task_name=first.task_name, backend=first.backend,
+    )  # fmt: skip
+    return tasks.subset(np.argsort(np.concatenate(keys), kind="stable"))
+
+
+def solve_part(tasks: TaskSet, prior: str, limit: np.uint64, side: str, path: str) -> None:
+    """Write the models of the tasks of a part that are not in the sample to a file."""
+    learner = _load_once(prior, os.stat(prior).st_mtime_ns)
+    tasks = drop_weightless(tasks)
+    found = find_tasks(tasks)
+    order = np.argsort(found.keys, kind="stable")
+    order = order[(found.keys[order] > limit) & (found.sizes[order] > 0)]
+    rows = pickle.loads(Path(side).read_bytes())
+    tasks = with_side(tasks.subset(order), rows)
+    _write(path, models_of(learner, tasks) if len(order) else [])
+
+
+def models_of(learner: Any, tasks: TaskSet) -> list[TaskStore]:
+    """Return the models of new tasks, for each value that was fitted."""
+    fitted = learner.fitted_
+    tasks, _ = read_tasks(learner, fitted, tasks, None, None, None)
+    given = fitted.by_class(tasks, None) if isinstance(fitted, AgainstRest) else [(fitted, tasks)]
+    return [new_models(part, part.past_shared_model(own), None, own.side)[0]
+            for part, own, *_ in given]  # fmt: skip
+
+
+def with_side(tasks: TaskSet, side: TaskTable | None) -> TaskSet:
+    """Return tasks with their side rows."""
+    return tasks if side is None else tasks.with_side(_rows_of(side, tasks.ids))
+
+
+def _rows_of(side: TaskTable | None, ids: np.ndarray) -> TaskTable | None:
+    return None if side is None else side.take(ids[side.has(ids)])
+
+
+def _each(fitted: Fitted | AgainstRest) -> Sequence[Fitted]:
+    return fitted.parts if isinstance(fitted, AgainstRest) else [fitted]
+
+
+def _add(stores: list[list[TaskStore]], more: Sequence[TaskStore]) -> None:
+    """Append further stores, without what the first ones do not keep."""
+    for parts, store in zip(stores, more, strict=False):
+        lacking = [f.name for f in fields(store) if getattr(parts[0], f.name) is None]
+        parts.append(replace(store, **dict.fromkeys(lacking)))
+
+
+def _without_rows(found: Sequence[Found], side: TaskTable | None) -> np.ndarray:
+    """Return the ids of tasks without rows: of weight 0, then of the side table."""
+    spare = [part.ids[part.sizes == 0] for part in found]
+    if side is not None:
+        left = np.ones(side.n_tasks, bool)
+        for part in found:
+            at = side.positions(part.ids)
+            left[at[at >= 0]] = False
+        spare.append(side.ids[left])
+    return np.concatenate(spare)
+
+
+def _write(path: Path | str, value: Any) -> str:
+    """Write a value to a file, which is complete or not there; return its path."""
+    part = f"{path}.{os.getpid()}.part"
+    Path(part).write_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+    os.replace(part, path)
+    return str(path)
+
+
+@lru_cache(maxsize=1)
+def _load_once(path: str, _: int) -> Any:
+    """Return what a file of the work folder holds; `_` tells versions of the file apart."""
+    return pickle.loads(Path(path).read_bytes())
