@@ -7,7 +7,7 @@ import pytest
 
 import condmeta as cm
 from condmeta.errors import DataError
-from condmeta.evaluation.advantage import Advantage, _agreeing
+from condmeta.evaluation.advantage import Advantage, _agreeing, in_percent
 from condmeta.evaluation.gains import Gain, gains
 from condmeta.evaluation.leave_out import FLOOR, BlockEquations
 from condmeta.evaluation.linear_gap import Interval, linear_gap
@@ -162,6 +162,10 @@ def test_sentences():
     assert made(-0.1, [none]).sentence.startswith("Side information does not pay: it explains 50 %")
     assert "50 % [-10, 70] of the variance" in made(-0.1, [clear]).sentence
     assert "not clearly more than 0, but it helps: on new" in made(-0.1, [clear]).sentence
+
+
+def test_shares_in_words_end_at_100_percent():
+    assert in_percent(Interval(0.85, -0.02, 1.06)) == "85 % [-2, 100]"
 
 
 def test_a_gain_of_nothing_does_not_help():

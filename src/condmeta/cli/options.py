@@ -4,6 +4,7 @@ import csv
 import io
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -41,6 +42,19 @@ def together(*options: Callable) -> Callable:
     return add
 
 
+class SideColumns(Names):
+    """Columns of side information; a file in their place is a common slip."""
+
+    def convert(self, value, param, ctx) -> list[str]:
+        """Return the names as a list."""
+        names = super().convert(value, param, ctx)
+        files = [name for name in names if Path(name).suffix and Path(name).is_file()]
+        if files:
+            instead = shlex.join(["--side-table", files[0]])
+            self.fail(f"{files[0]!r} is a file, and --side names columns: use {instead}.")
+        return names
+
+
 table_options = together(
     click.argument("table"),
     click.option("--task", type=Names(), required=True, metavar="COL",
@@ -50,7 +64,7 @@ table_options = together(
                  help="Feature columns, as A,B.  [default: all other columns]"),
     click.option("--exclude", type=Names(), metavar="COLS",
                  help="Columns that the model must not read."),
-    click.option("--side", type=Names(), metavar="COLS",
+    click.option("--side", type=SideColumns(), metavar="COLS",
                  help="Columns of side information: of TABLE, constant within a task; or, with "
                  "--side-table, of that table.  [default: all of it]"),
     click.option("--side-table", metavar="FILE",

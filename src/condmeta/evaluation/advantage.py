@@ -90,9 +90,8 @@ class Advantage:
     @property
     def sentence(self) -> str:
         """The findings in plain words."""
-        share, low, high = (f"{100 * value:.0f}" for value in self.share)
         gained = gains_in_words(self.gains)
-        explains = f"explains {share} % [{low}, {high}] of the variance of task coefficients"
+        explains = f"explains {in_percent(self.share)} of the variance of task coefficients"
         unclear = "which is not clearly more than 0"
         if self.pays:
             text = f"Side information {explains}"
@@ -153,7 +152,7 @@ class Advantage:
             parts.append(html_table(header, rows, "Mean absolute error on new tasks"))
         if self.columns:
             header = ["side column", "explains alone", "lost without it"]
-            rows = [[name, *map(_share, pair)] for name, pair in self.column_shares.items()]
+            rows = [[name, *map(in_percent, pair)] for name, pair in self.column_shares.items()]
             caption = f"Share of the variance of task coefficients, {100 * self.coverage:.0f} %"
             parts.append(html_table(header, rows, f"{caption} intervals"))
         return html_block(*parts)
@@ -254,8 +253,9 @@ def _percent(value: float, error: float) -> str:
     return f"{100 * value:.1f} ± {100 * error:.1f} %"
 
 
-def _share(part: Interval) -> str:
-    value, low, high = (f"{100 * number:.0f}" for number in part)
+def in_percent(share: Interval) -> str:
+    """Return a share and its interval as text; an estimate above 100 % is shown as 100 %."""
+    value, low, high = (f"{100 * min(number, 1.0):.0f}" for number in share)
     return f"{value} % [{low}, {high}]"
 
 

@@ -90,7 +90,10 @@ class CheckReport:
         chance = ", which may be chance" if self.verdict == "keep" and self.excess > 0 else ""
         tasks = pluralize(self.n_tasks, "task")
         parts = [f"errors of {tasks} are {than} expectation ({self.ground}){chance}"]
-        parts.append(f"tasks to update: {self.n_update}, drifting: {100 * self.drifting:.0f} %")
+        if self.verdict == "refit":  # an update of tasks would not help
+            parts.append(f"{self.n_update} of them have larger errors than expected")
+        else:
+            parts.append(f"tasks to update: {self.n_update}, drifting: {100 * self.drifting:.0f} %")
         if self.ground == OTHERS:
             parts.append("a change common to all tasks cannot be detected: fit with intervals")
         if self.n_outside:
@@ -111,6 +114,8 @@ class CheckReport:
             columns = {name: frame[name] for name in frame.dtype.names or ()}
         else:
             columns = {name: get_column(frame, name) for name in column_names(frame)}
+        if self.verdict == "refit":
+            del columns["verdict"]
         worst = np.argsort(-np.nan_to_num(np.asarray(columns["z"], dtype=float)), kind="stable")
         rows = [[column[t] for column in columns.values()] for t in worst[:SHOWN].tolist()]
         left = self.n_tasks - len(rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from condmeta.evaluation.advantage import in_percent
 from condmeta.evaluation.gains import Gain, gains_in_words
 from condmeta.text import rows_known
 
@@ -21,7 +22,7 @@ LABELS = {  # of the learners
     "conditional": "start by side information",
     "never forgets": "old rows count in full",
     "forgets": "old rows count less",
-    "transformed": "bent, or another scale",
+    "transformed": "curves, or another scale",
     "unconditional on base": "trees, then shared start",
     "conditional on base": "trees, then start by side information",
     "task mean on base": "trees, then own mean",
@@ -104,10 +105,7 @@ def _side(found: Comparison, noun: str) -> str:
     gained = gains_in_words(found.gains, f"for a new {noun}", at)
     if found.advantage is None:
         return f"Side information: {gained}." if gained else ""
-    share, low, high = (f"{100 * value:.0f}" for value in found.advantage.share)
+    share = in_percent(found.advantage.share)
     unclear = "" if found.advantage.pays else ", which may be chance"
-    text = (
-        f"Side information explains {share} % [{low}, {high}] of how one {noun} differs from "
-        f"another{unclear}"
-    )
+    text = f"Side information explains {share} of how one {noun} differs from another{unclear}"
     return f"{text}; {gained}." if gained else f"{text}."

@@ -50,6 +50,13 @@ def test_random_names_columns(sales):
     assert np.ptp(slopes(output)["price"]) < 1e-12
 
 
+def test_a_file_in_place_of_side_columns_is_a_slip(sales):
+    done, output = run(sales, "--side", str(sales))
+    assert done.exit_code == 2
+    assert f"is a file, and --side names columns: use --side-table {sales}." in done.output
+    assert not output.exists()
+
+
 def test_unknown_columns_and_other_learners_are_errors(sales):
     done, output = run(sales, "--random", "colour")
     assert done.exit_code == 1

@@ -323,6 +323,10 @@ def test_sentence_and_errors(fitted):
     kept = dataclasses.replace(report, verdict="keep", excess=0.04)
     assert "are 4 % above expectation (the model), which may be chance; tasks" in str(kept)
     assert "chance" not in str(dataclasses.replace(kept, excess=-0.04))
+    refit = dataclasses.replace(report, verdict="refit")
+    assert "; 1 of them have larger errors than expected." in str(refit)
+    assert "update" not in str(refit) + refit._repr_html_()
+    assert "update</td>" in report._repr_html_()
     with pytest.raises(DataError, match=r"'false_alarm' parameter must be a float in \(0, 1\)"):
         cm.check(model, after, false_alarm=5)
     with pytest.raises(
