@@ -62,16 +62,12 @@ def expected_failures(learner) -> dict[str, str]:
     return {}
 
 
-@parametrize_with_checks(
-    [cls() for cls in LEARNERS], expected_failed_checks=expected_failures, xfail_strict=True
-)
+@parametrize_with_checks([cls() for cls in LEARNERS], expected_failed_checks=expected_failures)
 def test_estimator_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks(
-    [cls() for cls in LEARNERS], expected_failed_checks=expected_failures, xfail_strict=True
-)
+@parametrize_with_checks([cls() for cls in LEARNERS], expected_failed_checks=expected_failures)
 def test_estimator_checks_with_routing(routing, estimator, check):
     check(estimator)
 

@@ -174,6 +174,22 @@ def test_standard_deviations_of_a_huge_prior_are_finite(path):
     assert np.isfinite(std).all()
 
 
+@pytest.mark.parametrize("value", [2.0**31, 1e20])
+@pytest.mark.parametrize("field", ["factors", "covariance", "statistics"])
+def test_huge_numbers_in_groups_are_a_sentence(path, field, value):
+    """`update` raised a LinAlgError: I - C Lambda or s2 I + S Q is singular after rounding."""
+    stored = stored_models.stored("levels")
+    fitted = stored.model.fitted_
+    arrays = {
+        "factors": fitted.inner.factors, "covariance": fitted.tasks.state.covariance,
+        "statistics": fitted.state.whole.mean,
+    }  # fmt: skip
+    put(path, "levels", arrays[field], value)
+    for name, use in stored.uses.items():
+        found = fuzz_model_files.answer(use, cm.load(path))
+        assert fuzz_model_files.judge(("value", True), found) is None, name
+
+
 def test_tables_of_a_huge_mean_do_not_fail(path):
     mean = stored_models.stored("ridge").model.fitted_.scales.x_mean
     put(path, "ridge", mean, 1e308)

@@ -24,6 +24,7 @@ from condmeta.fitted.known_statistics import covariances, own_statistics, statis
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import Prepared, prepare
 from condmeta.fitted.rows import Rows
+from condmeta.fitted.scales import FARTHEST
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
 from condmeta.fitted.starts import aligned_features, features, start, with_cold_start
@@ -125,7 +126,7 @@ class Fitted(NamedTuple):
         """Return tasks in the learner's units; `tasks` have passed the shared model."""
         conditioning = self.conditioning if self.reader.reads_points else None
         how = self.scales, conditioning, partial(aligned_features, self), self.predictor.classes
-        return prepare(tasks, points, *how)
+        return prepare(tasks, points, *how, farthest=FARTHEST)
 
     def past_shared_model(self, tasks: TaskSet) -> TaskSet:
         """Return tasks as the per-task models see them: labels on their scale, then residuals."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condmeta.errors import DataError
+from condmeta.errors import DataError, DivergenceError
 from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors, own_noise
 from condmeta.inner.posterior import ROUNDS
 from condmeta.inner.squared import SquaredState
@@ -23,7 +23,7 @@ from condmeta.persistence import register
 from condmeta.persistence.fields import floats, ids, instance, maybe, sequence
 from condmeta.persistence.registry import construct
 from condmeta.tasks.ids import as_id_array
-from condmeta.tasks.messages import show_id
+from condmeta.tasks.messages import name_task, show_id
 from condmeta.text import pluralize
 
 
@@ -204,11 +204,18 @@ def regroup(ids, stats: SquaredState, base, Phi, inner: NestedGaussian, n_jobs=1
     order, back = tree.order, np.argsort(tree.order)
     blank = np.empty((len(ids), 0, 0))
     before = NestedState(*stats.take(order), base[order], blank)
-    up, levels = _passes(tree, before, inner, n_jobs)
-    others = without_task(up, levels[-1], tree.parents[-1])
-    theta, H = before.base + others.mean, inner.covariance_below(len(levels) - 1)
-    state = before._replace(covariance=others.covariance + H)
-    coef = inner.posterior(state, theta, n_jobs).mean
+    try:
+        up, levels = _passes(tree, before, inner, n_jobs)
+        others = without_task(up, levels[-1], tree.parents[-1])
+        theta, H = before.base + others.mean, inner.covariance_below(len(levels) - 1)
+        state = before._replace(covariance=others.covariance + H)
+        coef = inner.posterior(state, theta, n_jobs).mean
+    except (np.linalg.LinAlgError, DivergenceError):
+        largest = ids[np.argmax(np.einsum("tii->t", stats.gram))]
+        raise DivergenceError(
+            f"{name_task(largest)} has rows that are too large beside those of other tasks of its "
+            "group: their sums leave the range of floating-point numbers. Correct or drop them."
+        ) from None
     known = tuple(
         GroupLevel(
             as_id_array(groups_of(ids[first].tolist(), level)), *levels[level],

@@ -8,7 +8,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.label_codes import encode_labels
-from condmeta.fitted.scales import Scales
+from condmeta.fitted.scales import FARTHEST, LARGEST, Scales
 from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import task_of_row
 from condmeta.tasks.frames import is_sparse
@@ -41,7 +41,7 @@ class Prepared(NamedTuple):
 
 def prepare(
     tasks: TaskSet, points: TaskSet | None, scales: Scales, conditioning: str | None, features,
-    classes=None,
+    classes=None, farthest: float = LARGEST,
 ) -> Prepared:  # fmt: skip
     """Return the scaled rows and the features of tasks.
 
@@ -54,8 +54,10 @@ def prepare(
         all of them, or with "split" its first half, which then does not train.
     features : callable
         `features(ids, side table, points)` returns Phi.
+    farthest : float
+        See `Scales.find_huge`.
     """
-    scaled, y = scaled_tasks(tasks, scales)
+    scaled, y = scaled_tasks(tasks, scales, farthest)
     offsets, weight, given = tasks.offsets, tasks.weight, None
     if conditioning is not None:
         if points is not None:
@@ -73,15 +75,15 @@ def prepare(
     return Prepared(tasks.ids, scales.with_ones(scaled), y, offsets, Phi, weight)
 
 
-def scaled_tasks(tasks: TaskSet, scales: Scales) -> tuple[np.ndarray, np.ndarray]:
+def scaled_tasks(tasks: TaskSet, scales: Scales, farthest: float = LARGEST):
     """Return the scaled rows and targets of tasks, without the intercept column."""
-    X = _transformed(tasks, scales)
+    X = _transformed(tasks, scales, farthest)
     return scales.rescaled(X), scales.target(tasks.y)
 
 
-def raw_points(tasks: TaskSet, scales: Scales) -> Points:
+def raw_points(tasks: TaskSet, scales: Scales, farthest: float = LARGEST) -> Points:
     """Return the points of tasks in units that do not depend on other tasks."""
-    X, y, units = _transformed(tasks, scales), tasks.y, scales.units
+    X, y, units = _transformed(tasks, scales, farthest), tasks.y, scales.units
     X = scales.rescaled(X) if scales.scale == "rows" else X
     return Points(_times(X, 1 / units[:-1]), y / units[-1], tasks.offsets, tasks.weight)
 
@@ -93,19 +95,19 @@ def _times(X, factor) -> np.ndarray:
     return X.times(factor) if is_sparse(X) else X * factor
 
 
-def _transformed(tasks: TaskSet, scales: Scales) -> np.ndarray:
+def _transformed(tasks: TaskSet, scales: Scales, farthest: float) -> np.ndarray:
     X, of_row = scales.transformed(tasks.X), task_of_row((tasks.ids, tasks.offsets))
-    check_size(X, tasks.y, scales, tasks.feature_names, of_row)
+    check_size(X, tasks.y, scales, tasks.feature_names, of_row, farthest)
     return X
 
 
-def check_size(X, y, scales: Scales, names, of_row=None) -> None:
+def check_size(X, y, scales: Scales, names, of_row=None, farthest: float = FARTHEST) -> None:
     """Raise if a number is so far from the training rows that its square is of no use.
 
     X (N, d) are transformed rows, `names` the columns of X or None; `of_row(i)` is the task of row
     i, which may be None.
     """
-    row, column, unit = scales.find_huge(X, y)
+    row, column, unit = scales.find_huge(X, y, farthest)
     if row is None:
         return
     value, where, remedy = y[row], "y", "Correct the value, drop the row"
@@ -116,10 +118,13 @@ def check_size(X, y, scales: Scales, names, of_row=None) -> None:
         remedy += ", use scale='standard'" if scales.scale == "none" else ""
     task = None if of_row is None else of_row(row)
     begin = f"Row {row}" if task is None else name_task(task)
-    raise DataError(
-        f"{begin} has {value:g} in {where}, which is learned in units of {unit:.3g}: it is too "
-        f"large to be squared. {remedy}, or give all rows in another unit."
-    )
+    begin = f"{begin} has {value:g} in {where}, which is learned in units of {unit:.3g}: it is too "
+    if column is not None and abs(value / unit) < LARGEST:
+        raise DataError(
+            f"{begin}far from the rows of fit for its square to be added to theirs. {remedy}, or "
+            "fit again with it."
+        )
+    raise DataError(f"{begin}large to be squared. {remedy}, or give all rows in another unit.")
 
 
 def user_points(raw: Points, scales: Scales) -> Points:

@@ -38,6 +38,7 @@ SCALES = ("none", "standard", "rows")
 BLOCK = 1 << 17  # numbers in a temporary
 ALMOST_INFINITE = 1e305  # sums and differences of such numbers overflow
 LARGEST = 1e100  # of a scaled number: some formulas multiply three of them
+FARTHEST = 1e6  # of a scaled number beside ordinary ones: of the sum of squares few digits are left
 ROUNDING = 8 * np.finfo(float).eps  # values of one column this close, relative, are one value
 LOG_ODDS = "(log odds)"  # the column that a shared classifier adds
 
@@ -198,19 +199,25 @@ class Scales:
             return (X - self.x_mean) / self.x_scale
         return _unit_rows(X) if self.scale == "rows" else X
 
-    def find_huge(self, X: np.ndarray, y: np.ndarray | None):
+    def find_huge(self, X: np.ndarray, y: np.ndarray | None, farthest: float = LARGEST):
         """Return row, column (None: y) and unit of a number too large to be squared, or Nones.
 
-        X (N, d) are transformed rows.
+        X (N, d) are transformed rows. `farthest` is given where their squares are added to those of
+        other rows: of columns that are centred and vary, numbers so many units from the mean are
+        found as well.
         """
         if self.scale != "rows":
+            centred = self.scale == "standard" and self.fit_intercept and not is_sparse(X)
+            most = np.where(self.kept[: len(self.x_mean)] & centred, farthest, LARGEST)
             with np.errstate(over="ignore"):
                 sizes = X.largest() if is_sparse(X) else _largest(X)
-                far = (sizes + np.abs(self.x_mean)) / self.x_scale
-            if not (far < LARGEST).all():
-                column = int(np.argmax(far))
+                bound = (sizes + np.abs(self.x_mean)) / self.x_scale
+            for column in np.flatnonzero(~(bound < most)):
                 values = X[:, [column]].toarray()[:, 0] if is_sparse(X) else X[:, column]
-                return int(np.argmax(np.abs(values))), column, self.x_scale[column]
+                with np.errstate(over="ignore"):
+                    far = np.abs(values - self.x_mean[column]) / self.x_scale[column]
+                if not (far < most[column]).all():
+                    return int(np.argmax(far)), int(column), self.x_scale[column]
         far = 0.0 if y is None else np.abs(y).max(initial=0.0)
         if far > ALMOST_INFINITE or not far / self.y_scale < LARGEST:
             return int(np.argmax(np.abs(y))), None, self.y_scale

@@ -14,6 +14,7 @@ from condmeta.fitted.groups import regroup, same_top
 from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.known_statistics import with_priors
 from condmeta.fitted.prepared import raw_points, scaled_tasks
+from condmeta.fitted.scales import FARTHEST
 from condmeta.fitted.task_model import require_resumable
 from condmeta.fitted.task_store import TaskStore
 from condmeta.inner.hedge import HedgedGaussian
@@ -44,7 +45,7 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
         part, at = tasks.subset(known), found[known]
         clock = fitted.clock(part)
         if isinstance(state, COLLECTED):
-            raw = raw_points(part, fitted.scales)
+            raw = raw_points(part, fitted.scales, FARTHEST)
             state = state.extend(at, raw)
             if isinstance(state, TaskStatistics):
                 state = state.remember(at, raw, clock)
@@ -52,7 +53,7 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
             stats = scaled_statistics(state.whole, fitted.scales, at)
             store = store.resolved(fitted.inner, at, with_priors(fitted, stats, at), n_jobs)
         else:
-            scaled, y = scaled_tasks(part, fitted.scales)
+            scaled, y = scaled_tasks(part, fitted.scales, FARTHEST)
             rows = Points(fitted.scales.with_ones(scaled), y, part.offsets, part.weight)
             if isinstance(state, KeptRows):
                 state = state.extend(at, rows)

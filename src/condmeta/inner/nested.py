@@ -2,10 +2,11 @@ r"""The weights of tasks in groups: each task has a prior of its own, from the t
 
 Given all other tasks, the weights of a task are w ~ N(theta, Q): Q is the covariance H between the
 tasks of a group, and what is left open about the group. With S = X^T X, e = X^T (y - X theta),
+Q = R R^T, A = I + R^T S R / s2 = C C^T and B = C^-1 R^T,
 
-    m = theta + Q g,   g = (s2 I + S Q)^-1 e,   covariance s2 Q (s2 I + S Q)^-1
+    m = theta + B^T B e / s2,   covariance B^T B
 
-are mean and covariance given its own points as well. Q may be singular.
+are mean and covariance given its own points as well. Q is never inverted, and may be singular.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from condmeta.inner.algorithms import Solved
-from condmeta.inner.posterior import BLOCK, PRIOR_POINTS, ROUNDS, Posterior
+from condmeta.inner.posterior import BLOCK, PRIOR_POINTS, ROUNDS, Posterior, require_finite, root
 from condmeta.inner.squared import SquaredState
 from condmeta.persistence.fields import FLAG, floats, number
 from condmeta.persistence.registry import construct, register, register_tuple
@@ -115,23 +116,21 @@ class NestedGaussian:
         block = max(BLOCK // theta.shape[1] ** 2, 1)
         for lo in range(0, len(theta), block):
             part = slice(lo, lo + block)
-            stats, Q, at = state.squared.take(part), state.covariance[part], theta[part]
+            stats, at = state.squared.take(part), theta[part]
+            R = _roots(state.covariance[part])
             e = stats.moment - np.einsum("tij,tj->ti", stats.gram, at)
-            mean[part], system = _solve(stats, Q, at, e, noise[part])
+            mean[part], B = _solve(stats, R, at, e, noise[part])
             for _ in range(ROUNDS if self.own_noise else 0):
-                # tr(S P) = s2 tr(S Q (s2 I + S Q)^-1)
-                open_ = np.einsum("tii->t", np.linalg.solve(system, stats.gram @ Q))
-                rss = stats.squared_errors(mean[part]) + noise[part] * open_
+                open_ = np.einsum("tij,tij->t", B @ stats.gram, B)  # tr(S P) = tr(B S B^T)
+                rss = stats.squared_errors(mean[part]) + open_
                 noise[part] = own_noise(rss, stats.count, self.s2)
-                mean[part], system = _solve(stats, Q, at, e, noise[part])
+                mean[part], B = _solve(stats, R, at, e, noise[part])
         return Posterior(mean, noise)
 
     def covariances(self, state: NestedState, theta) -> np.ndarray:
         """Return the covariances (T, d, d) of the weights of tasks given their points."""
-        s2, Q = self.posterior(state, theta).s2, state.covariance
-        # Q (s2 I + S Q)^-1 is the transpose of (s2 I + Q S)^-1 Q
-        P = s2[:, None, None] * np.linalg.solve(np.swapaxes(_system(state.gram, Q, s2), 1, 2), Q)
-        return (P + np.swapaxes(P, 1, 2)) / 2
+        B = _half(state.gram, _roots(state.covariance), self.posterior(state, theta).s2)
+        return np.swapaxes(B, 1, 2) @ B
 
     def spread(self, state: NestedState, theta, rows, codes, precisions=1.0) -> np.ndarray:
         """Return the standard deviation of a new label at rows (N, d); see `Gaussian.spread`."""
@@ -148,15 +147,26 @@ def own_noise(rss, count, s2: float) -> np.ndarray:
     return (rss + PRIOR_POINTS * s2) / (count + PRIOR_POINTS)
 
 
-def _solve(stats: SquaredState, Q, theta, e, s2) -> tuple[np.ndarray, np.ndarray]:
-    """Return the posterior means (T, d), and s2 I + S Q of each task."""
-    system = _system(stats.gram, Q, s2)
-    g = np.linalg.solve(system, e[:, :, None])[:, :, 0]
-    return theta + np.einsum("tij,tj->ti", Q, g), system
+def _solve(stats: SquaredState, R, theta, e, s2) -> tuple[np.ndarray, np.ndarray]:
+    """Return the posterior means (T, d), and B of each task (T, d, d)."""
+    B = _half(stats.gram, R, s2)
+    z = np.einsum("tij,tj->ti", B, e) / s2[:, None]
+    return theta + np.einsum("tij,ti->tj", B, z), B
 
 
-def _system(gram, Q, s2) -> np.ndarray:
-    """Return s2 I + S Q of each task (T, d, d)."""
-    system = gram @ Q
-    system[:, np.arange(system.shape[1]), np.arange(system.shape[1])] += s2[:, None]
-    return system
+def _roots(Q) -> np.ndarray:
+    """Return R with Q = R R^T of each task (T, d, d)."""
+    require_finite(Q)
+    try:
+        return np.linalg.cholesky(Q)
+    except np.linalg.LinAlgError:  # one of them is singular
+        values, vectors = np.linalg.eigh(Q)
+        return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+
+
+def _half(gram, R, s2) -> np.ndarray:
+    """Return B = C^-1 R^T of each task (T, d, d), with C C^T = I + R^T S R / s2."""
+    transposed = np.swapaxes(R, 1, 2)
+    A = transposed @ gram @ R / s2[:, None, None]
+    A[:, np.arange(A.shape[1]), np.arange(A.shape[1])] += 1.0
+    return np.linalg.solve(root(A), transposed)

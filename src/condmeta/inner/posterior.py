@@ -124,16 +124,21 @@ def precision(S, factor, s2) -> np.ndarray:
 
 def root(A) -> np.ndarray:
     """Return C with A = C C^T (T, d, d), for A >= I: rounding of large numbers may hide that."""
-    if not np.isfinite(A).all():
-        raise DivergenceError(
-            "The variances leave the range of floating-point numbers. Divide X and y by their "
-            "sizes."
-        )
+    require_finite(A)
     try:
         return np.linalg.cholesky(A)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(A)
         return vectors * np.sqrt(np.maximum(values, 1.0))[:, None, :]
+
+
+def require_finite(variances) -> None:
+    """Raise if a variance is not finite."""
+    if not np.isfinite(variances).all():
+        raise DivergenceError(
+            "The variances leave the range of floating-point numbers. Divide X and y by their "
+            "sizes."
+        )
 
 
 def lower_root(H) -> np.ndarray:

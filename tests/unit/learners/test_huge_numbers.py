@@ -1,5 +1,6 @@
 """Finite numbers of any size: right where a regression can bear them, a sentence where not."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -153,6 +154,41 @@ def test_a_refused_row_changes_nothing(name, method):
         getattr(learner, method)(BAD_ROW, y[:2], **call)
     assert learner._model is value
     np.testing.assert_array_equal(learner.predict(X, task=TASK), before)
+
+
+@pytest.mark.parametrize("name", ["ridge", "levels", "decay"])
+def test_a_row_far_from_all_others_counts_or_is_refused(name):
+    """As x grows, x w = y says w_0 = 0; beside x^2 the digits of 1 are lost from 1e7 on."""
+    learner, y, task, side, call = OTHERS.get(name, (REGRESSORS["ridge"], Y, TASK, SIDE, {}))
+    learner.fit(X, y, task=task, side_info=side, **call)
+    call, value = {key: [9.0] for key in call}, learner._model
+
+    def updated(far):
+        after = copy.deepcopy(learner).update([[far, 1.0, 1.0]], [5.0], task=[task[0]], **call)
+        return after.predict(X[:40], task=task[:40])
+
+    np.testing.assert_allclose(updated(5e5), updated(1e5), atol=5e-4)
+    for far in (1e7, -1e10, 1e20, 1e50):
+        with pytest.raises(DataError, match=r"has .* in feature 0 of X, .* too far from the rows"):
+            updated(far)
+        with pytest.raises(DataError, match=r"too far from the rows of fit .* fit again with it"):
+            learner.adapt([[far, 1.0, 1.0]], [5.0], task=["new"], side_info={"new": [1.0]}, **call)
+        model = learner.adapt(X[:1], Y[:1], side_info=[1.0], **call)
+        with pytest.raises(DataError, match=r"^Row 0 has .* too far from the rows"):
+            model.update([[far, 1.0, 1.0]], [5.0], **call)
+    assert learner._model is value
+
+
+@pytest.mark.filterwarnings("ignore::condmeta.errors.ConstantFeatureWarning")
+def test_a_constant_column_may_change_later():
+    """A day's time stamp in a table of one day: it has no weight, so its size is of no matter."""
+    rows = np.column_stack([X, np.full(len(X), 1.7e12)])
+    learner = cm.ConditionalRidge().fit(rows, Y, task=TASK, side_info=SIDE)
+    alone = cm.ConditionalRidge().fit(X, Y, task=TASK, side_info=SIDE)
+    more = np.append(X[:1], 1.7e12 + 8.64e7)[None]
+    found = learner.update(more, Y[:1], task=TASK[:1]).predict(rows, task=TASK)
+    want = alone.update(X[:1], Y[:1], task=TASK[:1]).predict(X, task=TASK)
+    np.testing.assert_allclose(found, want, atol=1e-4)  # 1.7e12 has a rounding error of 2e-4
 
 
 def test_the_sentence_names_task_column_and_remedy():
