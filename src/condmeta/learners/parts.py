@@ -76,6 +76,7 @@ def fit_parts(
     if start is None:
         raise DataError("There are no rows.")
     stored = StoredTasks.merge(folder, sampled, pieces, runner or Here())
+    del pieces  # they hold all ids
     learner._model = learn_stored(learner, start, stored, read_side, keep)
     return learner
 
@@ -120,7 +121,7 @@ def learn_stored(
     reader, Phi, Phi_empty = sides.encode(start.reader, stored.at)
     stored = stored.with_features(Phi)
     kept = stored.nbytes <= keep
-    sides = sides if kept else sides._replace(table=None)
+    ids, sides = sides.ids, sides if kept else None
     del Phi
     scales = start.scales.moved_to(Scales.of_moments(*stored.moments, start.scales))
     start = start._replace(predictor=start.predictor._replace(scales=scales), reader=reader)
@@ -130,8 +131,8 @@ def learn_stored(
     fitted = settled(start, learner._learn(data))._replace(n_tasks=len(stored))
     if learner.keep_tasks:
         log.info("solving the tasks")
-        fitted = fitted._replace(tasks=solve_stored(fitted, stored, sides.ids, Phi_empty))
-    if kept:
+        fitted = fitted._replace(tasks=solve_stored(fitted, stored, ids, Phi_empty))
+    if sides is not None:
         return fitted._replace(state=sides.statistics(stored))
     log.info("the statistics of the tasks, %s MB, are not kept", f"{stored.nbytes / 1e6:,.0f}")
     return fitted

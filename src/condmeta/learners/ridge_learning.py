@@ -15,6 +15,7 @@ from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.posterior import lower_root
+from condmeta.inner.squared import SquaredState
 from condmeta.learners.forgetting import context_of, noises_of, require_history, with_times
 from condmeta.learners.inputs import is_nameless, n_rows, read_tasks, read_training
 from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
@@ -23,16 +24,19 @@ from condmeta.learners.shared_columns import differing_columns
 from condmeta.learners.transforms import with_transforms
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping
+from condmeta.meta.blocks import OneBlock
 from condmeta.meta.cold_start import LearnedMaps, learn_maps
 from condmeta.meta.estimated_prior import open_covariance
-from condmeta.meta.prior import metrics_for
-from condmeta.meta.ridge import learn_from_blocks, learn_prior
+from condmeta.meta.prior import Prior, inverse_curvature, metrics_for
+from condmeta.meta.ridge import RidgeModel, learn_from_blocks, learn_prior
 from condmeta.meta.ridge_choice import Options, choose
 from condmeta.meta.ridge_judge import ROUGH, HeldOutFeatures, SplitStatistics
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.trained_tasks import InMemory, Scaling, TrainedTasks, count_points
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.typing import Ids, Matrix, SideInfo, Values
+
+CURVATURE_PASSES = 4  # what curvature may cost at most, in passes over all tasks
 
 
 def learn_ridge(learner: Any, data: Training) -> Learned:
@@ -104,19 +108,35 @@ def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation: Any, overall: An
     parts = SplitStatistics(whole, few, query)
     choice = choose(parts, Z, shown, sample.fold, options, learner.fit_intercept, jobs)
     metric, _, kappa = choice.selection.chosen
-    blocks, start = tasks.blocks(scaling, jobs), choice.selection.start
+    blocks, start, inverse = tasks.blocks(scaling, jobs), choice.selection.start, None
     if len(Z) < len(tasks):  # fit ever more tasks, each time from the fit before
         start = learn_prior(whole, Z, metric, kappa, start, stopping=ROUGH, n_jobs=jobs).prior
         for some in blocks.heads():
-            start = learn_from_blocks(some, metric, kappa, start, stopping=ROUGH).prior
+            how = metric, kappa, start
+            start = learn_from_blocks(some, *how, stopping=ROUGH, inverse=inverse).prior
+            if inverse is None:
+                inverse = curvature_of_sample(whole, Z, metric, kappa, start, len(tasks))
 
     def learn(blocks: Any, start: Any):
         stopping = Stopping(learner.tol, learner.max_iter)
-        return learn_from_blocks(blocks, metric, kappa, start, stopping=stopping)
+        return learn_from_blocks(blocks, metric, kappa, start, stopping=stopping, inverse=inverse)
 
     found = learn_maps(choice, blocks, learn, start)
     left_open = open_covariance(whole, Z.shape[1], found.learned.prior, kappa, len(tasks))
     return found._replace(open=left_open)
+
+
+def curvature_of_sample(
+    stats: SquaredState, Z: np.ndarray, metric: str, kappa: float, prior: Prior, n_tasks: int
+) -> np.ndarray | None:
+    """Return `inverse_curvature` from the sample, or None where it would cost too much.
+
+    The penalty on the map has the weight that it has beside all tasks.
+    """
+    model = RidgeModel(OneBlock.of(stats, Z), kappa * len(Z) / n_tasks)
+    if model.frame(model.adopt(prior, metric), metric).size * len(Z) > CURVATURE_PASSES * n_tasks:
+        return None
+    return inverse_curvature(model, prior, metric)
 
 
 def collect_more(

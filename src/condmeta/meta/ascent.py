@@ -7,6 +7,8 @@ c = s^T y / y^T y of the last pair,
 
     direction = c g + S^T v - c Y^T u,   u = R^-1 S g,   v = R^-T ((D + c Y Y^T) u - c Y g).
 
+Where about the right inverse B is known, it takes the place of c I.
+
 Coordinates at a bound of the box that would leave it stay there; a step is clipped to the box. The
 first step is the gradient: it has about the right length if a unit is about a standard error.
 """
@@ -46,16 +48,18 @@ class Stopping(NamedTuple):
 DEFAULT_STOPPING = Stopping()
 
 
-def ascend(slope: Callable, x, lowest, highest, stopping: Stopping) -> Ascent:
+def ascend(slope: Callable, x, lowest, highest, stopping: Stopping, inverse=None) -> Ascent:
     """Maximise a function from x (p,), with lowest <= x <= highest (p,). No step decreases it.
 
     Parameters
     ----------
     slope : callable
         x -> (value, gradient (p,)).
+    inverse : (p, p) array, optional
+        About the inverse of minus the Hessian.
     """
     value, gradient = slope(x)
-    memory, values, passes = Memory(len(x)), [value], 1
+    memory, values, passes = Memory(len(x), inverse), [value], 1
     while passes < stopping.max_evaluations:
         room = np.clip(x + gradient, lowest, highest) - x
         if np.abs(room).max() <= stopping.tol:
@@ -99,10 +103,10 @@ def _search(slope, x, value, gradient, direction, lowest, highest, most):
 class Memory:
     """The last pairs (s, y), each of p numbers, and their inner products."""
 
-    def __init__(self, p: int):
+    def __init__(self, p: int, inverse=None):
         self.S, self.Y = np.empty((MEMORY, p)), np.empty((MEMORY, p))
         self.SY, self.YY = np.zeros((MEMORY, MEMORY)), np.zeros((MEMORY, MEMORY))
-        self.size, self.scale = 0, 1.0
+        self.size, self.scale, self.inverse = 0, 1.0, inverse
 
     def add(self, s, y) -> None:
         """Store a pair in place of the oldest; a pair without curvature is left out."""
@@ -122,10 +126,15 @@ class Memory:
     def direction(self, gradient) -> np.ndarray:
         """Return the step to the maximum of the quadratic approximation."""
         m, c = self.size, self.scale
+        first = c * gradient if self.inverse is None else self.inverse @ gradient
         if m == 0:
-            return gradient.copy()
+            return first
         S, Y, R = self.S[:m], self.Y[:m], self.SY[:m, :m]
         u = dtrtrs(R, S @ gradient)[0]
-        right = R.diagonal() * u + c * (self.YY[:m, :m] @ u - Y @ gradient)
-        v = dtrtrs(R, right, trans=1)[0]
-        return c * gradient + v @ S - c * (u @ Y)
+        if self.inverse is None:
+            changed, square = c * (u @ Y), c * (self.YY[:m, :m] @ u - Y @ gradient)
+        else:
+            changed = self.inverse @ (u @ Y)
+            square = Y @ (changed - first)
+        v = dtrtrs(R, R.diagonal() * u + square, trans=1)[0]
+        return first + v @ S - changed

@@ -122,9 +122,9 @@ class LevelsModel(RidgeModel):
         self.stats, self.Phi1, self.tree = block.only.stats, Phi1[:, -self.rows :], tree
         self.own = np.ones(self.shape[1], bool) if own is None else own
 
-    def climb(self, frame, stopping: Stopping) -> Ascent:
+    def climb(self, frame, stopping: Stopping, inverse=None) -> Ascent:
         """Maximise J in one frame."""
-        return PriorModel.climb(self, frame, stopping)
+        return PriorModel.climb(self, frame, stopping, inverse)
 
     def frame(self, start, metric) -> LevelsFrame:
         """Return coordinates around a prior."""

@@ -31,6 +31,8 @@ MAX_GROWTH = 100.0  # of a standard deviation in one frame
 FEW_COLUMNS = 24  # up to which every metric is a candidate
 WELL_KNOWN = 4  # observed coefficients for each free entry of H, from which on it can be learned
 COLLAPSED = 1e-6  # of a variance that matters: the fit of a simpler metric found none
+SMALL_STEP = 1e-3  # standard errors, of differences of gradients
+LEAST_INFORMATION = 1e-3  # of that of observed weights
 REFRESH = 60  # evaluations after which a new frame is laid around the prior reached
 
 
@@ -89,15 +91,21 @@ class LearnedPrior(NamedTuple):
 
 
 def maximise(
-    model: PriorModel, metric: str, start: Prior | None, stopping: Stopping, trace=None
-) -> LearnedPrior:
-    """Fit the prior of a model (see `condmeta.meta.ridge.learn_prior`)."""
+    model: PriorModel, metric: str, start: Prior | None, stopping: Stopping, trace=None,
+    inverse=None,
+) -> LearnedPrior:  # fmt: skip
+    """Fit the prior of a model (see `condmeta.meta.ridge.learn_prior`).
+
+    `inverse` (p, p) is that of minus the Hessian in the coordinates of a `Frame`, if it is about
+    known (see `inverse_curvature`): as their units are standard errors, it is nearly the same for
+    any number of tasks, and around any prior that is near.
+    """
     prior = model.start() if start is None else model.adopt(start, metric)
     passes = 0
     while True:
         frame = model.frame(prior, metric)
         budget = min(stopping.max_evaluations - passes, REFRESH)
-        found = model.climb(frame, stopping._replace(max_evaluations=budget))
+        found = model.climb(frame, stopping._replace(max_evaluations=budget), inverse)
         prior, passes = frame.prior(found.x), passes + found.passes
         steps = found.values[1:].tolist()
         if trace is not None:
@@ -108,6 +116,20 @@ def maximise(
             # W gets a row for every column of Phi.
             W = np.pad(prior.W, ((model.width + 1 - len(prior.W), 0), (0, 0)))
             return LearnedPrior(prior._replace(W=W), float(found.values[-1]), passes)
+
+
+def inverse_curvature(model: PriorModel, prior: Prior, metric: str) -> np.ndarray:
+    """Return about the inverse (p, p) of minus the Hessian of J, in the coordinates of a frame.
+
+    It is made of differences of gradients, one evaluation for each coordinate. Directions with less
+    than a thousandth of the information that observed weights would have count as if they had it.
+    """
+    frame = model.frame(model.adopt(prior, metric), metric)
+    gradient = model.slope(frame, np.zeros(frame.size))[1]
+    steps = SMALL_STEP * np.eye(frame.size)
+    rise = np.array([model.slope(frame, step)[1] - gradient for step in steps]) / SMALL_STEP
+    values, vectors = np.linalg.eigh(-(rise + rise.T) / 2)
+    return (vectors / np.maximum(values, LEAST_INFORMATION)) @ vectors.T
 
 
 class PriorModel(ABC):
@@ -134,10 +156,10 @@ class PriorModel(ABC):
         """Return coordinates around a prior."""
         return Frame.around(self, start, metric)
 
-    def climb(self, frame: Frame, stopping: Stopping) -> Ascent:
-        """Maximise J in one frame."""
+    def climb(self, frame: Frame, stopping: Stopping, inverse=None) -> Ascent:
+        """Maximise J in one frame; `inverse` is about that of minus the Hessian, if known."""
         box = frame.bounds(*self.noise_range())
-        return ascend(partial(self.slope, frame), np.zeros(frame.size), *box, stopping)
+        return ascend(partial(self.slope, frame), np.zeros(frame.size), *box, stopping, inverse)
 
     def slope(self, frame: Frame, x) -> tuple[float, np.ndarray]:
         """Return J at coordinates x (p,), and its gradient with respect to them."""

@@ -60,10 +60,10 @@ def learn_prior(
 
 def learn_from_blocks(
     blocks: Blocks, metric: str, kappa: float, start: Prior | None = None, noise=None,
-    stopping=DEFAULT_STOPPING, trace=None,
+    stopping=DEFAULT_STOPPING, trace=None, inverse=None,
 ) -> LearnedPrior:  # fmt: skip
-    """Fit the prior to tasks that are read block by block (see `learn_prior`)."""
-    return maximise(RidgeModel(blocks, kappa, noise), metric, start, stopping, trace)
+    """Fit the prior to tasks that are read block by block (see `learn_prior` and `maximise`)."""
+    return maximise(RidgeModel(blocks, kappa, noise), metric, start, stopping, trace, inverse)
 
 
 @twin
@@ -90,12 +90,12 @@ class RidgeModel(PriorModel):
         self.gram, self.moment, self.square, n_points, products, n_tasks = blocks.map_sum(_totals)
         super().__init__((int(n_tasks), len(self.moment)), n_points, products, kappa)
 
-    def climb(self, frame: Frame, stopping: Stopping) -> Ascent:
+    def climb(self, frame: Frame, stopping: Stopping, inverse=None) -> Ascent:
         """Maximise J in one frame, by one compiled call if the matrices are small."""
         (T, d), rows = self.shape, self.rows
         block = self.blocks.only if rows * d * (T + rows) <= SMALL else None
         if block is None:
-            return super().climb(frame, stopping)
+            return super().climb(frame, stopping, inverse)
         Phi1 = np.ascontiguousarray(block.Phi1[:, -rows:])
         return Ascent(*climb_prior(
             *block.stats, Phi1, self.kappa, *frame.start, frame.C, frame.units,

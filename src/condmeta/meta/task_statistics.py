@@ -159,7 +159,9 @@ class TaskStatistics(NamedTuple):
         at = np.concatenate([b + part.sample for b, part in zip(begins, parts, strict=False)])
         at = at[np.argsort(keys[at], kind="stable")[:SAMPLE]]
         tables = [part.table for part in parts if part.table is not None]
-        table = TaskTable.stacked(tables) if tables else None
+        table = (
+            TaskTable.stacked(tables, sum(table.n_tasks for table in tables)) if tables else None
+        )
         Phi = None if parts[0].Phi is None else np.concatenate([part.Phi for part in parts])
         scatters = [part.whole for part in parts]
         history = None

@@ -16,7 +16,7 @@ from condmeta.tasks.frames import backend_of, column_names, eager, is_frame, req
 from condmeta.tasks.side_table import as_names, read_side_table
 from condmeta.typing import Frame, SideInfo
 
-MANY_ROWS = 1 << 20  # of a side table
+MANY_ROWS = 1 << 18  # of a side table
 
 
 class ColumnOptions(NamedTuple):
@@ -268,8 +268,8 @@ def read_side(side_info: SideInfo, roles: Roles) -> TaskTable:
     how = {"task_name": roles.task_name, "side_key": roles.side_key}
     if backend_of(side_info) == "pyarrow" and len(side_info) > MANY_ROWS:
         begins = range(0, len(side_info), MANY_ROWS)  # ids of all rows at once take much memory
-        parts = [read_side_table(side_info.slice(b, MANY_ROWS), **how) for b in begins]
-        table = TaskTable.stacked(parts)
+        parts = (read_side_table(side_info.slice(b, MANY_ROWS), **how) for b in begins)
+        table = TaskTable.stacked(parts, len(side_info))
         if len(set(table.ids.tolist())) < table.n_tasks:
             table = read_side_table(side_info, **how)  # it names the ids that are there twice
     else:

@@ -150,11 +150,23 @@ class TaskTable:
         return self.trusted(np.concatenate([self.ids, other.ids]), data, self.backend)
 
     @classmethod
-    def stacked(cls, tables: Sequence[TaskTable]) -> TaskTable:
-        """Return the rows of parts of one table, whose columns are typed alike."""
-        names, backend = tables[0].columns, tables[0].backend
-        data = {name: np.concatenate([table.data[name] for table in tables]) for name in names}
-        return cls.trusted(np.concatenate([table.ids for table in tables]), data, backend)
+    def stacked(cls, tables: Iterable[TaskTable], n_tasks: int) -> TaskTable:
+        """Return the rows of parts of one table, n_tasks in all.
+
+        Parts are copied one by one, so that a generator of parts never holds two of them.
+        """
+        ids, data, begin, backend = np.empty(n_tasks, object), {}, 0, None
+        for table in tables:
+            part, backend = slice(begin, begin + table.n_tasks), table.backend
+            ids[part] = table.ids
+            for name, column in table.data.items():
+                if name not in data:
+                    data[name] = np.empty(n_tasks, column.dtype)
+                elif data[name].dtype != column.dtype:
+                    data[name] = data[name].astype(np.result_type(data[name], column))
+                data[name][part] = column
+            begin = part.stop
+        return cls.trusted(ids, data, backend)
 
     def gaps(self) -> np.ndarray:
         """Return for each task and column whether the value is missing, (T, p) bool."""

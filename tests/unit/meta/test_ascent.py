@@ -58,18 +58,29 @@ def test_no_step_where_nothing_is_higher():
     assert np.array_equal(found.x, [0, 0])
 
 
-def test_direction_is_that_of_bfgs():
+def test_with_the_inverse_of_the_hessian_one_step_is_enough():
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(40, 12)), rng.normal(size=40)
+    inverse = np.linalg.inv(A.T @ A)
+    found = ascend(quadratic(A, b), np.zeros(12), *FREE, Stopping(1e-8, 500), inverse)
+    np.testing.assert_allclose(found.x, np.linalg.lstsq(A, b, rcond=None)[0], atol=1e-12)
+    assert found.passes == 2
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_direction_is_that_of_bfgs(known):
     """The inverse Hessian by the recursion of BFGS, in full, from the pairs that are remembered."""
     rng = np.random.default_rng(1)
     A = rng.normal(size=(8, 8))
-    memory, pairs = Memory(8), []
+    inverse = np.diag(rng.uniform(0.5, 2.0, 8)) + 0.1 if known else None
+    memory, pairs = Memory(8, inverse), []
     for _ in range(MEMORY + 5):
         s = rng.normal(size=8)
         pairs.append((s, (A @ A.T + np.eye(8)) @ s))
         memory.add(*pairs[-1])
     memory.add(rng.normal(size=8), np.zeros(8))  # without curvature: left out
     s, y = pairs[-1]
-    H = s @ y / (y @ y) * np.eye(8)
+    H = inverse if known else s @ y / (y @ y) * np.eye(8)
     for s, y in pairs[-MEMORY:]:
         V = np.eye(8) - np.outer(y, s) / (s @ y)
         H = V.T @ H @ V + np.outer(s, s) / (s @ y)

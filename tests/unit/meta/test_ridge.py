@@ -11,8 +11,8 @@ from scipy.stats import multivariate_normal
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.blocks import OneBlock
-from condmeta.meta.prior import METRICS, Frame, Prior, PriorModel
-from condmeta.meta.ridge import RidgeModel, learn_prior
+from condmeta.meta.prior import METRICS, Frame, Prior, PriorModel, inverse_curvature
+from condmeta.meta.ridge import RidgeModel, learn_from_blocks, learn_prior
 from condmeta.meta.ridge_choice import Options, choose
 from condmeta.meta.ridge_judge import HeldOutFeatures, SplitStatistics
 from condmeta.meta.setting_path import evidence
@@ -108,6 +108,38 @@ def test_engines_find_the_same_prior(monkeypatch):
     for name in ("W", "H", "s2"):
         ours, theirs = (getattr(prior, name) for prior in found)
         np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kappa", [1.0, np.inf])
+def test_curvature_is_that_of_second_differences(metric, kappa):
+    X, y, Phi = draw(40, 6, 2, 1)
+    model = RidgeModel(OneBlock.of(SquaredState.of(*flat(X, y)), Phi), kappa)
+    prior = learn_prior(SquaredState.of(*flat(X, y)), Phi, metric, kappa).prior
+    frame = model.frame(model.adopt(prior, metric), metric)
+    p, h = frame.size, 0.05
+
+    def value(*steps):
+        return model.slope(frame, h * np.sum(steps, axis=0))[0]
+
+    unit = np.eye(p)
+    hessian = [[(value(a, b) - value(a, -b) - value(-a, b) + value(-a, -b)) / (4 * h * h)
+                for a in unit] for b in unit]  # fmt: skip
+    found = inverse_curvature(model, prior, metric)
+    np.testing.assert_allclose(found @ -np.array(hessian), np.eye(p), atol=2e-2)
+
+
+def test_known_curvature_saves_passes(monkeypatch):
+    monkeypatch.setattr("condmeta.meta.ridge.SMALL", 0)
+    X, y, Phi = draw(400, 3, 3, 2)
+    rows, few = SquaredState.of(*flat(X, y)), SquaredState.of(*flat(X[:100], y[:100]))
+    start = learn_prior(few, Phi[:100], "full", 0.25).prior
+    inverse = inverse_curvature(RidgeModel(OneBlock.of(few, Phi[:100]), 0.25), start, "full")
+    how = OneBlock.of(rows, Phi), "full", 1.0, start
+    plain, quick = learn_from_blocks(*how), learn_from_blocks(*how, inverse=inverse)
+    best = learn_from_blocks(*how, stopping=Stopping(1e-6, 500))
+    assert quick.passes <= 0.7 * plain.passes
+    assert best.objective - 1e-2 <= quick.objective <= best.objective + 1e-8
 
 
 @native

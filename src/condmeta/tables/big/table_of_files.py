@@ -13,6 +13,7 @@ from condmeta.errors import DataError
 from condmeta.learners.sampled import Parts, fit_sampled, needs_rows
 from condmeta.tables.big.schema import RowSource, learn_rows, learn_sides
 from condmeta.tables.big.side_table import SideTable
+from condmeta.tables.files import arrow
 from condmeta.tables.learner import kind_of_learner, make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
@@ -77,9 +78,9 @@ class TableOfFiles:
 
     def read_side(self) -> TaskTable | None:
         """Return the side rows of all tasks; not before they are needed: they may be large."""
-        self.schema, side = learn_sides(
-            self.schema, self.side_rows, self.sides.read(), self.options
-        )
+        rows, self.side_rows = self.side_rows, None
+        self.schema, side = learn_sides(self.schema, rows, self.sides.read(), self.options)
+        arrow.pa.default_memory_pool().release_unused()  # else it keeps what the file took
         return side
 
     def warn_not_kept(self, size: str, remedy: str, stacklevel: int) -> None:
