@@ -37,6 +37,7 @@ from condmeta.tasks.frames import (
     eager,
     get_column,
     get_series,
+    is_dask,
     is_frame,
     is_sparse,
     numeric_matrix,
@@ -355,6 +356,13 @@ def _read_columns(learner: Any, X: Matrix, task: Ids, known: Columns | None) -> 
 
     Without `known` columns those of X are learned, else they are checked.
     """
+    if is_dask(X):
+        name = type(learner).__name__
+        raise DataError(
+            f"X is a Dask DataFrame, and {name} reads rows in memory. "
+            f"cm.TableModel(cm.{name}(), task=..., target=...).fit(X) learns from it on the "
+            "workers of its cluster; X.compute() brings the rows into memory."
+        )
     backend = backend_of(X) if is_frame(X) else None
     keys, sides = as_names(learner.task_column), as_names(learner.side_columns)
     side_columns = {}

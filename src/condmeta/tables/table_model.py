@@ -23,7 +23,7 @@ from condmeta.learners.writing import writing
 from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mapping, number
 from condmeta.tables import predictions
 from condmeta.tables.additions import digest_of, refuse_again
-from condmeta.tables.cluster.predict import is_dask, predict_lazily
+from condmeta.tables.cluster.predict import predict_lazily
 from condmeta.tables.dates import PARTS
 from condmeta.tables.fit_table import fit_table, read_training
 from condmeta.tables.fitted_table import FittedTable, as_table
@@ -33,7 +33,7 @@ from condmeta.tables.schema import Schema
 from condmeta.tables.sql import table_query
 from condmeta.tables.stream import fit_parts
 from condmeta.tasks import TaskSet
-from condmeta.tasks.frames import backend_of, make_frame
+from condmeta.tasks.frames import backend_of, is_dask, make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.tasks.side_table import as_names
 from condmeta.typing import (

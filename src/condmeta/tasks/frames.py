@@ -51,6 +51,13 @@ def is_frame(obj: Any) -> bool:
     return _kind(obj) == "frame"
 
 
+def is_dask(frame: Any) -> bool:
+    """Return whether a table is a Dask DataFrame; Dask is not imported for it."""
+    return type(frame).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(
+        frame, "map_partitions"
+    )
+
+
 def is_series(obj: Any) -> bool:
     """Return whether an object is a column of a DataFrame library."""
     return _kind(obj) == "series"

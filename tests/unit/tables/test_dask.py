@@ -240,6 +240,18 @@ def test_calls_that_cannot_work(client, tmp_path):
         model().fit_dask(ddf, client=client, folder=tmp_path)
 
 
+def test_learners_name_the_call_for_a_dask_dataframe():
+    frame = table()[["store", "price", "sold"]].dropna()
+    ddf = dd.from_pandas(frame, npartitions=3, sort=False)
+    learner = cm.ConditionalRidge()
+    sentence = r"X is a Dask DataFrame.*cm.TableModel\(cm.ConditionalRidge\(\), task=..., target="
+    with pytest.raises(DataError, match=sentence):
+        learner.fit(ddf, task="store")
+    learner.fit(frame[["store", "price"]], frame["sold"], task="store")
+    with pytest.raises(DataError, match=sentence):
+        learner.predict(ddf, task="store")
+
+
 def test_a_folder_that_workers_do_not_reach(client, monkeypatch):
     monkeypatch.setattr(cluster_workers, "_about", about_another_machine)
     ddf = dd.from_pandas(table(), npartitions=2, sort=False)

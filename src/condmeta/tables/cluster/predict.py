@@ -15,13 +15,6 @@ import numpy as np
 import condmeta
 
 
-def is_dask(frame: Any) -> bool:
-    """Return whether a table is a Dask DataFrame; Dask is not imported for it."""
-    return type(frame).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(
-        frame, "map_partitions"
-    )
-
-
 def predict_lazily(model: Any, frame: Any, side_info: Any, folder: Any = None) -> Any:
     """Return the predictions of a Dask DataFrame as a lazy Dask series (see `TableModel.predict`).
 
