@@ -31,3 +31,8 @@ def page_faults(times, size):
     for _ in range(times):
         np.empty(size, np.uint8).fill(1)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def many_times(frame, count):
+    """Return a table with each row many times."""
+    return frame.loc[frame.index.repeat(count)]

@@ -153,3 +153,16 @@ def test_without_click_the_remedy_is_named(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(SystemExit, match=r'pip install "condmeta\[cli\]"'):
         main()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--workers", 2, "--jobs", 2], "--jobs runs seeds in this process: leave it out"),
+        (["--workers", 2, "--scheduler", "tcp://127.0.0.1:1"], "give one of them"),
+    ],
+)
+def test_reproduce_runs_here_or_on_one_cluster(call, options, sentence):
+    done = call("reproduce", "circle", "--seeds", 1, *options)
+    assert done.exit_code == 1
+    assert sentence in done.output

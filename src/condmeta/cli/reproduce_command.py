@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -47,13 +48,20 @@ reading_options = together(  # one for each choice that the paper does not speci
               show_default=True, help="Folder to write to.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1),
               help="Seeds to run in parallel.  [default: number of cores]")  # fmt: skip
+@click.option("--workers", type=click.IntRange(min=1), metavar="N",
+              help="Run on a Dask cluster of N processes on this machine.")  # fmt: skip
+@click.option("--scheduler", metavar="ADDRESS",
+              help="Run on the Dask cluster of this scheduler, such as "
+              "tcp://10.0.0.1:8786.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Run finished panels again.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @reading_options
 @report_failures
 @click.pass_context
-def reproduce_command(ctx, names, seeds, inner, out, jobs, force, quiet, as_json, **readings):
+def reproduce_command(
+    ctx, names, seeds, inner, out, jobs, workers, scheduler, force, quiet, as_json, **readings
+):
     """Run the paper's experiments and compare the errors with the authors' numbers.
 
     NAMES: one-cluster, two-clusters-mean-4, two-clusters-mean-0, circle, lenk, schools. The default
@@ -75,10 +83,11 @@ def reproduce_command(ctx, names, seeds, inner, out, jobs, force, quiet, as_json
 
     command = command_line(ctx)
     try:
-        with show_progress(quiet) as progress:
+        with _client(workers, scheduler, jobs) as client, show_progress(quiet) as progress:
             found = reproduce(
-                names or ("all",), seeds, inner, out, jobs, force, progress, Readings(**readings)
-            )
+                names or ("all",), seeds, inner, out, jobs, force, progress, Readings(**readings),
+                client,
+            )  # fmt: skip
             page = write_report(found, out / "report.html", command=command)
     except KeyboardInterrupt:
         click.echo(
@@ -90,3 +99,17 @@ def reproduce_command(ctx, names, seeds, inner, out, jobs, force, quiet, as_json
         click.echo(json.dumps(to_json(found, page), indent=2))
     elif not quiet:
         show_results(found, page)
+
+
+def _client(workers, scheduler, jobs):
+    """Return a context with the client of a cluster, or None."""
+    if workers is None and scheduler is None:
+        return nullcontext()
+    from condmeta.errors import DataError
+    from condmeta.tables.cluster.workers import cluster_of
+
+    if workers is not None and scheduler is not None:
+        raise DataError("--workers starts a cluster here, --scheduler names one: give one of them.")
+    if jobs is not None:
+        raise DataError("--jobs runs seeds in this process: leave it out with a cluster.")
+    return cluster_of(workers, scheduler)

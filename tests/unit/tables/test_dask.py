@@ -1,5 +1,6 @@
 """Fits on real Dask worker processes: the model of the same rows in memory, bit for bit."""
 
+import logging
 import os
 import signal
 import time
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
-from worker_functions import about_another_machine, die, page_faults, slowly
+from worker_functions import about_another_machine, die, many_times, page_faults, slowly
 
 import condmeta as cm
 from condmeta.errors import DataError
@@ -175,6 +176,34 @@ def test_a_worker_that_is_killed_changes_nothing(client, whole, step, monkeypatc
     same(whole, model().fit(ddf, stores()))
     assert runs == [step]
     client.wait_for_workers(3)
+
+
+def test_workers_with_too_little_memory():
+    """Dask kills a worker at 95 % of its memory: a partition that does not fit ends in a sentence.
+
+    Smaller partitions of the same rows fit, and the model has the bits of memory.
+    """
+    import dask
+    from distributed import Client, LocalCluster
+
+    frame = table()
+    limits = {"distributed.scheduler.allowed-failures": 0,
+              "distributed.worker.memory.monitor-interval": "20ms"}  # fmt: skip
+    with (
+        dask.config.set(limits),
+        LocalCluster(
+            1, threads_per_worker=1, dashboard_address=None, memory_limit="600MB",
+            silence_logs=logging.CRITICAL,
+        ) as small,
+        Client(small) as client,
+    ):  # fmt: skip
+        large = dd.from_delayed([dask.delayed(many_times)(frame, 20_000)], meta=frame[:0])
+        with pytest.raises(DataError, match=r"Workers died 1 time at .* give each more memory"):
+            model().fit_dask(large, stores(), client=client)
+        client.wait_for_workers(1)
+        whole = model().fit(table(), stores())
+        ddf = dd.from_pandas(frame, npartitions=3, sort=False)
+        same(whole, model().fit_dask(ddf, stores(), client=client))
 
 
 def test_workers_that_die_again_and_again(client, monkeypatch):

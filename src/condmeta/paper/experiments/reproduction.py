@@ -4,7 +4,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -23,6 +23,7 @@ from condmeta.paper.experiments.panels import PANELS, get_panel
 from condmeta.paper.experiments.protocol import each_seed, list_seeds, run
 from condmeta.paper.experiments.readings import Readings
 from condmeta.paper.experiments.results import Results
+from condmeta.tables.cluster.workers import check_workers, in_order
 from condmeta.typing import InnerName, PathLike
 from condmeta.versions import versions
 
@@ -78,6 +79,7 @@ def reproduce(
     names: Iterable[str] = ("all",), seeds: int | Sequence[int] = 10, inner: InnerName = "online",
     out: PathLike = "reproduction", jobs: int | None = None, force: bool = False,
     progress: Callable[[Event], None] | None = None, readings: Readings | None = None,
+    client: Any = None,
 ) -> Reproduction:  # fmt: skip
     """Run experiments of the paper and write tables, provenance and figures to a folder.
 
@@ -101,6 +103,8 @@ def reproduce(
         Called with an `Event` at each step.
     readings : Readings, optional
         Choices where the paper is not specific; the argument `inner` replaces `readings.inner`.
+    client : distributed.Client, optional
+        The Dask cluster on whose workers the seeds of all panels run; `jobs` is then not used.
 
     Examples
     --------
@@ -119,25 +123,47 @@ def reproduce(
         "condmeta": versions()["condmeta"], "engine": active_engine(), "seeds": seeds,
         "options": readings.options(),
     }  # fmt: skip
+    if client is not None:
+        jobs = check_workers(client)
+    jobs = min(jobs or cpu_count(), len(seeds))
+    start = partial(_start_panel, readings=readings, seeds=seeds, jobs=jobs, client=client)
+    old = {name: None if force else load_panel(out, name, {"panel": name, **shared})
+           for name in names}  # fmt: skip
+    lacking = [n for n in names if old[n] is None and not names[n] and not _has_data(n)]
+    ahead = {}
+    if client is not None:  # the seeds of all panels side by side
+        ahead = {n: start(n) for n in names if old[n] is None and n not in lacking}
     results: dict[str, Results] = {}
     skipped: dict[str, str] = {}
     reused: list[str] = []
-    for name, is_named in names.items():
-        requested = {"panel": name, **shared}
-        old = None if force else load_panel(out, name, requested)
-        if old is not None:
+    for name in names:
+        known = old[name]
+        if known is not None:
             report(Event("reused", name, text=f"finished earlier, taken from {out / name}.csv"))
-            results[name] = old
+            results[name] = known
             reused.append(name)
             continue
-        if not is_named and not _has_data(name):
+        if name in lacking:
             skipped[name] = (
                 f"its data are not on this machine. Set {VARIABLE} to the folder that holds "
                 f"{FILES[name]}, or download it: condmeta reproduce {name}"
             )
             report(Event("skipped", name, text=skipped[name]))
             continue
-        results[name] = _run_panel(name, readings, requested, jobs, report)
+        begun = time.perf_counter()
+        found = _collect_panel(name, ahead.get(name) or start(name), seeds, report)
+        seconds = time.perf_counter() - begun
+        panel = readings.panel(name)
+        found.provenance = {
+            "panel": name, **shared,
+            **{key: found.provenance[key] for key in (*VERSIONS, "metric")},
+            "jobs": jobs,
+            "setting": json.loads(json.dumps(panel.setting._asdict())),  # as a file gives it
+            "grid": _grid(panel.grid),
+            "seconds": round(seconds, 2),
+        }  # fmt: skip
+        report(Event("done", name, len(seeds), len(seeds), f"{seconds:.1f} s"))
+        results[name] = found
         save_panel(out, name, results[name])
     report(Event("figures", ""))
     figures = draw_figures(results)
@@ -167,31 +193,28 @@ def _panels(names: Iterable[str]) -> dict[str, bool]:
     return {name: name in named for name in PANELS if everything or name in named}
 
 
-def _run_panel(name: str, readings: Readings, requested: Any, jobs: Any, report: Any) -> Results:
-    """Run one panel, one job for each seed, and report each seed when it is done."""
-    started, seeds = time.perf_counter(), requested["seeds"]
+def _start_panel(
+    name: str, readings: Readings, seeds: list[int], jobs: int, client: Any
+) -> Iterator[Results]:
+    """Return an iterator of the results of each seed of a panel; on a cluster they run already."""
     panel = readings.panel(name)
     source = panel.source()
     methods = readings.methods(panel, source)
-    jobs = min(jobs or cpu_count(), len(seeds))
-    report(Event("starts", name, 0, len(seeds)))
     shared = {"setting": panel.setting, "grid": {"lam": panel.grid, "meta_step": panel.grid}}
     job = partial(_run_seed, source, methods, shared)
+    return each_seed(job, seeds, jobs) if client is None else in_order(client, job, seeds)
+
+
+def _collect_panel(
+    name: str, parts: Iterator[Results], seeds: list[int], report: Callable[[Event], None]
+) -> Results:
+    """Return the results of all seeds of a panel, and report each seed when it is done."""
+    report(Event("starts", name, 0, len(seeds)))
     whole = None
-    with closing(each_seed(job, seeds, jobs)) as parts:
+    with closing(parts):
         for done, part in enumerate(parts, start=1):
             whole = part if whole is None else whole + part
             report(Event("seed", name, done, len(seeds)))
-    seconds = time.perf_counter() - started
-    whole.provenance = {
-        **requested,
-        **{key: whole.provenance[key] for key in (*VERSIONS, "metric")},
-        "jobs": jobs,
-        "setting": json.loads(json.dumps(panel.setting._asdict())),  # as read back from the file
-        "grid": _grid(panel.grid),
-        "seconds": round(seconds, 2),
-    }
-    report(Event("done", name, len(seeds), len(seeds), f"{seconds:.1f} s"))
     return whole
 
 

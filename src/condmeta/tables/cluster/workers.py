@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from condmeta import __version__
+from condmeta.blas_threads import limit_threads
 from condmeta.engine import active_engine
 from condmeta.errors import DataError
 from condmeta.meta.task_files import write
@@ -40,12 +41,8 @@ class OnWorkers:
 
     def __init__(self, client: Any, folder: Path):
         self.client, self.folder = client, folder
-        self.n_threads = sum(client.nthreads().values())
-        if not self.n_threads:
-            raise DataError("The Dask cluster has no workers: start some first.")
-        self.least = LEAVES_A_JOB
+        self.n_threads, self.least = check_workers(client, folder), LEAVES_A_JOB
         self.bits = (JOBS_A_THREAD * self.n_threads - 1).bit_length()
-        self._check()
 
     def map(self, function: Callable[..., Any], jobs: Iterable[tuple]) -> list[Any]:
         """Return function(*job) of each job, in their order."""
@@ -66,24 +63,35 @@ class OnWorkers:
     def _submit(self, function: Any, jobs: Any) -> list[Any]:
         return [self.client.submit(function, *job, pure=False) for job in jobs]
 
-    def _check(self) -> None:
-        """Raise if a worker has another version or engine, or does not reach the folder."""
-        probe = self.folder / "probe"
+
+def check_workers(client: Any, folder: Path | None = None) -> int:
+    """Return the number of threads of a cluster.
+
+    Raise if there are none, or if a worker has another version or engine or does not reach the
+    folder.
+    """
+    n_threads = sum(client.nthreads().values())
+    if not n_threads:
+        raise DataError("The Dask cluster has no workers: start some first.")
+    probe = Path(os.curdir) if folder is None else folder / "probe"
+    if folder is not None:
         probe.touch()
-        ours = (__version__, active_engine(), True)
-        for worker, found in self.client.run(partial(_about, str(probe))).items():
-            if not found[2]:
-                raise DataError(
-                    f"The worker {worker} does not reach the folder '{self.folder}': give one on a "
-                    "disk that all workers share, by folder=."
-                )
-            if found != ours:
-                theirs, mine = (f"condmeta {v} with the engine {e!r}" for v, e, _ in (found, ours))
-                raise DataError(
-                    f"The worker {worker} has {theirs}, and this process {mine}: numbers would "
-                    "differ. Install the same on both."
-                )
+    ours = (__version__, active_engine(), True)
+    for worker, found in client.run(partial(_about, str(probe))).items():
+        if not found[2]:
+            raise DataError(
+                f"The worker {worker} does not reach the folder '{folder}': give one on a disk "
+                "that all workers share, by folder=."
+            )
+        if found != ours:
+            theirs, mine = (f"condmeta {v} with the engine {e!r}" for v, e, _ in (found, ours))
+            raise DataError(
+                f"The worker {worker} has {theirs}, and this process {mine}: numbers would differ. "
+                "Install the same on both."
+            )
+    if folder is not None:
         probe.unlink()
+    return n_threads
 
 
 def _about(probe: str) -> tuple[str, str, bool]:
@@ -105,6 +113,27 @@ def _load(path: str, layout: list[tuple]) -> Iterator[np.ndarray]:
         yield array
 
 
+def in_order(client: Any, function: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
+    """Start function(job) of all jobs on workers, and return an iterator of their results."""
+    futures = [client.submit(in_one_thread, function, job, pure=False) for job in jobs]
+
+    def results() -> Iterator[Any]:
+        try:
+            for future in futures:
+                with naming_lost_workers():
+                    yield future.result()
+        finally:
+            client.cancel(futures)
+
+    return results()
+
+
+def in_one_thread(function: Callable[[Any], Any], job: Any) -> Any:
+    """Return function(job), with one thread of BLAS."""
+    with limit_threads(1):
+        return function(job)
+
+
 @contextmanager
 def naming_lost_workers():
     """Say what to do if workers die again and again, as they do when their memory is too small."""
@@ -113,9 +142,10 @@ def naming_lost_workers():
     try:
         yield
     except KilledWorker as error:
+        times = pluralize(error.allowed_failures + 1, "time")
         raise DataError(
-            f"Workers died {error.allowed_failures + 1} times at the same piece of work: give each "
-            f"more memory, or make the partitions smaller. Dask says: {error}"
+            f"Workers died {times} at the same piece of work: give each more memory, or make the "
+            f"partitions smaller. Dask says: {error}"
         ) from None
 
 

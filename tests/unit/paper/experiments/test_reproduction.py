@@ -210,3 +210,23 @@ def test_summary_sets_ours_beside_theirs(tmp_path):
     assert np.isclose(row.difference, (finals.mean() - 27.25) / 27.25)
     alone = Row("x", "mine", 1.0, np.nan, np.nan, np.nan)
     assert alone.cells() == ("mine", "1.00", "-", "-")
+
+
+@pytest.mark.filterwarnings("ignore")  # of the scheduler, in a thread of this process
+def test_workers_give_the_same_tables(tmp_path):
+    """The seeds of both panels run on two worker processes."""
+    pytest.importorskip("distributed")
+    from condmeta.tables.cluster.workers import cluster_of
+
+    names = ("one-cluster", "circle")
+    here, events = again(tmp_path / "here", names)
+    with cluster_of(2, None) as client:
+        found, kinds = again(tmp_path / "workers", names, client=client)
+    assert kinds == events == [*RAN, *RAN]
+    assert files(found.out) == files(here.out)
+    for name in names:
+        one, other = (out / f"{name}.csv" for out in (here.out, found.out))
+        assert one.read_bytes() == other.read_bytes()
+        one, other = (json.loads(path.with_suffix(".json").read_text()) for path in (one, other))
+        differing = {key for key in one if one[key] != other[key]}
+        assert differing <= {"jobs", "seconds"}
