@@ -18,7 +18,7 @@ from condmeta.meta.conformal import (
     held_out_ahead,
     predict_scaled,
 )
-from condmeta.meta.error_scale import join
+from condmeta.meta.error_scale import join, step_of
 from condmeta.persistence.fields import (
     FLAG,
     InvalidFieldError,
@@ -53,6 +53,8 @@ from condmeta.typing import (
     SideInfo,
     Values,
 )
+
+OFTEN = 0.01  # of rows: a smallest or largest label that is as frequent is an end of the scale
 
 
 class Calibrated:
@@ -202,7 +204,8 @@ def calibrate(
         Weights of rows in the fit; also, a row counts by its share of its task's weight among the
         errors of the task.
     bounds : "auto", None or (low, high)
-        Intervals end where labels must end. "auto": at 0 if no label is negative, or none positive.
+        Intervals end where labels must end. "auto": at 0 if no label is negative, or none positive;
+        at the smallest or largest label if one row in a hundred has it, as with grades.
     time : (N,) array or name of a column, optional
         The time of each row, for tasks that change (`ConditionalRidge(drift=...)`). Rows of a
         held-out task are then predicted one step ahead: from its rows before their time. `order` is
@@ -259,7 +262,11 @@ def calibrate(
     held = {m: join(part) for m, part in parts.items() if part}
     if not held:
         raise DataError(f"No task has more than {min(shots, default=0)} points to calibrate with.")
-    return Calibrated(whole, Calibration(held, limits), with_std)
+    if offset is None:
+        return Calibrated(whole, Calibration(held, limits, step_of(tasks.y)), with_std)
+    calibration = Calibration(held)  # of labels less the offset, which have other bounds
+    calibration.bounds = limits
+    return Calibrated(whole, calibration, with_std)
 
 
 def _bounds(bounds: Any, y: np.ndarray) -> tuple[float, float]:
@@ -267,7 +274,12 @@ def _bounds(bounds: Any, y: np.ndarray) -> tuple[float, float]:
     if bounds is None:
         return -inf, inf
     if isinstance(bounds, str) and bounds == "auto":
-        return (0.0 if (y >= 0).all() else -inf), (0.0 if (y <= 0).all() else inf)
+        low, high = float(y.min()), float(y.max())
+        often = [np.mean(y == end) >= OFTEN for end in (low, high)]
+        return (
+            0.0 if low >= 0 else low if often[0] else -inf,
+            0.0 if high <= 0 else high if often[1] else inf,
+        )
     try:
         low, high = (float(end) for end in bounds)
     except (TypeError, ValueError):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condmeta.fitted.indicator_groups import CategorySplits, IndicatorGroups
 from condmeta.persistence import register
 from condmeta.persistence.fields import (
     InvalidFieldError,
@@ -36,9 +37,10 @@ class Line(NamedTuple):
 
 
 class BoostedTrees:
-    """The trees of a fitted `HistGradientBoostingRegressor` without categorical features.
+    """The trees of a fitted `HistGradientBoostingRegressor`.
 
-    Those of a `HistGradientBoostingClassifier` of two classes predict the log odds of the second.
+    Its categorical features are groups of indicators (`IndicatorGroups`). The trees of a
+    `HistGradientBoostingClassifier` of two classes predict the log odds of the second.
 
     Parameters
     ----------
@@ -52,6 +54,8 @@ class BoostedTrees:
     missing_left : (nodes,) bool array
     line : Line, optional
         A linear model that the trees add to.
+    splits : CategorySplits, optional
+        Groups of indicators that are categories, and the splits of their levels.
 
     Examples
     --------
@@ -63,9 +67,12 @@ class BoostedTrees:
     True
     """
 
+    splits: CategorySplits | None = None  # files of older versions have none
+
     def __init__(
-        self, baseline, starts, feature, left, right, threshold, value, missing_left, line=None
-    ):
+        self, baseline, starts, feature, left, right, threshold, value, missing_left, line=None,
+        splits=None,
+    ):  # fmt: skip
         self.baseline = baseline
         self.starts = starts
         self.feature = feature
@@ -75,10 +82,13 @@ class BoostedTrees:
         self.value = value
         self.missing_left = missing_left
         self.line = line
+        self.splits = splits
 
     @classmethod
-    def of(cls, model, line: Line | None = None) -> BoostedTrees:
-        """Read the trees off a fitted model."""
+    def of(
+        cls, model, line: Line | None = None, groups: IndicatorGroups | None = None
+    ) -> BoostedTrees:
+        """Read the trees off a fitted model, which was given `groups.apply` of the rows."""
         trees = [predictors[0].nodes for predictors in model._predictors]
         nodes = np.concatenate(trees)
         starts = np.cumsum([0, *map(len, trees)])
@@ -86,10 +96,12 @@ class BoostedTrees:
         leaf, own = nodes["is_leaf"].astype(bool), np.arange(len(nodes))
         left, right = (np.where(leaf, own, root + nodes[side]) for side in ("left", "right"))
         baseline = float(np.ravel(model._baseline_prediction)[0])
+        splits = CategorySplits.of(groups, model, nodes) if groups and groups.count else None
         return cls(
             baseline, starts, np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
             left.astype(np.int64), right.astype(np.int64), nodes["num_threshold"].astype(float),
             nodes["value"].astype(float), nodes["missing_go_to_left"].astype(bool), line,
+            splits,
         )  # fmt: skip
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -97,6 +109,7 @@ class BoostedTrees:
         total, count = np.full(len(X), self.baseline), max(BLOCK // len(self.starts), 1)
         if self.line is not None:
             total += self.line.predict(X)
+        X = X if self.splits is None else self.splits.groups.apply(X)
         for lo in range(0, len(X), count):
             part = slice(lo, lo + count)
             for leaf in self._leaves(X[part]).T:  # tree by tree, as scikit-learn adds them up
@@ -112,6 +125,8 @@ class BoostedTrees:
         while len(pair):  # pairs of a row and a tree that have not reached a leaf
             x = X[row, self.feature[at]]
             goes_left = np.where(np.isnan(x), self.missing_left[at], x <= self.threshold[at])
+            if self.splits is not None:
+                goes_left = self.splits.goes_left(at, x, goes_left)
             below = np.where(goes_left, self.left[at], self.right[at])
             leaves[pair], moved = below, below != at
             pair, row, at = pair[moved], row[moved], below[moved]
@@ -129,6 +144,9 @@ def _trees_end(state: dict, sizes: dict[str, int]) -> None:
         child = state[side]
         if not (leaf | ((child > own) & (child < ends))).all():
             raise InvalidFieldError(side, "must name later nodes of the same tree")
+    splits = state.get("splits")
+    if splits is not None and (state["feature"][splits.chosen >= 0] >= splits.groups.count).any():
+        raise InvalidFieldError("splits", "must choose levels of categories")
 
 
 register(
@@ -139,6 +157,7 @@ register(
         "right": integers("nodes", low=0), "threshold": floats("nodes", nan=True),
         "value": floats("nodes"), "missing_left": flags("nodes"),
         "line": optional(maybe(instance("Line"))),
+        "splits": optional(maybe(instance("CategorySplits", nodes="nodes"))),
     },
     rule=_trees_end,
 )  # fmt: skip

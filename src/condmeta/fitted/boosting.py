@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.fitted.boosted_trees import BoostedTrees, Line
+from condmeta.fitted.indicator_groups import IndicatorGroups
 from condmeta.tasks.numbers import power_of_two
 
 LEAVES = 8, 16  # of a tree; the start is chosen with the first
@@ -25,17 +26,26 @@ LOSSES = {"absolute": "absolute_error", "squared": "squared_error", "log loss": 
 
 
 class BoostingRows(NamedTuple):
-    """BoostingRows Z (N, p) with labels y (N,), weights (N,) or None, task (N,) and fold (N,)."""
+    """Rows Z (N, p) with labels y (N,), weights (N,) or None, task (N,) and fold (N,).
+
+    `groups` are columns that trees read as categories.
+    """
 
     Z: np.ndarray
     y: np.ndarray
     weight: np.ndarray | None
     task: np.ndarray
     fold: np.ndarray
+    groups: IndicatorGroups | None = None
 
     def where(self, keep) -> BoostingRows:
         """Return some of the rows."""
-        return BoostingRows(*(None if part is None else part[keep] for part in self))
+        *parts, groups = self
+        return BoostingRows(*(None if part is None else part[keep] for part in parts), groups)
+
+    def for_trees(self, Z: np.ndarray) -> np.ndarray:
+        """Return rows Z (N, p) as trees read them."""
+        return Z if self.groups is None else self.groups.apply(Z)
 
 
 class TreeSetting(NamedTuple):
@@ -48,6 +58,7 @@ class TreeSetting(NamedTuple):
 
 def fit_boosting(rows: BoostingRows, criterion: str) -> tuple[BoostedTrees, np.ndarray]:
     """Choose a setting and fit it to all rows; return it with out-of-task predictions (N,)."""
+    rows = rows._replace(groups=IndicatorGroups.learn(rows.Z))
     few, loss = _sample(rows), attrgetter("loss")
     starts = (False,) if criterion == "log loss" else (True, False)
     best = min(
@@ -100,9 +111,11 @@ class Grown:
         from sklearn import ensemble  # slow to import
 
         kind = "Classifier" if setting.criterion == "log loss" else "Regressor"
+        categories = 0 if rows.groups is None else rows.groups.count
         self.trees = getattr(ensemble, f"HistGradientBoosting{kind}")(
             loss=LOSSES[setting.criterion], max_leaf_nodes=setting.leaves, warm_start=True,
             early_stopping=False, random_state=0,
+            categorical_features=list(range(categories)) or None,
         )  # fmt: skip
         self.line = fit_line(rows) if setting.linear else None
         plus = np.count_nonzero(rows.y > 0)
@@ -114,7 +127,8 @@ class Grown:
         if not self.one_class:
             Z, y = self.rows.Z, self.rows.y
             target = y if self.line is None else y - self.line.predict(Z)
-            self.trees.set_params(max_iter=count).fit(Z, target, sample_weight=self.rows.weight)
+            trees = self.trees.set_params(max_iter=count)
+            trees.fit(self.rows.for_trees(Z), target, sample_weight=self.rows.weight)
         return self
 
     def stages(self, Z, counts) -> np.ndarray:
@@ -122,14 +136,14 @@ class Grown:
         if self.one_class or not len(Z):  # models of scikit-learn refuse an empty array
             constant = np.copysign(LARGEST_LOG_ODDS, self.rows.y[0])
             return np.full((len(counts), len(Z)), constant)
-        classes = hasattr(self.trees, "classes_")
+        classes, seen = hasattr(self.trees, "classes_"), self.rows.for_trees(Z)
         grow = self.trees.staged_decision_function if classes else self.trees.staged_predict
-        found = np.array([np.ravel(out) for n, out in enumerate(grow(Z), 1) if n in counts])
+        found = np.array([np.ravel(out) for n, out in enumerate(grow(seen), 1) if n in counts])
         return found if self.line is None else found + self.line.predict(Z)
 
     def model(self) -> BoostedTrees:
         """Return the same model as arrays."""
-        return BoostedTrees.of(self.trees, self.line)
+        return BoostedTrees.of(self.trees, self.line, self.rows.groups)
 
 
 def _left_out(rows: BoostingRows, setting: TreeSetting):

@@ -106,7 +106,11 @@ def _check_shared(fitted: Fitted) -> None:
     shared, store = fitted.predictor.shared, fitted.tasks
     if shared is None:
         return
-    inputs = fitted.scales.n_inputs + len(shared.fill)
+    inputs, splits = fitted.scales.n_inputs + len(shared.fill), shared.model.splits
+    if splits is not None:
+        if len(splits.groups.group) != inputs:
+            raise _refuse("predictor.shared.model.splits", f"must be of {inputs} columns")
+        inputs = splits.groups.width
     if shared.model.feature.max(initial=-1) >= inputs:
         raise _refuse("predictor.shared.model.feature", f"must be below {inputs}")
     if shared.classes != (fitted.predictor.classes is not None):

@@ -34,7 +34,7 @@ from condmeta.persistence.fields import (
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
 from condmeta.tasks.numbers import power_of_two
-from condmeta.tasks.splits import FOLDS, folds_by_content
+from condmeta.tasks.splits import FOLDS, folds_by_content, rows_by_content, tasks_by_content
 from condmeta.tasks.weights import masses
 
 
@@ -144,8 +144,10 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool, criterion: str) -> Out
     tasks = tasks if unit == 1.0 else tasks.with_target(tasks.y / unit)
     Z = np.hstack([tasks.X, Phi[task]])
     if model is None:
-        rows = BoostingRows(Z, tasks.y, masses(tasks.weight), task, fold)
-        fitted, unseen = fit_boosting(rows, criterion)
+        number, order = _by_content(tasks, task)
+        rows = BoostingRows(Z, tasks.y, masses(tasks.weight), number, fold).where(order)
+        unseen = np.empty(len(Z))
+        fitted, unseen[order] = fit_boosting(rows, criterion)
         return OutOfTask(SharedModel(fitted, encoder, fill, classes, unit), unit * unseen)
     unseen = np.empty(len(Z))
     for f in np.unique(fold):
@@ -158,6 +160,17 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool, criterion: str) -> Out
             unseen[left_out] = _output(fitted, Z[left_out], classes)
     fitted = _fitted(model, Z, tasks, task, slice(None))
     return OutOfTask(SharedModel(fitted, encoder, fill, classes, unit), unit * unseen)
+
+
+def _by_content(tasks: TaskSet, task: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers of the rows' tasks (N,), and an order of rows (N,), both by content alone.
+
+    Trees of rows in another order differ by rounding, and a choice between equals with them.
+    """
+    number = np.empty(len(tasks), np.int64)
+    number[tasks_by_content(tasks)] = np.arange(len(tasks))
+    order = rows_by_content(tasks)
+    return number[task], order[np.argsort(number[task[order]], kind="stable")]
 
 
 def _fitted(model, Z, tasks: TaskSet, task, rows):

@@ -15,6 +15,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import FOLDS, folds_of_tasks, tasks_by_content
 
 FEWEST_TASKS = 10  # to hold some out
+NEARLY_INFINITE = 1e9  # kappa: the prior's map is its mean, but for rounding
 CHOSEN = (  # from the data
     "metric", "noise", "kappa", "context", "cold_start", "lam", "x_transform", "y_transform",
 )  # fmt: skip
@@ -154,6 +155,9 @@ def frozen(learner: Any):
     }
     if len(getattr(learner, "classes_", ())) > 2:
         chosen = {}
+    if chosen.get("kappa") == np.inf != params["kappa"] and chosen.get("cold_start") != "prior":
+        # Given as infinite, it would keep side information from the pooled map as well.
+        chosen["kappa"] = NEARLY_INFINITE
     return clone(learner).set_params(**chosen, keep_tasks=False)
 
 

@@ -15,7 +15,8 @@ new task has the remaining weight at infinity. With s, u- and u+ and a learner f
 covers a point of a new task with probability at least c, whatever the data are (Lee, Barber,
 Willett, "Distribution-free inference with hierarchical data", 2023). Here every fold is held out in
 turn, because a learner needs many tasks; so it is with s. The final learner has seen more tasks
-than those of the folds. u- and u+ come from the same scores as q, and are 1 up to 20 tasks.
+than those of the folds. u- and u+ come from the same scores as q; they are 1 up to 20 tasks, and
+where s has a curve for each side. Labels on a grid are spread over its steps (`error_scale`).
 """
 
 import inspect
@@ -121,18 +122,23 @@ def _quantile(r: np.ndarray, weight: np.ndarray, level: float) -> float:
 class Calibration:
     """Scores for each calibrated number of points, the size of errors there, and the bounds of y.
 
-    A model file of an earlier version has scores alone: intervals are then symmetric, in units of
-    the learner's standard deviation.
+    `step` is the distance of neighbouring labels on a grid, 0 if there is none. A model file of an
+    earlier version has scores alone: intervals are then symmetric, in units of the learner's
+    standard deviation.
     """
 
     sizes: dict[int, ErrorScale] | None = None
     bounds: tuple[float, float] = (-inf, inf)
 
-    def __init__(self, held: dict[int, HeldOut], bounds: tuple[float, float] = (-inf, inf)):
+    def __init__(
+        self, held: dict[int, HeldOut], bounds: tuple[float, float] = (-inf, inf), step: float = 0.0
+    ):
         self.sizes, self.scores = {}, {}
         for m, rows in held.items():
-            self.sizes[m], size = fit_error_scale(rows)
-            self.scores[m] = Scores.of(rows, size)
+            spread = rows.spread(step)
+            self.sizes[m], size = fit_error_scale(spread, bounds)
+            scores = Scores.of(spread, size)
+            self.scores[m] = scores._replace(above=None) if self.sizes[m].has_sides else scores
         self.bounds = bounds
 
     def interval(

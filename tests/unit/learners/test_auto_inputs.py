@@ -10,6 +10,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import condmeta as cm
 from condmeta.errors import DataError
+from condmeta.learners.held_out import frozen
 
 RNG = np.random.default_rng(0)
 TASK = np.repeat(np.arange(24), 6)
@@ -75,3 +76,21 @@ def test_own_folds_do_not_warn_of_unseen_levels(kind):
         other = cm.TaskTable({"town": ["elsewhere"]}, ids=["new"])
         with pytest.warns(UserWarning, match="levels not seen in training"):
             model.predict(X[:1], task=["new"], side_info=other)
+
+
+def test_folds_judge_the_learner_that_is_used():
+    """An infinite kappa that was chosen leaves side information to the pooled map, if it reads it.
+
+    As a given setting it does not: folds judged another learner than the one that answered.
+    """
+    rng = np.random.default_rng(1)
+    task, level, s = np.repeat(np.arange(40), 8), rng.normal(size=40), rng.normal(size=40)
+    x = (level[task] + rng.normal(size=320))[:, None]
+    y = x[:, 0] + 2 * level[task] + 0.3 * rng.normal(size=320)
+    call = {"task": task, "side_info": {t: {"s": s[t]} for t in range(40)}}
+    learner = cm.ConditionalRidge(context=False, x_transform=None, y_transform=None)
+    learner.fit(x, y, **call)
+    assert (learner.kappa_, learner.cold_start_) == (np.inf, "pooled")
+    new = {"task": ["new"] * 320, "side_info": {"new": {"s": 1.5}}}
+    again = frozen(learner).fit(x, y, **call)
+    np.testing.assert_allclose(again.predict(x, **new), learner.predict(x, **new), rtol=1e-6)
