@@ -22,19 +22,20 @@ from benchmarks.accuracy.ours import Learner
 from benchmarks.accuracy.problem import Problem
 from benchmarks.accuracy.run import measure
 from condmeta.display.plots.canvas import new_figure, prepare
+from condmeta.display.plots.style import FIXED
 from condmeta.plots import save_figure
 
 OUT = Path(__file__).parents[2] / "docs" / "images"
 SHOTS = (0, 1, 2, 3, 5, 7, 10, 15, 20)
 METHODS = {  # name: how to make it, colour, line, marker
     "one model for all": (
-        lambda: Learner(cm.PooledRegressor), "#595959", (0, (1, 1.2)), "x",
+        lambda: Learner(cm.PooledRegressor), *FIXED["pooled"],
     ),
     "its own flights only": (
-        lambda: Learner(cm.IndependentRegressor), "#0072b2", (0, (5, 1.8)), "s",
+        lambda: Learner(cm.IndependentRegressor), *FIXED["own data"],
     ),
     "boosting + mean residual": (ScikitTrees, "#009e73", (0, (3, 1, 1, 1)), "^"),
-    "condmeta": (lambda: Learner(cm.ConditionalRidge), "#d55e00", "-", "o"),
+    "condmeta": (lambda: Learner(cm.ConditionalRidge), *FIXED["conditional"]),
 }  # fmt: skip
 
 

@@ -32,17 +32,18 @@ learners = {
     "learned prior": cm.ConditionalRidge(feature_map=None),
     "prior and side column": cm.ConditionalRidge(),
 }
+colours = ["#595959", "black", "#0072b2", "#d55e00"]  # those of `condmeta compare`
 shots = [0, 1, 2, 3, 5, 8, 14]
 first, query = new.split_points(14, order="first")
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
-for name, learner in learners.items():
+for (name, learner), colour in zip(learners.items(), colours, strict=True):
     learner.fit(known)
     errors = []
     for shown in shots:
         models = learner.adapt(first.split_points(shown, order="first")[0])
         predicted = models.predict(query.X, task=np.repeat(query.ids, query.sizes))
         errors.append(np.abs(predicted - query.y).mean())
-    ax.plot(shots, errors, marker="o", label=name)
+    ax.plot(shots, errors, marker="o", color=colour, label=name)
     print(f"{name:22s}", *(f"{error:.2f}" for error in errors))
 ax.axhline(np.sqrt(2 / np.pi), color="0.6", linestyle=":", label="noise alone")
 ax.set(xlabel="points of the new task", ylabel="mean absolute error", ylim=(0.7, None))

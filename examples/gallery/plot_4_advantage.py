@@ -22,13 +22,19 @@ print(found)
 columns, gains = found.columns_frame, found.frame
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 places = range(len(columns))
-left.barh([p + 0.2 for p in places], columns["alone"], height=0.4, label="alone")
-left.barh([p - 0.2 for p in places], columns["unique"], height=0.4, label="lost without it")
+left.barh([p + 0.2 for p in places], columns["alone"], height=0.4, color="#d55e00", label="alone")
+left.barh(
+    [p - 0.2 for p in places], columns["unique"], height=0.4, color="#0072b2",
+    label="lost without it",
+)  # fmt: skip
 left.set_yticks(places, columns["column"])
 left.set(xlabel="variance of coefficients explained")
 left.legend(frameon=False)
-right.plot(gains["n_support"], gains["without"], marker="s", label="without side columns")
-right.plot(gains["n_support"], gains["with_side"], marker="o", label="with")
+for name, colour, label in (
+    ("without", "#0072b2", "without side columns"),
+    ("with_side", "#d55e00", "with"),
+):
+    right.plot(gains["n_support"], gains[name], marker="o", color=colour, label=label)
 right.set(xlabel="flights seen", ylabel="error, minutes", yscale="log")
 right.legend(frameon=False)
 plt.show()

@@ -40,11 +40,11 @@ said = {
 }
 fig, ax = plt.subplots(figsize=(5, 4.2), layout="constrained")
 ax.plot([0, 1], [0, 1], ":", color="0.6")
-for name, p in said.items():
+for (name, p), colour in zip(said.items(), ("#0072b2", "#d55e00"), strict=True):
     bins = np.digitize(p, np.linspace(0, 1, 11)[1:-1])
     mean = [p[bins == b].mean() for b in np.unique(bins)]
     share = [rest.y[bins == b].mean() for b in np.unique(bins)]
-    ax.plot(mean, share, marker="o", label=name)
+    ax.plot(mean, share, marker="o", color=colour, label=name)
     print(f"{name}: log loss {-np.log(np.where(rest.y == 1, p, 1 - p)).mean():.3f}")
 ax.set(xlabel="predicted probability", ylabel="share that buys")
 ax.legend(frameon=False)

@@ -33,12 +33,15 @@ for model in models.values():
 grid = np.linspace(-2, 2, 41)
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 left.plot(grid, 2 * grid, color="black", linewidth=1, label="truth")
+colours = {"squared loss": "#0072b2", "absolute loss": "#d55e00", "90 % quantile": "#009e73"}
 for name in ("squared loss", "absolute loss"):
     slope = [models[name].theta_for({"size": s})[0] for s in grid]
-    left.plot(grid, slope, "--", label=f"{name}: {np.abs(slope - 2 * grid).mean():.2f} off")
+    off = f"{name}: {np.abs(slope - 2 * grid).mean():.2f} off"
+    left.plot(grid, slope, "--", color=colours[name], label=off)
 left.set(xlabel="size", ylabel="slope without points")
 left.legend(frameon=False)
-for name, colour in (("absolute loss", "C1"), ("90 % quantile", "C2")):
+for name in ("absolute loss", "90 % quantile"):
+    colour = colours[name]
     predicted = models[name].predict(X, task=task)
     right.plot(X[:, 0], predicted, ".", markersize=3, color=colour)
     right.plot([], [], ".", color=colour, label=f"{name}: {np.mean(y <= predicted):.0%} below")

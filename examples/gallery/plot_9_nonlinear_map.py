@@ -33,10 +33,11 @@ grid = np.linspace(-3, 3, 121)
 new = cm.TaskTable({"s": grid}, ids=range(1000, 1121))
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 ax.plot(grid, 2 * np.sin(2 * grid), color="black", linewidth=1, label="truth")
-for name, feature_map in maps.items():
+colours = ["#0072b2", "#d55e00", "#009e73"]
+for (name, feature_map), colour in zip(maps.items(), colours, strict=True):
     model = cm.ConditionalRidge(feature_map).fit(X, y, task=task, side_info=side)
     slope = model.theta_for(new)[:, 0]
-    ax.plot(grid, slope, "--", label=name)
+    ax.plot(grid, slope, "--", color=colour, label=name)
     print(f"{name:20s} off by {np.abs(slope - 2 * np.sin(2 * grid)).mean():.2f}")
 ax.set(xlabel="side information", ylabel="slope of a task without points")
 ax.legend(frameon=False)

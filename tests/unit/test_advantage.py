@@ -160,12 +160,12 @@ def test_sentences():
     )
     assert made(0.4).sentence.endswith("of the variance of task coefficients.")
     assert made(-0.1, [none]).sentence.startswith("Side information does not pay: it explains 50 %")
-    assert "50 % [-10, 70] of the variance" in made(-0.1, [clear]).sentence
+    assert "50 % [0, 70] of the variance" in made(-0.1, [clear]).sentence
     assert "not clearly more than 0, but it helps: on new" in made(-0.1, [clear]).sentence
 
 
-def test_shares_in_words_end_at_100_percent():
-    assert in_percent(Interval(0.85, -0.02, 1.06)) == "85 % [-2, 100]"
+def test_shares_in_words_stay_within_0_and_100_percent():
+    assert in_percent(Interval(0.85, -0.02, 1.06)) == "85 % [0, 100]"
 
 
 def test_a_gain_of_nothing_does_not_help():
@@ -173,7 +173,7 @@ def test_a_gain_of_nothing_does_not_help():
     tiny = Gain(0, 5000, 2.0, 1.993, 0.0035, 0.001)
     said = made(-0.1, [tiny]).sentence
     assert "helps" not in said
-    assert said.startswith("Side information does not pay: it explains 50 % [-10, 70]")
+    assert said.startswith("Side information does not pay: it explains 50 % [0, 70]")
     assert said.endswith("; on new tasks it changes the error by less than 1 % at 0 points.")
     both = made(0.4, [tiny, tiny._replace(n_support=5, gain=-0.004)]).sentence
     assert both.endswith("; on new tasks it changes the error by less than 1 % at 0 points, "

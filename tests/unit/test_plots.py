@@ -293,6 +293,12 @@ def test_shares_stay_within_100_percent():
         assert bar.lines[2][0].get_segments()[0][:, 0].max() <= 1.0
     assert "explains 100 % [90, 100]" in display.describe()
     assert "Alone: a 100 %, b 50 %." in display.describe()
+    poor = {"a": ((-0.6, -1.6, 0.4), (-0.2, -0.9, -0.1))}
+    display = AdvantageDisplay((0.1, -0.9, 0.5), poor).plot()
+    for bar in display.ax_.containers:
+        assert bar.lines[0].get_xdata()[0] >= 0.0
+        assert bar.lines[2][0].get_segments()[0][:, 0].min() >= 0.0
+    assert -0.1 < display.ax_.get_xlim()[0] < 0
     small = dict.fromkeys("ab", ((-0.001, -0.1, 0.1), (0.0, 0.0, 0.1)))
     said = AdvantageDisplay((0.1, -0.004, 0.2), small, [(0, -0.002, 0.1)]).describe()
     assert "10 % [0, 20]" in said

@@ -254,8 +254,8 @@ def _percent(value: float, error: float) -> str:
 
 
 def in_percent(share: Interval) -> str:
-    """Return a share and its interval as text; an estimate above 100 % is shown as 100 %."""
-    value, low, high = (f"{100 * min(number, 1.0):.0f}" for number in share)
+    """Return a share and its interval as text, both within 0 and 100 %."""
+    value, low, high = (f"{100 * min(max(number, 0.0), 1.0):.0f}" for number in share)
     return f"{value} % [{low}, {high}]"
 
 

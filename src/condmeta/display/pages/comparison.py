@@ -149,14 +149,19 @@ def _columns(found: Comparison) -> list[dict[str, Any]]:
 def _advantage_picture(found: Comparison, words: Words) -> Markup:
     display, made = AdvantageDisplay.from_advantage(found.advantage), Markup()
     shares = sorted(display.columns.items(), key=lambda item: -item[1][0][0])[:MOST_NAMED]
-    alone = "; ".join(f"{name} {100 * min(alone[0], 1):.0f} %" for name, (alone, _) in shares)
+    alone = "; ".join(
+        f"{name} {100 * min(max(alone[0], 0), 1):.0f} %" for name, (alone, _) in shares
+    )
     alt = f"{words.side} Alone: {alone}."
     for kind, width in WIDTHS.items():
         height = 1.6 + 0.36 * min(len(display.columns), 12)
         display.plot(new_figure(width, height).subplots(), legend=False)
         legend_above(display.ax_, 2 if width < NARROW else 3)
         more = display.ax_.get_xlabel().partition("\n")[1:]
-        display.ax_.set_xlabel(f"share of how one {words.noun} differs from another{''.join(more)}")
+        label = f"share of how one {words.noun} differs from another"
+        if width < NARROW:
+            label = f"share of how one {words.noun}\ndiffers from another"
+        display.ax_.set_xlabel(f"{label}{''.join(more)}")
         if width < NARROW:
             names = [shorten(tick.get_text(), 12) for tick in display.ax_.get_yticklabels()]
             display.ax_.set_yticks(range(len(names)), names)

@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
 ALL, ALONE, UNIQUE, GAIN = "#000000", "#d55e00", "#0072b2", "#d55e00"
 OFFSET = 0.15  # distance of the two marks of a column from its line
-NARROWEST = -0.05, 0.2  # least range of the axis: a share near 0 must not look large
-WIDEST = -0.5, 1.0  # largest range of the axis: very wide intervals are cut off
-EDGE = 0.02  # room for a mark at 100 %
+LEAST = 0.2  # least end of the axis: a share near 0 must not look large
+EDGE = 0.03  # room for marks at 0 and at 100 %, as a share of the axis
 
 
 class AdvantageDisplay(Display):
     """Draw the share of the variance of task coefficients that side information explains.
 
-    An estimate may exceed 100 % by chance; it is drawn at 100 %.
+    By chance an estimate may lie above 100 % or below 0; it is drawn at 100 % or at 0.
 
     Parameters
     ----------
@@ -93,6 +92,8 @@ class AdvantageDisplay(Display):
         return sorted(self.columns, key=lambda name: -self.columns[name][0][0])[:most]
 
     def _draw_columns(self, ax: Any, names: list[str]) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         ax.grid(False, axis="y")
         ax.axvline(0, color="#333333", linewidth=1)
         shared = {"capsize": 2.5, "linewidth": 1.4, "markersize": 6, "linestyle": "none"}
@@ -105,10 +106,10 @@ class AdvantageDisplay(Display):
         ax.set_yticks(range(len(names) + 1), ["all columns", *map(shorten, names)])
         ax.set_ylim(len(names) + 0.5, -0.5)
         ends = np.array([self.share, *(part for name in names for part in self.columns[name])])
-        low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
-        room = 0.04 * (high - low) or 0.05
-        low, high = min(low - room, NARROWEST[0]), max(high + room, NARROWEST[1])
-        ax.set_xlim(max(low, WIDEST[0]), min(high, WIDEST[1] + EDGE))
+        end = min(max(float(np.nanmax(ends)), LEAST), 1.0)
+        ticks = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(0.0, end).round(10)
+        ax.set_xticks(ticks[ticks <= end])
+        ax.set_xlim(-EDGE * end, (1 + EDGE) * end)
         ax.xaxis.set_major_formatter(_percent)
         hidden = len(self.columns) - len(names)
         more = f"\n({hidden} more columns explain less)" if hidden else ""
@@ -125,11 +126,14 @@ class AdvantageDisplay(Display):
 
     def describe(self) -> str:
         """Return a description of the figure."""
-        share, low, high = map(_rounded, self.share)
+        share, low, high = map(_rounded, np.clip(self.share, 0.0, 1.0))
         explained = f"{share} % [{low}, {high}] of the variance of task coefficients"
         text = f"Side information explains {explained}."
         if len(self.columns) > 1:
-            alone = ((name, _rounded(self.columns[name][0][0])) for name in self._leading(3))
+            alone = (
+                (name, _rounded(np.clip(self.columns[name][0][0], 0.0, 1.0)))
+                for name in self._leading(3)
+            )
             text += f" Alone: {', '.join(f'{name} {part} %' for name, part in alone)}."
         if self.gains:
             gains = ", ".join(f"{_rounded(gain)} % at {shot}" for shot, gain, _ in self.gains)
@@ -140,14 +144,14 @@ class AdvantageDisplay(Display):
 def _bar(
     ax: Any, interval: Any, at: Any, marker: Any, colour: Any, label: str, options: Any
 ) -> None:
-    value, low, high = np.minimum(interval, WIDEST[1])
+    value, low, high = np.clip(interval, 0.0, 1.0)
     reach = [[max(value - low, 0.0)], [max(high - value, 0.0)]]
     ax.errorbar(value, at, xerr=reach, marker=marker, color=colour, label=label, **options)
 
 
 def _rounded(share: float) -> str:
-    """Return a share of at most 1 in percent; no -0."""
-    return f"{round(100 * min(share, WIDEST[1]))}" if np.isfinite(share) else "nan"
+    """Return a share in percent; no -0."""
+    return f"{round(100 * share)}" if np.isfinite(share) else "nan"
 
 
 def _percent(value: float, _: Any = None) -> str:

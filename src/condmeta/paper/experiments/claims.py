@@ -72,7 +72,7 @@ def within(method: str, other: str, share: float):
     def judge(results: Results) -> Verdict:
         a, b, error = _final_errors(results, method, other)
         off = (a - b) / b
-        text = f"{method} {a:.4g} against {other} {b:.4g}: {off:+.1%}"
+        text = f"{method} {a:.4g} against {other} {b:.4g}: {off:+z.1%}"
         if np.isnan(error):
             return Verdict(None, text)
         text += f" (standard error {error / b:.1%})"

@@ -42,7 +42,7 @@ class Row(NamedTuple):
         if np.isnan(self.authors_mean):
             return self.method, ours, "-", "-"
         theirs = f"{self.authors_mean:.2f} ({self.authors_std:.2f})"
-        return self.method, ours, theirs, f"{self.difference:+.1%}"
+        return self.method, ours, theirs, f"{self.difference:+z.1%}"
 
 
 def summarise(results: Mapping[str, Results]) -> list[Row]:

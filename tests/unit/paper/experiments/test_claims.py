@@ -46,6 +46,8 @@ def test_within_is_a_share_of_the_other():
     assert within("a", "b", 0.051)(results).holds is True
     assert within("a", "b", 0.049)(results).holds is False
     assert "+5.0%" in within("a", "b", 0.1)(results).numbers
+    close = results_of(a=column(0.9999, 0.9999), b=column(1.0, 1.0))
+    assert "against b 1: +0.0%" in within("a", "b", 0.1)(close).numbers
 
 
 def test_approaching_needs_both_the_place_and_the_way():
