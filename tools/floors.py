@@ -4,7 +4,8 @@
     python tools/floors.py tests/unit/inner     # some of them
 
 It makes an environment in build/floors, installs every requirement "name>=x" of the package, of
-its extras and of the tests as "name==x", then condmeta itself, and runs the tests.
+its extras and of the tests as "name==x", then condmeta itself, and runs the tests. BESIDE bounds
+what these packages bring along.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "floors"
 GROUPS = ["test", "public-data"]
+BESIDE = ["pyparsing<3.3"]  # what matplotlib 3.9 calls is deprecated there, and warnings are errors
 FLOOR = re.compile(r"([A-Za-z0-9_.-]+)>=([0-9][0-9.]*)$")
 
 
@@ -31,7 +33,8 @@ def requirements() -> list[str]:
         listed += extra
     for name in GROUPS:
         listed += [entry for entry in groups[name] if isinstance(entry, str)]
-    return sorted({at_floor(entry) for entry in listed if not entry.startswith("condmeta")})
+    floors = sorted({at_floor(entry) for entry in listed if not entry.startswith("condmeta")})
+    return floors + BESIDE
 
 
 def at_floor(requirement: str) -> str:

@@ -1,6 +1,7 @@
 """scikit-learn transformers: listed ones transform the same after loading; others are refused."""
 
 import re
+from collections import UserList
 
 import numpy as np
 import pandas as pd
@@ -233,3 +234,14 @@ def test_another_version_of_scikit_learn_warns_once_and_only_where_it_matters(
     assert len(got) == 1
     assert got[0].filename == __file__
     read_model(tmp_path / "without")
+
+
+def test_lists_of_a_class_of_scikit_learn_are_stored_as_lists():
+    """In scikit-learn 1.6 the columns of a remainder are a list of a private class."""
+    known = compose.ColumnTransformer([("a", pre.StandardScaler(), [0])], remainder="passthrough")
+    known.fit(NUMBERS)
+    known._remainder = (*known._remainder[:2], UserList([1, 2]))
+    again = decode(*encode(known))
+    assert again._remainder[2] == [1, 2]
+    assert type(again._remainder[2]) is list
+    np.testing.assert_array_equal(again.transform(NUMBERS), known.transform(NUMBERS))

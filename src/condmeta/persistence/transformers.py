@@ -5,6 +5,7 @@ in the list below, when one of its objects is needed, and never by a name read f
 """
 
 import sys
+from collections import UserList
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -55,12 +56,19 @@ def estimator_state(estimator: Any) -> State:
 
     Metadata requests (`set_fit_request`) refer back to the estimator; they become plain dicts.
     """
-    state = dict(vars(estimator))
+    state = {name: _plain(value) for name, value in vars(estimator).items()}
     request = state.pop(_REQUEST, None)
     if request is not None:
         asked = {name: getattr(part, "_requests", None) for name, part in vars(request).items()}
         state[_REQUEST] = {name: dict(values) for name, values in asked.items() if values}
     return state
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with plain lists: a `ColumnTransformer` of scikit-learn 1.6 has its own."""
+    if isinstance(value, UserList):
+        return value.data
+    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
 
 
 def restore_estimator(cls: Any, state: State) -> Any:
