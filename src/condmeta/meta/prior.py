@@ -114,7 +114,8 @@ def maximise(
         enough = not steps or (stopping.max_evaluations <= REFRESH and frame.holds(prior))
         if enough or passes >= stopping.max_evaluations:
             # W gets a row for every column of Phi.
-            W = np.pad(prior.W, ((model.width + 1 - len(prior.W), 0), (0, 0)))
+            W = np.zeros((model.width + 1, prior.W.shape[1]))
+            W[-len(prior.W) :] = prior.W
             return LearnedPrior(prior._replace(W=W), float(found.values[-1]), passes)
 
 

@@ -60,10 +60,19 @@ def learn_prior(
 
 def learn_from_blocks(
     blocks: Blocks, metric: str, kappa: float, start: Prior | None = None, noise=None,
-    stopping=DEFAULT_STOPPING, trace=None, inverse=None,
+    stopping=DEFAULT_STOPPING, trace=None, inverse=None, totals: Sums | None = None,
 ) -> LearnedPrior:  # fmt: skip
-    """Fit the prior to tasks that are read block by block (see `learn_prior` and `maximise`)."""
-    return maximise(RidgeModel(blocks, kappa, noise), metric, start, stopping, trace, inverse)
+    """Fit the prior to tasks that are read block by block (see `learn_prior` and `maximise`).
+
+    `totals` are `totals_of(blocks)`, where several fits need them.
+    """
+    model = RidgeModel(blocks, kappa, noise, totals)
+    return maximise(model, metric, start, stopping, trace, inverse)
+
+
+def totals_of(blocks: Blocks) -> Sums:
+    """Return the sums of the statistics, of phi phi^T, and the number of tasks."""
+    return blocks.map_sum(_totals)
 
 
 @twin
@@ -85,9 +94,10 @@ def climb_prior(
 class RidgeModel(PriorModel):
     """J of labels with normal noise, from statistics."""
 
-    def __init__(self, blocks: Blocks, kappa: float, noise=None):
+    def __init__(self, blocks: Blocks, kappa: float, noise=None, totals: Sums | None = None):
         self.blocks, self.noise = blocks, noise
-        self.gram, self.moment, self.square, n_points, products, n_tasks = blocks.map_sum(_totals)
+        totals = totals_of(blocks) if totals is None else totals
+        self.gram, self.moment, self.square, n_points, products, n_tasks = totals
         super().__init__((int(n_tasks), len(self.moment)), n_points, products, kappa)
 
     def climb(self, frame: Frame, stopping: Stopping, inverse=None) -> Ascent:

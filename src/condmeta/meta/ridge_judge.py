@@ -14,7 +14,7 @@ from condmeta.meta.blocks import OneBlock
 from condmeta.meta.context import learn_context
 from condmeta.meta.pooled_map import PooledForm, held_out_maps
 from condmeta.meta.prior import SMALLEST, Prior
-from condmeta.meta.ridge import learn_from_blocks, learn_prior
+from condmeta.meta.ridge import learn_from_blocks, totals_of
 from condmeta.meta.selection import task_rounds
 from condmeta.meta.setting_path import path
 
@@ -78,6 +78,7 @@ class Judge:
         self.no_errors = np.empty((1 + len(parts.shown), 0))
         self._priors: dict[tuple[int, str, float], Prior] = {}
         self._contexts: dict[tuple[int, str, float], tuple[Prior, Context | None]] = {}
+        self._errors: dict[tuple[RidgeSetting, int, bool], np.ndarray] = {}
 
     # Priors.
 
@@ -91,9 +92,13 @@ class Judge:
             yield from by_pair[pair]
 
     def _fit(self, number: int):
+        blocks = self._train(number)
+        return partial(learn_from_blocks, blocks, stopping=ROUGH, totals=totals_of(blocks))
+
+    def _train(self, number: int) -> OneBlock:
+        """Return the tasks outside a fold."""
         train, _ = self.folds[number]
-        stats = self.parts.whole.take(train)
-        return partial(learn_prior, stats, self.Phi[train], stopping=ROUGH, n_jobs=self.n_jobs)
+        return OneBlock.of(self.parts.whole.take(train), self.Phi[train], self.n_jobs)
 
     def prior(self, setting: RidgeSetting, number: int) -> Prior:
         """Return the prior of the tasks outside a fold."""
@@ -106,14 +111,12 @@ class Judge:
         """Return the prior and the context of the tasks outside a fold."""
         key = number, setting.metric, setting.kappa
         if key not in self._contexts:
-            (train, _), prior = self.folds[number], self.prior(setting, number)
-            how = setting.metric, setting.kappa
+            prior, how = self.prior(setting, number), (setting.metric, setting.kappa)
 
             def learn(blocks, start):
                 return learn_from_blocks(blocks, *how, start, stopping=ROUGH)
 
-            blocks = OneBlock.of(self.parts.whole.take(train), self.Phi[train], self.n_jobs)
-            learned, context = learn_context(blocks, prior, learn)
+            learned, context = learn_context(self._train(number), prior, learn)
             self._contexts[key] = (prior if learned is None else learned.prior), context
         return self._contexts[key]
 
@@ -135,24 +138,35 @@ class Judge:
         error of a task, times its points. Without points it is that of the pooled map if this map
         has smaller errors.
         """
-        query = self.held[number].query
-        errors = np.array([_errors(query, w) for w in self.coefficients(setting, number, context)])
-        if self.intercept:
-            pooled = _errors(query, self.pooled.weights[number])
-            errors[0] = min(errors[0], pooled, key=np.sum)
-        return errors
+        key = setting, number, context
+        if key not in self._errors:
+            query = self.held[number].query
+            w = self.coefficients(setting, number, context)
+            errors = np.array([_errors(query, one) for one in w])
+            if self.intercept:
+                errors[0] = min(errors[0], self.pooled_errors[number], key=np.sum)
+            self._errors[key] = errors
+        return self._errors[key]
 
     def coefficients(self, setting: RidgeSetting, number: int, context: bool) -> list[np.ndarray]:
         """Return the coefficients (T, d) of the held-out tasks of a fold, for each view."""
-        (_, held), prior, shift = self.folds[number], self.prior(setting, number), None
-        if context:
-            prior, shift = self.with_context(setting, number)
+        prior, shift = self._fitted(setting, number, context)
         inner = Gaussian(prior.L, prior.s2, setting.noise == "per_task", shift)
-        theta = prior.theta(self.features.with_support[held])
-        start = prior.theta(self.features.without[held])
-        start = start if shift is None else start + shift.start()
+        theta = prior.theta(self.features.with_support[self.folds[number][1]])
         shown = self.held[number].shown
-        return [start, *(inner.posterior(part, theta, self.n_jobs).mean for part in shown)]
+        means = (inner.posterior(part, theta, self.n_jobs).mean for part in shown)
+        return [self.starts(setting, number, context), *means]
+
+    def starts(self, setting: RidgeSetting, number: int, context: bool) -> np.ndarray:
+        """Return the coefficients (T, d) of the held-out tasks of a fold without their points."""
+        prior, shift = self._fitted(setting, number, context)
+        start = prior.theta(self.features.without[self.folds[number][1]])
+        return start if shift is None else start + shift.start()
+
+    def _fitted(self, setting, number, context) -> tuple[Prior, Context | None]:
+        if context:
+            return self.with_context(setting, number)
+        return self.prior(setting, number), None
 
     def density(self, setting: RidgeSetting, number: int) -> float:
         """Return the log density of all labels of the held-out tasks of a fold."""
@@ -183,11 +197,17 @@ class Judge:
         best = min(weights, key=total)
         return PooledFolds(best, weights[best])
 
+    @cached_property
+    def pooled_errors(self) -> list[np.ndarray]:
+        """The errors (T,) of the pooled map on each fold."""
+        pairs = zip(self.held, self.pooled.weights, strict=True)
+        return [_errors(part.query, w) for part, w in pairs]
+
     def cold_score(self, setting: RidgeSetting, context: bool, share: float) -> float:
         """Return the mean error without points, with this share of the pooled map."""
         total = 0.0
         for number, part in enumerate(self.held):
-            start = self.coefficients(setting, number, context)[0]
+            start = self.starts(setting, number, context)
             w = (1 - share) * start + share * self.pooled.weights[number]
             total += _errors(part.query, w).sum()
         return total / self.points
