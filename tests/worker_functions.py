@@ -7,6 +7,8 @@ import time
 
 import numpy as np
 
+from condmeta.tables.cluster.stream import go_on_with
+
 
 def slowly(function, job):
     """Return function(*job) after a while."""
@@ -36,3 +38,9 @@ def page_faults(times, size):
 def many_times(frame, count):
     """Return a table with each row many times."""
     return frame.loc[frame.index.repeat(count)]
+
+
+def go_on_slowly(before, *job):
+    """Go through a partition after a while."""
+    time.sleep(0.3)
+    return go_on_with(before, *job)

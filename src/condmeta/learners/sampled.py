@@ -100,35 +100,48 @@ def fit_sampled(
         )  # fmt: skip
     log.info("learning from a sample of %s tasks", f"{len(sample):,}")
     learner.fit(with_side(sample, side))
-    if not learner.keep_tasks:
-        return learner
+    if learner.keep_tasks:
+        solved = solve_parts(learner, parts, found, side, folder, limit)
+        learner._model = with_parts(solved, [part._replace(state=None) for part in _each(solved)])
+    return learner
+
+
+def solve_parts(
+    learner: Any, parts: Parts, found: Sequence[Found], side: TaskTable | None, folder: Path,
+    limit: np.uint64 | None = None,
+) -> Fitted | AgainstRest:  # fmt: skip
+    """Return the fitted value of a learner with the models of all tasks.
+
+    Tasks with keys up to a limit have a model already.
+    """
     log.info("solving the tasks")
-    fitted, prior = learner.fitted_, folder / "prior"
-    own = copy.copy(learner)
+    fitted, prior, own = learner.fitted_, folder / "prior", copy.copy(learner)
     own._model = fitted.slim(tasks=False, resume=False)
-    _write(prior, own)
+    write_value(prior, own)
     paths = [str(folder / f"models-{number:06d}") for number in range(len(found))]
     each = (
-        (str(prior), limit, _write(f"{path}-side", _rows_of(side, part.ids)), path)
+        (str(prior), limit, write_value(f"{path}-side", rows_of(side, part.ids)), path)
         for path, part in zip(paths, found, strict=True)
     )
     parts.map(solve_part, each)
-    stores = [[part.tasks] for part in _each(fitted)]
+    stores = [[] if part.tasks is None else [part.tasks] for part in _each(fitted)]
     for path in paths:
         _add(stores, pickle.loads(Path(path).read_bytes()))
         os.unlink(path)
     spare = _without_rows(found, side)
     if len(spare):
-        nothing = sample.X[:0], sample.y[:0], np.zeros(len(spare) + 1, np.int64)
-        empty = TaskSet.trusted(*nothing, spare, _rows_of(side, spare))
-        _add(stores, models_of(own, empty))
-    after = [
-        part._replace(tasks=TaskStore.joined(store), state=None)
-        for part, store in zip(_each(fitted), stores, strict=True)
-    ]
-    many = isinstance(fitted, AgainstRest)
-    learner._model = fitted._replace(parts=tuple(after)) if many else after[0]
-    return learner
+        nothing = np.empty((0, fitted.columns.n_features)), np.empty(0)
+        offsets = np.zeros(len(spare) + 1, np.int64)
+        _add(
+            stores, models_of(own, TaskSet.trusted(*nothing, offsets, spare, rows_of(side, spare)))
+        )
+    pairs = zip(_each(fitted), stores, strict=True)
+    return with_parts(fitted, [one._replace(tasks=TaskStore.joined(few)) for one, few in pairs])
+
+
+def with_parts(fitted: Fitted | AgainstRest, parts: list[Fitted]) -> Fitted | AgainstRest:
+    """Return what was fitted, with other values for each of its parts."""
+    return fitted._replace(parts=tuple(parts)) if isinstance(fitted, AgainstRest) else parts[0]
 
 
 def find_tasks(tasks: TaskSet) -> Found:
@@ -173,16 +186,17 @@ def joined(parts: Sequence[tuple[np.ndarray, TaskSet]]) -> TaskSet:
     return tasks.subset(np.argsort(np.concatenate(keys), kind="stable"))
 
 
-def solve_part(tasks: TaskSet, prior: str, limit: np.uint64, side: str, path: str) -> None:
-    """Write the models of the tasks of a part that are not in the sample to a file."""
+def solve_part(tasks: TaskSet, prior: str, limit: np.uint64 | None, side: str, path: str) -> None:
+    """Write the models of the tasks of a part with keys above a limit to a file."""
     learner = _load_once(prior, os.stat(prior).st_mtime_ns)
     tasks = drop_weightless(tasks)
     found = find_tasks(tasks)
     order = np.argsort(found.keys, kind="stable")
-    order = order[(found.keys[order] > limit) & (found.sizes[order] > 0)]
+    order = order[found.sizes[order] > 0]
+    order = order if limit is None else order[found.keys[order] > limit]
     rows = pickle.loads(Path(side).read_bytes())
     tasks = with_side(tasks.subset(order), rows)
-    _write(path, models_of(learner, tasks) if len(order) else [])
+    write_value(path, models_of(learner, tasks) if len(order) else [])
 
 
 def models_of(learner: Any, tasks: TaskSet) -> list[TaskStore]:
@@ -196,10 +210,11 @@ def models_of(learner: Any, tasks: TaskSet) -> list[TaskStore]:
 
 def with_side(tasks: TaskSet, side: TaskTable | None) -> TaskSet:
     """Return tasks with their side rows."""
-    return tasks if side is None else tasks.with_side(_rows_of(side, tasks.ids))
+    return tasks if side is None else tasks.with_side(rows_of(side, tasks.ids))
 
 
-def _rows_of(side: TaskTable | None, ids: np.ndarray) -> TaskTable | None:
+def rows_of(side: TaskTable | None, ids: np.ndarray) -> TaskTable | None:
+    """Return the side rows of some tasks."""
     return None if side is None else side.take(ids[side.has(ids)])
 
 
@@ -210,7 +225,8 @@ def _each(fitted: Fitted | AgainstRest) -> Sequence[Fitted]:
 def _add(stores: list[list[TaskStore]], more: Sequence[TaskStore]) -> None:
     """Append further stores, without what the first ones do not keep."""
     for parts, store in zip(stores, more, strict=False):
-        lacking = [f.name for f in fields(store) if getattr(parts[0], f.name) is None]
+        first = parts[0] if parts else store
+        lacking = [f.name for f in fields(store) if getattr(first, f.name) is None]
         parts.append(replace(store, **dict.fromkeys(lacking)))
 
 
@@ -226,7 +242,7 @@ def _without_rows(found: Sequence[Found], side: TaskTable | None) -> np.ndarray:
     return np.concatenate(spare)
 
 
-def _write(path: Path | str, value: Any) -> str:
+def write_value(path: Path | str, value: Any) -> str:
     """Write a value to a file, which is complete or not there; return its path."""
     part = f"{path}.{os.getpid()}.part"
     Path(part).write_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))

@@ -317,7 +317,9 @@ class TableModel(BaseEstimator):
         here from sums that workers send: for any number of workers and any partitions it is the
         model of `fit` on the same rows in memory, bit for bit. A worker that dies changes nothing.
         Learners that need rows learn their prior here from a sample of whole tasks, and workers
-        solve the others (see `fit_files`). It needs Dask: `pip install "condmeta[dask]"`.
+        solve the others (see `fit_files`). Learners with `partial_fit` go through the partitions in
+        their order, a worker after another; each task must be in one partition. It needs Dask:
+        `pip install "condmeta[dask]"`.
 
         Parameters
         ----------

@@ -12,7 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
-from worker_functions import about_another_machine, die, many_times, page_faults, slowly
+from worker_functions import (
+    about_another_machine,
+    die,
+    go_on_slowly,
+    many_times,
+    page_faults,
+    slowly,
+)
 
 import condmeta as cm
 from condmeta.errors import DataError
@@ -22,6 +29,7 @@ from condmeta.meta import blocks
 from condmeta.tables.cluster import fit as cluster_fit
 from condmeta.tables.cluster import workers as cluster_workers
 from condmeta.tables.cluster.partitions import exact, joined
+from condmeta.tables.cluster.stream import go_on_with
 
 pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
@@ -256,7 +264,7 @@ def test_calls_that_cannot_work(client, tmp_path):
     ddf = dd.from_pandas(table(), npartitions=3, sort=False)
     with pytest.raises(DataError, match="PooledRegressor needs all rows at once"):
         model(cm.PooledRegressor()).fit(ddf)
-    with pytest.raises(DataError, match="learns its prior from all tasks: leave prior_tasks out"):
+    with pytest.raises(DataError, match="Ridge learns from all tasks: leave prior_tasks out"):
         model().fit_dask(ddf, prior_tasks=100)
     with pytest.raises(DataError, match="prior_tasks must be a number of tasks, got 0"):
         model(cm.ConditionalRidge(base="boosting")).fit_dask(ddf, prior_tasks=0)
@@ -398,3 +406,73 @@ def test_a_worker_that_is_killed_while_it_solves_rows(client, monkeypatch):
     a, b = wanted.learner_.fitted_.tasks, found.learner_.fitted_.tasks
     np.testing.assert_array_equal(a.coef, b.coef[b.positions(a.ids.tolist())])
     client.wait_for_workers(3)
+
+
+def whole_tasks_in(n_partitions, frame):
+    """Return partitions whose tasks are whole: pandas frames, and the Dask DataFrame of them."""
+    stores = np.array_split(frame["store"].unique(), n_partitions)
+    pieces = [frame[frame["store"].isin(some)].reset_index(drop=True) for some in stores]
+    return pieces, dd.concat([dd.from_pandas(p, npartitions=1, sort=False) for p in pieces])
+
+
+@pytest.mark.parametrize("kind", ["number", "class"])
+def test_algorithm_1_goes_through_partitions_in_order(client, kind, monkeypatch):
+    """The map has the bits of `partial_fit`, partition after partition."""
+    frame, learner = table(), cm.ConditionalSGDRegressor(lam=1.0, meta_step=0.1, scale="rows")
+    if kind == "class":
+        frame["sold"] = np.where(frame["sold"] > 5, "yes", "no")
+        learner = cm.ConditionalSGDClassifier(lam=1.0, meta_step=0.1, scale="standard")
+    tasks = model(learner).read_tasks(frame, stores())
+    for n_partitions, n_workers in ((1, 1), (5, 3)):
+        pieces, ddf = whole_tasks_in(n_partitions, frame)
+        with monkeypatch.context() as patch:
+            restrict(client, n_workers, patch)
+            found = model(learner).fit_dask(ddf, stores()).learner_
+        here = clone(learner)
+        for piece in pieces:
+            options = {"classes": [0.0, 1.0]} if kind == "class" and here._model is None else {}
+            some = [tasks.position(task) for task in piece["store"].unique()]
+            here.partial_fit(tasks.subset(some), **options)
+        np.testing.assert_array_equal(found.M_, here.M_)
+        np.testing.assert_array_equal(found.b_, here.b_)
+        assert found.n_tasks_ == here.n_tasks_ == T
+        store = found.fitted_.tasks
+        assert len(store) == T + 3
+        for piece in pieces:  # models of tasks, block after block
+            part = tasks.subset([tasks.position(task) for task in piece["store"].unique()])
+            part = part.subset(np.argsort(find_tasks(part).keys, kind="stable"))
+            models = here.adapt(part)
+            coef = np.array([models[task].coef_ for task in part.ids])  # without an intercept
+            at = store.positions(part.ids.tolist())
+            stored = found.fitted_.scales.user_vector(store.coef[at])
+            np.testing.assert_array_equal(stored, coef)
+
+
+def test_algorithm_1_after_a_worker_was_killed(client, monkeypatch):
+    learner = cm.ConditionalSGDRegressor(lam=1.0, meta_step=0.1, scale="rows")
+    _, ddf = whole_tasks_in(4, table())
+    wanted = model(learner).fit_dask(ddf, stores()).learner_
+    submit, runs = client.submit, []
+
+    def watched(function, *args, **options):
+        if function is go_on_with:
+            runs.append(function)
+            if len(runs) == 3:  # while the chain runs
+                os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+            return submit(go_on_slowly, *args, **options)
+        return submit(function, *args, **options)
+
+    monkeypatch.setattr(client, "submit", watched)
+    found = model(learner).fit_dask(ddf, stores()).learner_
+    assert len(runs) == 4
+    np.testing.assert_array_equal(found.M_, wanted.M_)
+    np.testing.assert_array_equal(found.fitted_.tasks.coef, wanted.fitted_.tasks.coef)
+    client.wait_for_workers(3)
+
+
+def test_algorithm_1_refuses_torn_tasks(client):
+    learner = cm.ConditionalSGDRegressor(lam=1.0, meta_step=0.1)
+    ddf = dd.from_pandas(table(), npartitions=3, sort=False)
+    sentence = r"task 's\d+' are in several partitions.*ddf.shuffle\('store'\)"
+    with pytest.raises(DataError, match=sentence):
+        model(learner).fit(ddf, stores())

@@ -11,6 +11,7 @@ from typing import Any
 
 from condmeta.errors import DataError
 from condmeta.learners.sampled import Parts, fit_sampled, needs_rows
+from condmeta.learners.streams import StreamLearner
 from condmeta.tables.big.schema import RowSource, learn_rows, learn_sides
 from condmeta.tables.big.side_table import SideTable
 from condmeta.tables.files import arrow
@@ -31,6 +32,8 @@ class TableOfFiles:
     text : columns that are read as text
     prior_tasks : int or None
         How many tasks a learner by rows learns its prior from (see `fit_sampled`).
+    in_order : bool
+        Whether rows come in the order of the table, so that Algorithm 1 can go through them.
 
     Attributes
     ----------
@@ -48,10 +51,11 @@ class TableOfFiles:
 
     def __init__(
         self, learner: Any, side_info: Any, options: ColumnOptions, missing: str, missing_side: str,
-        text: Sequence[str], prior_tasks: int | None = None,
+        text: Sequence[str], prior_tasks: int | None = None, in_order: bool = False,
     ):  # fmt: skip
+        self.in_order = in_order
         if learner is not None:
-            needs_rows(learner)  # raises if it needs all at once
+            self._needs_rows(learner)  # raises if it needs all at once
         if prior_tasks is not None and (prior_tasks != int(prior_tasks) or prior_tasks < 1):
             raise DataError(f"prior_tasks must be a number of tasks, got {prior_tasks!r}.")
         self.given, self.missing_side, self.prior_tasks = learner, missing_side, prior_tasks
@@ -65,12 +69,16 @@ class TableOfFiles:
             rows, self.sides.head(), self.options, self.missing, kind, order
         )
         self.learner = make_learner(self.given, self.schema.kind, self.missing_side)
-        self.by_rows = needs_rows(self.learner)
+        self.by_rows = self._needs_rows(self.learner)
         if self.prior_tasks is not None and not self.by_rows:
-            raise DataError(
-                "ConditionalRidge learns its prior from all tasks: leave prior_tasks out."
-            )
+            name = type(self.learner).__name__
+            raise DataError(f"{name} learns from all tasks: leave prior_tasks out.")
         return self.schema.roles.read
+
+    def _needs_rows(self, learner: Any) -> bool:
+        """Return whether a learner needs a sample of the rows; raise if it needs all at once."""
+        goes_through = self.in_order and isinstance(learner, StreamLearner)
+        return not goes_through and needs_rows(learner)
 
     def fit_rows(self, parts: Parts, folder: Path) -> None:
         """Fit a learner by rows to parts of the rows."""

@@ -21,6 +21,7 @@ from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.learners.parts import learn_stored, reduce_part, start_with
+from condmeta.learners.streams import StreamLearner
 from condmeta.meta.stored_tasks import StoredTasks
 from condmeta.meta.task_files import Piece
 from condmeta.meta.task_statistics import TaskStatistics
@@ -29,10 +30,10 @@ from condmeta.tables.cluster.partitions import (
     Partition,
     PartitionRows,
     parquet_partitions,
-    plain,
     write_batches,
     write_partition,
 )
+from condmeta.tables.cluster.stream import Partitions, fit_stream
 from condmeta.tables.cluster.workers import OnWorkers, naming_lost_workers
 from condmeta.tables.files import arrow
 from condmeta.tables.roles import ColumnOptions
@@ -57,7 +58,9 @@ def fit_on_workers(
     -------
     the fitted learner, the schema, the number of rows
     """
-    table = TableOfFiles(learner, side_info, options, missing, missing_side, text, prior_tasks)
+    table = TableOfFiles(
+        learner, side_info, options, missing, missing_side, text, prior_tasks, in_order=True
+    )
     with temporary_folder() if folder is None else _own_folder(Path(folder)) as work:
         return _fit(table, rows, client, work.resolve())
 
@@ -67,6 +70,11 @@ def _fit(table: TableOfFiles, rows: Any, client: Any, work: Path) -> tuple[Any, 
     parts = _stage(rows, client, work)
     source = PartitionRows(parts, runner, text)
     columns = table.learn(source)
+    if isinstance(table.learner, StreamLearner):
+        fit_stream(
+            table, Partitions(runner, table.schema, parts, source.schema, columns, text), work
+        )
+        return table.learner, table.schema, source.n_rows
     n_groups = max(source.n_rows // ROWS, 2 * runner.n_threads)
     if table.by_rows:  # models depend on their block by rounding: on the rows alone, then
         n_groups = max(source.n_rows // ROWS_SOLVED, LEAST_GROUPS)
@@ -128,12 +136,7 @@ def split_rows(
     text: Sequence[str],
 ) -> np.ndarray:
     """Write the rows of a partition, one batch for each group of tasks; return their sizes."""
-    table = plain(part.read(None, text))
-    lacking = [name for name in columns if name not in table.column_names]
-    for name in lacking:  # as in files that do not all have the same columns
-        table = table.append_column(name, arrow.pa.nulls(len(table), schema.field(name).type))
-    wanted = arrow.pa.schema([schema.field(name) for name in columns])
-    table = table.select(columns).cast(wanted)
+    table = part.read_as(schema, columns, text)
     codes, ids = factorize(roles.ids(table))
     # In the order of the ids' text, not of `hash`, which differs from process to process.
     of_id = np.array([crc32(repr(task).encode()) % n_groups for task in ids.tolist()], np.int64)

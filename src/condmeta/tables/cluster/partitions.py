@@ -39,6 +39,16 @@ class Partition(NamedTuple):
                 table = table.set_column(at, name, as_text(table.column(name)))
         return table
 
+    def read_as(self, schema: Any, columns: list[str], text: Sequence[str] = ()) -> Any:
+        """Return some columns as a table of the types of a schema; a column that lacks is empty."""
+        table = plain(self.read(None, text))
+        for name in columns:  # as in files that do not all have the same columns
+            if name not in table.column_names:
+                gaps = arrow.pa.nulls(len(table), schema.field(name).type)
+                table = table.append_column(name, gaps)
+        wanted = arrow.pa.schema([schema.field(name) for name in columns])
+        return table.select(columns).cast(wanted)
+
     def about(self, text: Sequence[str] = ()) -> tuple[Any, int]:
         """Return the schema and the number of rows; the rows are not read."""
         if self.groups is None:

@@ -60,6 +60,14 @@ class OnWorkers:
             yield tuple(_load(path, layout))
             os.unlink(path)
 
+    def chain(self, function: Callable[..., Any], jobs: Iterable[tuple]) -> Any:
+        """Return the last of function(result before or None, *job), one job after the other."""
+        last = None
+        for job in jobs:
+            last = self.client.submit(function, last, *job, pure=False)
+        with naming_lost_workers():
+            return self.client.gather(last)
+
     def _submit(self, function: Any, jobs: Any) -> list[Any]:
         return [self.client.submit(function, *job, pure=False) for job in jobs]
 
