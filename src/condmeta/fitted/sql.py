@@ -7,7 +7,7 @@ groups only those in the table are scored, as others depend on their groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +32,27 @@ class Tables(NamedTuple):
     rows: str = "rows"
     coefficients: str = "coefficients"
     side: str = "side"
+
+
+class SqlSource(NamedTuple):
+    """How an encoded column is computed from a column of the table.
+
+    column : str
+    form : the expression; {0} stands for the column
+    codes : the numbers that its levels have, if it is one
+    """
+
+    column: str
+    form: str = "{0}"
+    codes: dict[str, int] | None = None
+
+    def literal(self, level: str, sql: SqlDialect) -> str:
+        """Return a level as a literal."""
+        return sql.text(level) if self.codes is None else str(self.codes[level])
+
+
+Sources = Mapping[str, SqlSource]  # of encoded columns that are computed from others
+NO_SOURCES: Sources = {}
 
 
 def task_columns(fitted: Fitted) -> list[str]:
@@ -60,11 +81,13 @@ def feature_names(fitted: Fitted) -> list[str]:
 def score_query(
     fitted: Fitted, dialect: str, tables: Tables,
     features: Sequence[EncodedColumn] | None = None, impute: bool = False, std: bool = False,
+    sources: Sources = NO_SOURCES, side_sources: Sources = NO_SOURCES,
 ) -> str:  # fmt: skip
     """Return a query that adds a column `prediction` to the rows of a table.
 
     `features` says how the features are computed from the columns of the rows, and `impute` whether
-    gaps are filled; by default they are columns of that name. `std` adds `prediction_std`. If y is
+    gaps are filled; by default they are columns of that name. `sources` and `side_sources` say how
+    columns that the tables lack are computed. `std` adds `prediction_std`. If y is
     transformed, there is a column `score` as well: the prediction of the transformed y. So there is
     for two classes: `prediction` is its sign, and `probability` that of the second class, where it
     is a function of the score.
@@ -73,7 +96,7 @@ def score_query(
     require_linear(fitted)
     sql, names, scales = find_dialect(dialect), feature_names(fitted), fitted.scales
     columns = [EncodedColumn(name, None) for name in names] if features is None else features
-    x = [_encoded(column, "r", sql, impute) for column in columns]
+    x = [_encoded(column, "r", sql, impute, sources) for column in columns]
     centred = [_minus(term, mean) for term, mean in zip(x, scales.x_mean, strict=True)]
     ids = task_columns(fitted)
 
@@ -87,7 +110,7 @@ def score_query(
     join = _join(sql, tables.coefficients, "c", ids)
     alone = fitted.groups is None
     if fitted.reader.names and alone:
-        phi = [_encoded(column, "s", sql, True) for column in side_columns(fitted)]
+        phi = [_encoded(column, "s", sql, True, side_sources) for column in side_columns(fitted)]
         start = _start(fitted, combined, ["1e0", *phi])
         parts.append(f"    WHEN {sql.name('s', ids[0])} IS NOT NULL THEN\n      {start}")
         join += _join(sql, tables.side, "s", ids)
@@ -195,11 +218,14 @@ def _start(fitted: Fitted, combined: Callable, phi: list[str]) -> str:
     return combined(total(levels), lambda j: total(slopes[:, j]))
 
 
-def _encoded(column: EncodedColumn, table: str, sql: SqlDialect, fill: bool) -> str:
+def _encoded(
+    column: EncodedColumn, table: str, sql: SqlDialect, fill: bool, sources: Sources
+) -> str:
     """Return the expression of an encoded column."""
-    source = sql.name(table, column.source)
+    found = sources.get(column.source, SqlSource(column.source))
+    source = found.form.replace("{0}", sql.name(table, found.column))
     if column.levels is not None:
-        named = [sql.text(level) for level in column.levels if level is not None]
+        named = [found.literal(level, sql) for level in column.levels if level is not None]
         tests = [f"{source} IN ({', '.join(named)})"] if named else []
         tests += [f"{source} IS NULL"] if None in column.levels else []
         return f"CASE WHEN {' OR '.join(tests)} THEN 1e0 ELSE 0e0 END"

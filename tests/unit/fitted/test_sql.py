@@ -130,6 +130,38 @@ def test_sqlite(model, tables):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+@pytest.mark.filterwarnings("ignore::condmeta.errors.ReadingNote")
+def test_dates(tables, dialect):
+    """Weekday, month and days of dates and times, gaps among them, of rows and of tasks."""
+    old, new, stores = tables
+    rng, start = np.random.default_rng(2), pd.Timestamp("1968-11-03 07:30:05")
+
+    def dated(frame, days):
+        when = start + pd.to_timedelta(rng.integers(0, days * 86400, len(frame)), unit="s")
+        return frame.assign(day=when.where(rng.random(len(frame)) > 0.1))
+
+    old, new, stores = dated(old, 900), dated(new, 900), dated(stores, 9000)
+    stores["day"] = stores["day"].dt.normalize()
+    model = cm.TableModel(task="store", target="sold", missing="impute").fit(old, stores)
+    assert {"day (weekday)=Sun", "day (month)=Nov", "day (days)"} <= {*model.schema_.feature_names}
+    both = pd.concat([old, new])
+    expected = model.predict(both, stores)
+    coefficients = pd.DataFrame(coefficient_columns(model.learner_.fitted_))
+    if dialect == "duckdb":
+        found = run(model.to_sql(), both, coefficients, stores)
+    else:
+        con = sqlite3.connect(":memory:")
+        for name, frame in (("rows", both), ("side", stores), ("coefficients", coefficients)):
+            frame.to_sql(name, con, index=False)
+        found = pd.read_sql(model.to_sql(dialect), con)["prediction"]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    for other in set(DIALECTS) - {"duckdb", "sqlite"}:
+        query = model.to_sql(other)
+        assert "{0}" not in query
+        assert find_dialect(other).name("r", "day (days)") not in query
+
+
 def test_without_intercept_and_with_several_task_columns(tables):
     old, _, _ = tables
     ids = pd.DataFrame({"region": old["store"].str[:2], "store": old["store"]})
@@ -190,11 +222,16 @@ def test_sentences(model, tables, tmp_path):
     boosted = cm.ConditionalRidge(base="boosting").fit(X, y, task=task)
     with pytest.raises(DataError, match=r"this ConditionalRidge has a base\. Score the rows with"):
         boosted.to_sql()
-    dated = old.assign(day=pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(old)), "D"))
-    with pytest.warns(ReadingNote, match="Column 'day' holds dates"):
-        dated = cm.TableModel(task="store", target="sold").fit(dated)
-    with pytest.raises(DataError, match=r"cannot compute features of dates.*column 'day'"):
-        dated.to_sql()
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(old)), "D")
+    for written, options, sentence in (
+        (day.strftime("%d.%m.%Y"), {}, r"column 'day' is written d\.m\.y"),
+        (day, {"holidays": "DE"}, r"no calendar of holidays \(column 'day'\)"),
+        ([f"{i % 9} %" for i in range(len(old))], {}, r"written as text \(column 'day'\)"),
+    ):
+        with pytest.warns(ReadingNote, match="Column 'day' "):
+            odd = cm.TableModel(task="store", target="sold", **options).fit(old.assign(day=written))
+        with pytest.raises(DataError, match=sentence):
+            odd.to_sql()
     classes = cm.ConditionalOrdinal().fit(X, np.digitize(y, y.quantile([0.3, 0.6])), task=task)
     with pytest.raises(DataError, match="predicts more than two classes"):
         classes.to_sql()
