@@ -208,7 +208,8 @@ def _compare(name: str) -> Any:
     )
 
 
-def _table(name: str) -> Any:
+def _model(name: str) -> tuple[Any, pd.DataFrame]:
+    """Return a table model that is not fitted, and its rows."""
     kind = KINDS[name]
     task = ["region", "store"] if name == "`ConditionalLevels`" else "store"
     more = {"with drift": {"time": "day"}, "with trials": {"trials": "trials"}}.get(name, {})
@@ -216,15 +217,28 @@ def _table(name: str) -> Any:
     keep = {*np.atleast_1d(task), "price", kind.target, *more.values(), *side}
     rows = ROWS[[name for name in ROWS if name in keep]]
     model = cm.TableModel(kind.make(), task=task, target=kind.target, side=side or None, **more)
+    return model, rows
+
+
+def _table(name: str) -> Any:
+    model, rows = _model(name)
     return model.fit(rows).predict_frame(rows)
+
+
+def _files(name: str) -> Any:
+    model, rows = _model(name)
+    with tempfile.TemporaryDirectory() as folder:
+        rows.to_parquet(Path(folder) / "rows.parquet")
+        return model.fit_files(folder).predict_frame(rows)
 
 
 NOT_ASKED = {  # what has no meaning for a kind, or is done in another way
     "`shrink`": ("`partial_fit`", "`merge`", "`calibrate`", "`check`", "`compare`",
-                 "tables, commands"),
+                 "tables, commands", "`fit_files`"),
     "`from_formula`": ("`partial_fit`", "`merge`", "`export`, `to_sql`", "`calibrate`",
-                       "`compare`", "tables, commands"),
-    "`from_statistics`": ("`merge`", "`calibrate`", "`compare`", "tables, commands"),
+                       "`compare`", "tables, commands", "`fit_files`"),
+    "`from_statistics`": ("`merge`", "`calibrate`", "`compare`", "tables, commands",
+                          "`fit_files`"),
 }  # fmt: skip
 CELLS: dict[str, Callable[[str], Any]] = {
     "`save`, `load`": _save,
@@ -240,6 +254,7 @@ CELLS: dict[str, Callable[[str], Any]] = {
     "`summary`": lambda name: fitted(name).summary(),
     "`coef_frame(std=True)`": lambda name: fitted(name).coef_frame(std=True),
     "tables, commands": _table,
+    "`fit_files`": _files,
 }
 
 
