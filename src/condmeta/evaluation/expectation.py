@@ -97,7 +97,7 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
         return _judge_drawn("deviance", errors, count_losses(learner, tasks, given), tasks)
     if isinstance(learner, ConditionalRidge):
         fitted = learner.fitted_
-        theta, before = statistics(fitted, tasks.ids)
+        theta, before = statistics(fitted, tasks.ids, tasks.side)
         if before is not None:
             inner, rows, unit = fitted.inner, fitted.scales.rows(tasks.X), fitted.scales.y_scale
             if drift_of(inner) is not None and tasks.time is not None:

@@ -70,6 +70,7 @@ def solve_statistics(fitted: Fitted, state: TaskStatistics, Phi, n_jobs: int = 1
     spare = [empty[lo : lo + LEAF] for lo in range(0, len(empty), LEAF)]
     for at in (*state.leaves(np.flatnonzero(state.whole.count > 0)), *spare):
         theta[at] = fitted.tau.theta(Phi[at])
-        coef[at] = fitted.inner.posterior(packed.take(at), theta[at], n_jobs).mean
+        how = {} if fitted.tau.noise is None else {"factors": fitted.tau.noise_factors(Phi[at])}
+        coef[at] = fitted.inner.posterior(packed.take(at), theta[at], n_jobs, **how).mean
     coef = with_cold_start(fitted, coef, Phi, state.whole.count)
     return TaskStore(state.ids, state.whole.count, theta, coef, Phi=narrow(Phi))

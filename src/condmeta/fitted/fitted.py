@@ -255,7 +255,7 @@ class Fitted(NamedTuple):
 
         `precision` (N,) of the labels is in the order of `rows`.
         """
-        theta, stats = statistics(self, rows.ids)
+        theta, stats = statistics(self, rows.ids, rows.side, rows.points)
         models = Models(theta, theta, stats, None, rows.codes)
         _, theta, stats, _, codes = models.at(self.inner, self._row_clock(rows))
         std = rows.restore(self.predictor.std(rows.X, theta, stats, codes, precision))

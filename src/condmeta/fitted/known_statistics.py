@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condmeta.fitted.at_times import drift_of
+from condmeta.fitted.starts import features
 from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors
 from condmeta.inner.row_posterior import Covariances
-from condmeta.inner.squared import SquaredState
+from condmeta.inner.squared import NoisyState, SquaredState
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 
 if TYPE_CHECKING:
     from condmeta.fitted.fitted import Fitted
 
 
-def statistics(fitted: Fitted, ids) -> tuple[np.ndarray, Any]:
-    """Return theta (T, width) and statistics of tasks: zero for unknown, None if not kept."""
+def statistics(fitted: Fitted, ids, side=None, points=None) -> tuple[np.ndarray, Any]:
+    """Return theta (T, width) and statistics of tasks: zero for unknown, None if not kept.
+
+    `side` and `points`, from which Phi is read, matter if the noise follows side information.
+    """
     store, width = fitted.tasks, fitted.scales.width
     columns, theta = getattr(fitted.inner, "state_width", width), np.zeros((len(ids), width))
     stats: Any = SquaredState.start(len(ids), columns)
@@ -25,6 +29,9 @@ def statistics(fitted: Fitted, ids) -> tuple[np.ndarray, Any]:
         stats = _without_features(fitted, ids)
     elif drift_of(fitted.inner) is not None:
         stats = fitted.inner.state_type.start(len(ids), columns)
+    elif getattr(fitted.tau, "noise", None) is not None:
+        Phi = features(fitted, ids, side, points)
+        stats = NoisyState(*stats, fitted.tau.noise_factors(Phi))
     at = np.full(len(ids), -1) if store is None else store.positions(ids.tolist())
     if not (at >= 0).any():
         return theta, stats
@@ -48,15 +55,20 @@ def known_statistics(fitted: Fitted, at=None) -> Any:
         stats = scaled_statistics(fitted.state.whole, fitted.scales, at)
         return with_priors(fitted, stats, at)
     state = None if fitted.tasks is None else fitted.tasks.state
-    return state if state is None or at is None else state.take(at)
+    state = state if state is None or at is None else state.take(at)
+    return state if state is None else with_priors(fitted, state, at)
 
 
-def with_priors(fitted: Fitted, stats: SquaredState, at=None) -> SquaredState | NestedState:
-    """Return statistics of the known tasks at `at`, with their priors if these differ."""
-    priors = None if fitted.tasks is None else fitted.tasks.state
-    if not isinstance(priors, TaskPriors):
+def with_priors(fitted: Fitted, stats: Any, at=None) -> Any:
+    """Return statistics of the known tasks at `at`, with their priors or noises if these differ."""
+    store = fitted.tasks
+    priors = None if store is None else store.state
+    if isinstance(priors, TaskPriors) and isinstance(stats, SquaredState):
+        return NestedState(*stats, *(priors if at is None else priors.take(at)))
+    if getattr(fitted.tau, "noise", None) is None or not isinstance(stats, SquaredState):
         return stats
-    return NestedState(*stats, *(priors if at is None else priors.take(at)))
+    Phi = store.Phi if at is None else store.Phi[at]
+    return NoisyState(*stats, fitted.tau.noise_factors(Phi))
 
 
 def _without_features(fitted: Fitted, ids) -> NestedState:
@@ -77,7 +89,7 @@ def own_statistics(fitted: Fitted) -> Any:
     if isinstance(fitted.state, TaskStatistics):
         return scaled_statistics(fitted.state.whole, fitted.scales)
     stats = known_statistics(fitted)
-    return stats.squared if isinstance(stats, NestedState) else stats
+    return stats.squared if isinstance(stats, NestedState | NoisyState) else stats
 
 
 def covariances(fitted: Fitted, ids) -> Covariances:

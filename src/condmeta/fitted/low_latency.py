@@ -75,7 +75,8 @@ class LowLatency:
 
     def adapt(self, X: np.ndarray, y: np.ndarray, side: Any = None) -> FastTask:
         """Return the model of a new task with points X (n, d), y (n,) and a row of side values."""
-        theta = self._fitted.tau.theta(self.features(side))
+        Phi = self.features(side)
+        theta, factors = self._fitted.tau.theta(Phi), self._fitted.tau.noise_factors(Phi)
         rows, target = self._rows(X)[None], self._scales.target(y)[None]
         state = SquaredState(
             rows.transpose(0, 2, 1) @ rows,
@@ -83,9 +84,8 @@ class LowLatency:
             np.einsum("tn,tn->t", target, target),
             np.array([len(y)]),
         )
-        return FastTask(
-            self._rows, self._scales, self._inner.posterior(state, theta).mean[0], len(y)
-        )
+        mean = self._inner.posterior(state, theta, 1, factors).mean[0]
+        return FastTask(self._rows, self._scales, mean, len(y))
 
     def task(self, task_id: Any) -> FastTask:
         """Return the model of a known task; an unknown id is a KeyError."""

@@ -108,7 +108,7 @@ def score_query(
     has_points = f"{sql.name('c', 'n')} > 0"
     parts = [f"CASE\n    WHEN {has_points} THEN\n      {known}"]
     join = _join(sql, tables.coefficients, "c", ids)
-    alone = fitted.groups is None
+    alone, phi = fitted.groups is None, []
     if fitted.reader.names and alone:
         phi = [_encoded(column, "s", sql, True, side_sources) for column in side_columns(fitted)]
         start = _start(fitted, combined, ["1e0", *phi])
@@ -125,11 +125,13 @@ def score_query(
     found = {SCORE: score}
     if std:
         own = [sql.name("c", name) for name in variance_names(names)]
-        new = [number(value) for value in variance_of_new(fitted)]
-        forms = [_quadratic(form, centred) for form in (own, new)]
-        found[SCORE_VARIANCE] = (
-            f"CASE\n    WHEN {has_points} THEN\n      {forms[0]}\n    ELSE\n      {forms[1]}\n  END"
-        )
+        mean = [number(value) for value in fitted.tau.phi_mean]
+        cases = [f"CASE\n    WHEN {has_points} THEN\n      {_quadratic(own, centred)}"]
+        if phi and fitted.tau.noise is not None:
+            new = _quadratic(_variance_of_new(fitted, phi), centred)
+            cases.append(f"    WHEN {sql.name('s', ids[0])} IS NOT NULL THEN\n      {new}")
+        new = _quadratic(_variance_of_new(fitted, mean), centred)
+        found[SCORE_VARIANCE] = "\n".join([*cases, f"    ELSE\n      {new}\n  END"])
     scored = _select(sql, "r", found, source).replace("\n", "\n  ").rstrip()
     return _select(sql, "q", _answers(fitted, sql, std), f"(\n  {scored}\n) AS q")
 
@@ -156,6 +158,15 @@ def _answers(fitted: Fitted, sql: SqlDialect, std: bool) -> dict[str, str]:
         root = root if target is None else f"{root} * {slope_of(target, score)}"
         found["prediction_std"] = f"CASE WHEN {score} IS NOT NULL THEN {root} END"
     return found
+
+
+def _variance_of_new(fitted: Fitted, phi: list[str]) -> list[str]:
+    """Return the quadratic form of a task without points; the noise may follow features `phi`."""
+    form, noise = [number(value) for value in variance_of_new(fitted)], fitted.tau.noise
+    if noise is not None:
+        terms = [f"{number(by)} * {term}" for by, term in zip(noise, [*phi, "1e0"], strict=True)]
+        form[0] += f" + {number(fitted.inner.s2)} * (EXP({' + '.join(terms)}) - 1e0)"
+    return form
 
 
 def _quadratic(form: list[str], centred: list[str]) -> str:

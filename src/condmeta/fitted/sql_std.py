@@ -43,7 +43,7 @@ def variance_columns(fitted: Fitted, features: list[str]) -> dict[str, np.ndarra
 
 
 def variance_of_new(fitted: Fitted) -> np.ndarray:
-    """Return the numbers of the quadratic form of a task without points."""
+    """Return the numbers of the quadratic form of a task without points and of noise s2."""
     require_std(fitted)
     width = fitted.scales.width
     return _form(fitted, SquaredState.start(1, width), np.zeros((1, width)))[0]

@@ -15,7 +15,7 @@ from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.nested import NestedGaussian, NestedState
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.row_posterior import RowPosterior
-from condmeta.inner.squared import SquaredState
+from condmeta.inner.squared import NoisyState, SquaredState
 from condmeta.inner.tree import Tree
 from condmeta.meta.levels_covariance import LevelsCovariance, levels_covariance
 from condmeta.meta.map_covariance import MapCovariance, coefficient_covariances, map_covariance
@@ -145,7 +145,7 @@ def _tasks(fitted: Fitted):
     if isinstance(inner, DriftingGaussian):
         inner = Gaussian(inner.factor, inner.s2 / inner.drift.noise, inner.own_noise)
         stats = own_statistics(fitted)
-    if store is None or not isinstance(stats, SquaredState | NestedState):
+    if store is None or not isinstance(stats, SquaredState | NestedState | NoisyState):
         raise DataError(
             "Standard errors need the statistics of the tasks: fit with keep_tasks=True, and save "
             "with tasks=True and resume=True."
@@ -156,4 +156,5 @@ def _tasks(fitted: Fitted):
             f"{len(fitted.reader.names)} of them does not keep. Use fewer side columns."
         )
     noise = inner.posterior(stats, store.theta).s2
+    stats = stats.squared if isinstance(stats, NoisyState) else stats
     return stats, store.Phi, store.theta, noise, np.flatnonzero(store.sizes > 0)

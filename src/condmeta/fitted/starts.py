@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from condmeta.fitted.prepared import align_points, no_points
 from condmeta.fitted.tau import LinearTau
-from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors
+from condmeta.inner.nested import NestedGaussian, TaskPriors
+from condmeta.inner.squared import NoisyState, SquaredState
 from condmeta.tasks import TaskSet, TaskTable
 
 if TYPE_CHECKING:
@@ -59,12 +60,15 @@ def aligned_features(fitted: Fitted, ids, table, given):
     return Phi
 
 
-def start(fitted: Fitted, ids, Phi, n_jobs: int = 1) -> tuple[np.ndarray, NestedState | None]:
-    """Return where tasks start (T, width) from features, and their priors if these differ.
+def start(fitted: Fitted, ids, Phi, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
+    """Return where tasks start (T, width), and their priors or noises if these differ.
 
     A known task starts from the other tasks of its groups: its own points count once.
     """
     theta, store = fitted.tau.theta(Phi, n_jobs), fitted.tasks
+    if getattr(fitted.tau, "noise", None) is not None:
+        empty = SquaredState.start(*theta.shape)
+        return theta, NoisyState(*empty, fitted.tau.noise_factors(Phi))
     if not isinstance(fitted.inner, NestedGaussian):
         return theta, None
     if fitted.groups is None:

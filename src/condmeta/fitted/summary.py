@@ -55,6 +55,9 @@ class Summary:
         How tasks change with time, in words; None if they do not.
     scale : str or None
         The scale of y that all numbers are on, "log" or "yeo-johnson"; None for y itself.
+    by_side : bool
+        Whether the noise of a task follows its side information; `noise` is then that of a task
+        with mean side information.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Summary:
     _tables: tuple[Table, Table]
     drift: str | None = None
     scale: str | None = None
+    by_side: bool = False
 
     @classmethod
     def of(cls, fitted: Fitted, level: float, robust: bool | None, title: str) -> Summary:
@@ -94,6 +98,7 @@ class Summary:
             level=level, robust=errors.robust, title=title, _tables=(effects, between),
             drift=None if drift_of(fitted.inner) is None else str(drift_of(fitted.inner)),
             scale=None if fitted.target is None else fitted.target.name,
+            by_side=fitted.tau.noise is not None,
         )  # fmt: skip
 
     @property
@@ -101,7 +106,8 @@ class Summary:
         """The three sentences above and between the tables."""
         tasks, likely = pluralize(self.n_tasks, "task"), f"log likelihood {self.log_likelihood:.2f}"
         rows = pluralize(self.n_rows, "estimate" if self.noise is None else "row")
-        noise = "" if self.noise is None else f", noise {self.noise:.4g} (standard deviation)"
+        what = "standard deviation" + ("; it follows side information" if self.by_side else "")
+        noise = "" if self.noise is None else f", noise {self.noise:.4g} ({what})"
         kind = "robust" if self.robust else "model-based"
         drift = "" if self.drift is None else f"; drift: {self.drift}"
         scale = "" if self.scale is None else f"; all numbers are on the {self.scale} scale of y"

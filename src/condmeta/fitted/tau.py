@@ -10,7 +10,9 @@ import numpy as np
 
 from condmeta.inner.scatter import LARGEST
 from condmeta.kernels.side_readers import has_side
+from condmeta.meta.blocks import with_one
 from condmeta.meta.kernel_sgd import KernelMap, kernel_theta, squared_norm
+from condmeta.meta.side_noise import noise_factors
 from condmeta.persistence.fields import either, floats, instance, maybe, optional
 from condmeta.persistence.registry import construct, register, register_tuple
 
@@ -19,6 +21,7 @@ from condmeta.persistence.registry import construct, register, register_tuple
     fields={
         "weights": floats("k+1 w"), "phi_mean": floats("k"),
         "cold": optional(maybe(floats("k+1 w", low=-LARGEST, high=LARGEST))),
+        "noise": optional(maybe(floats("k+1", low=-LARGEST, high=LARGEST))),
     }
 )  # fmt: skip
 class LinearTau(NamedTuple):
@@ -26,11 +29,17 @@ class LinearTau(NamedTuple):
 
     weights : (k+1, width) array, with b in its last row; phi_mean : (k,), the mean training Phi.
     cold : (k+1, width) array or None, the map for tasks without points if it is another one.
+    noise : (k+1,) array or None: the map to the logarithm of the factor of a task's noise.
     """
 
     weights: np.ndarray
     phi_mean: np.ndarray
     cold: np.ndarray | None = None
+    noise: np.ndarray | None = None
+
+    def noise_factors(self, Phi) -> np.ndarray | None:
+        """Return the factor of the noise of tasks (T,); None if all tasks have the same."""
+        return None if self.noise is None else noise_factors(with_one(Phi), self.noise)
 
     def theta(self, Phi, n_jobs: int = 1) -> np.ndarray:
         """Return theta = M Phi + b of tasks (T, width)."""

@@ -18,7 +18,7 @@ from condmeta.errors import DivergenceError
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.context import Context
 from condmeta.inner.scaled import ScaledTasks, scaled_squares
-from condmeta.inner.squared import SquaredState
+from condmeta.inner.squared import NoisyState, SquaredState
 from condmeta.persistence.fields import FLAG, floats, instance, maybe, number, optional
 from condmeta.persistence.registry import construct, register
 
@@ -86,10 +86,11 @@ def scaled_posterior_pass(
 
 
 def posterior_of_statistics(
-    state: SquaredState | ScaledTasks, theta, factor, s2: float, n_jobs=1, correlated=True, rounds=0
+    state: SquaredState | ScaledTasks, theta, factor, s2, n_jobs=1, correlated=True, rounds=0
 ):
-    """Return `posterior_pass` of tasks from their statistics, with one noise s2 for all."""
-    count, noise = state.count.astype(float), np.full(len(theta), s2)
+    """Return `posterior_pass` of tasks from their statistics; s2 (T,), or one for all tasks."""
+    count, noise = state.count.astype(float), np.empty(len(theta))
+    noise[:] = s2
     packed = isinstance(state, ScaledTasks)
     run = scaled_posterior_pass if packed else posterior_pass
     squares = state[:-1] if packed else (state.gram, state.moment, state.square)
@@ -206,16 +207,24 @@ class Gaussian:
         self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True, weight=None
     ) -> Solved:
         """Return the posterior mean of every task; with `state`, of its earlier points as well."""
+        before: SquaredState | NoisyState
         before = SquaredState.start(*theta.shape) if state is None else state
         state = before.extend(X, y, offsets, weight)
         mean = self.posterior(state, theta, n_jobs).mean
         return Solved(mean, np.zeros(len(mean)), state if keep_state else None)
 
-    def posterior(self, state: SquaredState | ScaledTasks, theta, n_jobs=1) -> Posterior:
-        """Return the posterior means and the noise of tasks."""
+    def posterior(
+        self, state: SquaredState | NoisyState | ScaledTasks, theta, n_jobs=1, factors=None
+    ) -> Posterior:
+        """Return the posterior means and the noise of tasks.
+
+        `factors` (T,) of s2 are those of a `NoisyState`, or given here.
+        """
         L, rounds = self.factor, ROUNDS if self.own_noise else 0
+        factors = getattr(state, "factors", factors)
+        s2 = self.s2 if factors is None else self.s2 * factors
         if self.context is None:
-            g, *_, s2 = posterior_of_statistics(state, theta, L, self.s2, n_jobs, False, rounds)
+            g, *_, s2 = posterior_of_statistics(state, theta, L, s2, n_jobs, False, rounds)
             return Posterior(theta + g @ L @ L.T, s2)
         state = state.squared if isinstance(state, ScaledTasks) else state
         return self._in_context(state, theta, n_jobs, rounds)

@@ -79,3 +79,26 @@ class SquaredState(NamedTuple):
         fitted = np.einsum("tij,tj->ti", self.gram, w)
         errors = self.square + np.einsum("ti,ti->t", w, fitted - 2 * self.moment)
         return np.maximum(errors, 0.0)  # of a perfect fit rounding may leave less than zero
+
+
+class NoisyState(NamedTuple):
+    """Statistics of T tasks (see `SquaredState`), and the factor (T,) of each task's noise."""
+
+    gram: np.ndarray
+    moment: np.ndarray
+    square: np.ndarray
+    count: np.ndarray
+    factors: np.ndarray
+
+    @property
+    def squared(self) -> SquaredState:
+        """The statistics alone."""
+        return SquaredState(*self[:4])
+
+    def extend(self, X, y, offsets, weight=None) -> Self:
+        """Return the statistics with further points added."""
+        return type(self)(*self.squared.extend(X, y, offsets, weight), self.factors)
+
+    def take(self, at) -> Self:
+        """Return the statistics of the tasks at positions `at`."""
+        return type(self)(*(array[at] for array in self))

@@ -17,6 +17,7 @@ from condmeta.inner.hedge import Hedge, HedgedGaussian
 from condmeta.learners.parameters import jobs_of
 from condmeta.meta.drift_choice import NONE, choose_drift, drift_pays, typical_gap
 from condmeta.meta.ridge_choice import NOISES
+from condmeta.meta.ridge_judge import BY_SIDE
 from condmeta.meta.selection import GIVEN, Selection
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide_tasks import WIDE
@@ -42,10 +43,20 @@ def parts_of(value: Any) -> tuple[Any, ...]:
     return tuple(value) if is_sequence else ("decay", value)
 
 
-def noises_of(learner: Any) -> tuple[str, ...]:
-    """Return the noises to choose from: AR(1) statistics know no noise of a task's own."""
+def noises_of(learner: Any, alike: bool) -> tuple[str, ...]:
+    """Return the noises to choose from: AR(1) statistics know no noise of a task's own.
+
+    `alike`: the noise cannot follow side information, as there is none, or tasks may change.
+    """
+    alike = alike or not learner._side_noise
+    if learner.noise == BY_SIDE and (alike or learner.context is True):
+        raise DataError(
+            "noise='by_side' needs side information of up to 128 features, tasks that do not "
+            "change, no context, and ConditionalRidge: use noise='shared' or 'per_task'."
+        )
     if learner.drift in (None, "auto") or parts_of(learner.drift)[0] != "ar":
-        return NOISES if learner.noise == "auto" else (learner.noise,)
+        usual = NOISES[:2] if alike else NOISES
+        return usual if learner.noise == "auto" else (learner.noise,)
     if learner.noise == "per_task":
         raise DataError(
             "drift=('ar', phi) needs one noise of all tasks: use noise='shared', or a decay."

@@ -175,6 +175,7 @@ class ConditionalLevels(ConditionalRidge):
         "drift": (lambda value: value is None, "None"),
     }
     _drifts = False
+    _side_noise = False
     levels_ = found()
 
     @property

@@ -159,7 +159,8 @@ def solve_block(raw: RawBlock, tau: LinearTau, scales: Scales, inner: Any) -> tu
     theta = tau.theta(raw.Phi)
     stats = scaled_packed(raw.scatter, scales, raw.at)
     count = raw.scatter.count if raw.at is None else raw.scatter.count[raw.at]
-    return count.copy(), theta, inner.posterior(stats, theta).mean, raw.Phi.copy()
+    how = {} if tau.noise is None else {"factors": tau.noise_factors(raw.Phi)}
+    return count.copy(), theta, inner.posterior(stats, theta, **how).mean, raw.Phi.copy()
 
 
 def no_statistics(n_tasks: int, d: int) -> Scatter:

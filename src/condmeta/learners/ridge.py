@@ -96,8 +96,9 @@ class ConditionalRidge(Regressor, Learner):
         table, means no features.
     metric : "auto", "identity", "diagonal" or "full"
         The form of the covariance H: a multiple of the identity, diagonal, or any.
-    noise : "auto", "shared" or "per_task"
-        Whether all tasks share one noise variance s2, or each task has its own.
+    noise : "auto", "shared", "per_task" or "by_side"
+        Whether all tasks share one noise variance s2, each task has its own, or it follows side
+        information: s2 exp(delta . Phi), with a small ridge on delta.
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
         the side information is not used.
@@ -256,6 +257,7 @@ class ConditionalRidge(Regressor, Learner):
     }
     _by_statistics = True
     _drifts = True  # tasks may change with time
+    _side_noise = True  # the noise may follow side information
     metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
     context_, cold_start_ = found(), found()
     s2_, n_iter_, objective_, drift_choice_ = found(), found(), found(), found()

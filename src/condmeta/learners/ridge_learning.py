@@ -13,6 +13,7 @@ from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.collect import collect
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
+from condmeta.fitted.task_store import MOST_FEATURES
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.posterior import lower_root
 from condmeta.inner.squared import SquaredState
@@ -54,7 +55,7 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
     rotation, overall = tasks.rotation(), Scales.of_moments(*tasks.moments, data.scales)
     with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
         found = learner._learn_prior(tasks, rotation, overall)
-    choice, learned, context, cold, left_open = found
+    choice, learned, context, cold, left_open, delta = found
     change = ChangeOfScale.between(overall, data.scales)
     prior = learned.prior.widen(overall.kept)
     selection = choice.selection
@@ -83,7 +84,8 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
         left_open = lower_root(change.covariance(wide))
     own_noise = selection.chosen.noise == "per_task"
     inner = learner._inner(prior, change, own_noise, context, left_open)
-    return Learned(LinearTau(W, rotation.mean, cold), inner, info)
+    noise = None if delta is None else rotation.undo(np.append(delta, 0.0)[:, None])[:, 0]
+    return Learned(LinearTau(W, rotation.mean, cold, noise), inner, info)
 
 
 def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation: Any, overall: Any) -> LearnedMaps:
@@ -98,10 +100,12 @@ def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation: Any, overall: An
     d = int(overall.kept.sum())
     carried = metrics_for(d, float(tasks.map_sum(count_points, d)[2]))
     context = context_of(learner, tasks.has_history)
+    follows = scaling.reads_side and 0 < sample.Phi.shape[1] <= MOST_FEATURES
+    noises = noises_of(learner, tasks.has_history or not follows)
     given = learner.metric, "auto", learner.kappa, context, learner.cold_start
     options = Options(*(
         every if value == "auto" else (value,)
-        for value, every in zip(given, Options(carried, noises_of(learner)), strict=True)
+        for value, every in zip(given, Options(carried, noises), strict=True)
     ))  # fmt: skip
     whole, query = scaling.statistics(sample.whole), scaling.statistics(sample.query)
     few = tuple(scaling.statistics(part) for part in (*sample.few, sample.support))
@@ -117,9 +121,10 @@ def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation: Any, overall: An
             if inverse is None:
                 inverse = curvature_of_sample(whole, Z, metric, kappa, start, len(tasks))
 
-    def learn(blocks: Any, start: Any):
+    def learn(blocks: Any, start: Any, delta: Any = None):
         stopping = Stopping(learner.tol, learner.max_iter)
-        return learn_from_blocks(blocks, metric, kappa, start, stopping=stopping, inverse=inverse)
+        how = {"stopping": stopping, "inverse": inverse, "delta": delta}
+        return learn_from_blocks(blocks, metric, kappa, start, **how)
 
     found = learn_maps(choice, blocks, learn, start)
     left_open = open_covariance(whole, Z.shape[1], found.learned.prior, kappa, len(tasks))

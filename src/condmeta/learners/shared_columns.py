@@ -18,7 +18,7 @@ from condmeta.learners.learn import Learned, Training, in_units_of_y
 from condmeta.learners.parameters import jobs_of
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import LearnedPrior
-from condmeta.meta.ridge_judge import ROUGH
+from condmeta.meta.ridge_judge import BY_SIDE, ROUGH
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.shared_columns import SharedColumns, learn_shared
 from condmeta.meta.task_statistics import scaled_statistics
@@ -95,6 +95,8 @@ class SomeColumns(NamedTuple):
             kappa = 1.0 if Z.shape[1] else np.inf
             first = learn_shared(parts, Z, "diagonal", kappa, stopping=ROUGH, n_jobs=jobs)
             choice = _choose(learner, data, overall, columns, shared, first.beta)
+            if choice.info["noise_"] == BY_SIDE:  # it is shared in what follows
+                choice.info["noise_"] = "shared"
             settings = choice.info["metric_"], choice.info["kappa_"]
             stopping = Stopping(learner.tol, learner.max_iter)
             found = learn_shared(parts, Z, *settings, first, stopping=stopping, n_jobs=jobs)

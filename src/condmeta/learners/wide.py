@@ -16,6 +16,7 @@ from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.learners.learn import Learned, Training, in_units_of_y
 from condmeta.learners.shared_columns import PLAIN, differing_columns
 from condmeta.meta.ridge_choice import COLD_STARTS
+from condmeta.meta.ridge_judge import BY_SIDE
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide import learn_wide
@@ -73,6 +74,8 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
     info = {name: value for name, value in info.items() if name != "H_"}
     info |= in_units_of_y(info["s2_"], info["objective_"], points.count.sum(), y_scale)
     info |= {"constant": overall.constant, "cold_start_": found.cold_start}
+    if info["noise_"] == BY_SIDE:  # the columns that the heads do not read have one noise
+        info["noise_"] = "shared"
     inner = LowRankGaussian(np.ascontiguousarray(factor), inner.s2, inner.own_noise)
     return Learned(LinearTau(W, Phi.mean(axis=0), cold if share else None), inner, info)
 

@@ -1,5 +1,6 @@
 """The maps of a prior: for tasks with points, and for tasks without any."""
 
+from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -10,6 +11,8 @@ from condmeta.meta.context import learn_context
 from condmeta.meta.pooled_map import pooled_map
 from condmeta.meta.prior import LearnedPrior, Prior
 from condmeta.meta.ridge_choice import COLD_STARTS, RidgeChoice
+from condmeta.meta.ridge_judge import BY_SIDE
+from condmeta.meta.side_noise import learn_side_noise
 
 
 class LearnedMaps(NamedTuple):
@@ -17,6 +20,7 @@ class LearnedMaps(NamedTuple):
 
     `cold` (k+1, width) is the map for tasks without points, None for the map of the prior. `open`
     (width, width) is what the estimation of the prior adds to the covariance of weights, if known.
+    `delta` (k,): the noise of a task is s2 exp(delta . Phi); None if it does not follow Phi.
     """
 
     choice: RidgeChoice
@@ -24,6 +28,7 @@ class LearnedMaps(NamedTuple):
     context: Context | None
     cold: np.ndarray | None
     open: np.ndarray | None = None
+    delta: np.ndarray | None = None
 
     def with_setting(self, setting) -> Self:
         """Return it with another chosen setting."""
@@ -32,8 +37,10 @@ class LearnedMaps(NamedTuple):
 
 
 def learn_maps(choice: RidgeChoice, blocks: Blocks, learn, start: Prior | None) -> LearnedMaps:
-    """Fit what was chosen to tasks; `learn(blocks, start)` fits a prior."""
-    learned, context, cold = learn(blocks, start), None, None
+    """Fit what was chosen to tasks; `learn(blocks, start, delta=None)` fits a prior."""
+    learned, context, cold, delta = learn(blocks, start), None, None, None
+    if choice.selection.chosen.noise == BY_SIDE:
+        learned, delta = learn_side_noise(blocks, learned, partial(learn, blocks))
     if choice.context:
         found, context = learn_context(blocks, learned.prior, learn)
         learned = learned if found is None else found
@@ -45,4 +52,4 @@ def learn_maps(choice: RidgeChoice, blocks: Blocks, learn, start: Prior | None) 
         without = learned.prior.W if cold is None else cold
         pooled = pooled_map(blocks, choice.pooled, without.shape)
         cold = (1 - share) * without + share * pooled
-    return LearnedMaps(choice, learned, context, cold)
+    return LearnedMaps(choice, learned, context, cold, delta=delta)

@@ -27,6 +27,7 @@ from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import DEFAULT_STOPPING, Ascent, Stopping, ascend
 from condmeta.meta.blocks import Block, Blocks, OneBlock, Sums
 from condmeta.meta.prior import METRICS, SMALLEST, Frame, LearnedPrior, Prior, PriorModel, maximise
+from condmeta.meta.side_noise import noise_factors
 
 SMALL = 1 << 18  # multiplications of features and maps up to which the compiled loop is faster
 
@@ -60,13 +61,14 @@ def learn_prior(
 
 def learn_from_blocks(
     blocks: Blocks, metric: str, kappa: float, start: Prior | None = None, noise=None,
-    stopping=DEFAULT_STOPPING, trace=None, inverse=None, totals: Sums | None = None,
+    stopping=DEFAULT_STOPPING, trace=None, inverse=None, totals: Sums | None = None, delta=None,
 ) -> LearnedPrior:  # fmt: skip
     """Fit the prior to tasks that are read block by block (see `learn_prior` and `maximise`).
 
-    `totals` are `totals_of(blocks)`, where several fits need them.
+    `totals` are `totals_of(blocks)`, where several fits need them. With `delta` (k,) the noise of a
+    task is s2 exp(delta . Phi) (see `meta.side_noise`).
     """
-    model = RidgeModel(blocks, kappa, noise, totals)
+    model = RidgeModel(blocks, kappa, noise, totals, delta)
     return maximise(model, metric, start, stopping, trace, inverse)
 
 
@@ -94,8 +96,10 @@ def climb_prior(
 class RidgeModel(PriorModel):
     """J of labels with normal noise, from statistics."""
 
-    def __init__(self, blocks: Blocks, kappa: float, noise=None, totals: Sums | None = None):
-        self.blocks, self.noise = blocks, noise
+    def __init__(
+        self, blocks: Blocks, kappa: float, noise=None, totals: Sums | None = None, delta=None
+    ):
+        self.blocks, self.noise, self.delta = blocks, noise, delta
         totals = totals_of(blocks) if totals is None else totals
         self.gram, self.moment, self.square, n_points, products, n_tasks = totals
         super().__init__((int(n_tasks), len(self.moment)), n_points, products, kappa)
@@ -104,7 +108,7 @@ class RidgeModel(PriorModel):
         """Maximise J in one frame, by one compiled call if the matrices are small."""
         (T, d), rows = self.shape, self.rows
         block = self.blocks.only if rows * d * (T + rows) <= SMALL else None
-        if block is None:
+        if block is None or self.delta is not None:
             return super().climb(frame, stopping, inverse)
         Phi1 = np.ascontiguousarray(block.Phi1[:, -rows:])
         return Ascent(*climb_prior(
@@ -114,8 +118,8 @@ class RidgeModel(PriorModel):
 
     def likelihood(self, prior: Prior, inverse, correlated: bool):
         """Return the log likelihood and its derivatives, from the statistics of the tasks."""
-        value, rss, by_W, gg, R = self.blocks.map_sum(_evaluate, prior, correlated)
-        by_log_s2 = (float(rss) / prior.s2 - self.n_points) / 2
+        value, rss, by_W, gg, R = self.blocks.map_sum(_evaluate, prior, correlated, self.delta)
+        by_log_s2 = (float(rss) / prior.s2 - self.n_points) / 2  # of rss_t / (s2_t / s2)
         return float(value), by_W, gg @ prior.L - inverse.T @ R, by_log_s2
 
     def noise_range(self) -> tuple[float, float]:
@@ -147,12 +151,18 @@ def _totals(block: Block) -> Sums:
     return *sums, block.Phi1.T @ block.Phi1, np.int64(len(moment))
 
 
-def _evaluate(block: Block, prior: Prior, correlated: bool) -> Sums:
-    """Return the sums of loglik, of rss, of phi g^T, of g g^T, and R (see `posterior_pass`)."""
+def _evaluate(block: Block, prior: Prior, correlated: bool, delta=None) -> Sums:
+    """Return the sums of loglik, of rss, of phi g^T, of g g^T, and R (see `posterior_pass`).
+
+    With `delta` it is the sum of rss over the factors of the noise.
+    """
     given, Phi1, n_jobs = block
     W, L, s2 = prior
+    factors = noise_factors(Phi1[:, :-1], delta)
+    s2 = s2 if factors is None else s2 * factors
     Phi1 = Phi1[:, -len(W) :]
     g, R, rss, loglik, _ = posterior_of_statistics(given, Phi1 @ W, L, s2, n_jobs, correlated)
+    rss = rss if factors is None else rss / factors
     return loglik.sum(), rss.sum(), Phi1.T @ g, g.T @ g, R
 
 

@@ -9,7 +9,9 @@ points may be answered by the pooled map of `meta.pooled_map` instead, so that t
 most the error of that map.
 
 The settings are chosen one after the other, with the same fits: metric and kappa, then the noise,
-then whether levels go with inputs (`meta.context`), then the answer for tasks without points.
+then whether levels go with inputs (`meta.context`), then the answer for tasks without points. That
+the noise follows side information (`meta.side_noise`) is tried where a test says that it may, and
+kept if it makes the labels of held-out tasks clearly more likely.
 
 Ties: pairs of metric and kappa within a hundredth of the best score are equally good. Among these
 only pairs stay that make the labels of held-out tasks about as likely as any; the simplest is
@@ -32,6 +34,7 @@ from condmeta.meta.pooled_map import PooledForm
 from condmeta.meta.prior import METRICS, SMALLEST
 from condmeta.meta.ridge import learn_prior
 from condmeta.meta.ridge_judge import (
+    BY_SIDE,
     ROUGH,
     HeldOutFeatures,
     Judge,
@@ -43,7 +46,7 @@ from condmeta.meta.selection import EVIDENCE, Selection, close_to_best, select
 from condmeta.meta.setting_path import evidence, path
 
 KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)  # from no map to a free one: each starts the next
-NOISES = ("shared", "per_task")
+NOISES = ("shared", "per_task", BY_SIDE)
 CONTEXTS = False, True
 COLD_STARTS = {"prior": 0.0, "mixture": 0.5, "pooled": 1.0}  # the share of the pooled map
 MIN_TASKS = 20  # with points to judge by; with fewer tasks the evidence chooses
@@ -98,14 +101,19 @@ def choose(
         selection = _on_held_out_tasks(judge, pairs)
     elif len(pairs) > 1:
         selection = choose_by_evidence(parts.whole, Phi, pairs, n_jobs)
-    if enough and len(options.noises) > 1:
-        selection = _with_best_noise(judge, selection, options.noises)
+    plain = [noise for noise in options.noises if noise != BY_SIDE]
+    if enough and len(plain) > 1:
+        selection = _with_best_noise(judge, selection, plain)
+    may_follow = enough and plain and BY_SIDE in options.noises and Phi.shape[1] > 0
     if not (intercept and judge.folds):
+        selection = _with_side_noise(judge, selection) if may_follow else selection
         return RidgeChoice(selection, False, "prior", None)
     context, cold_start = options.contexts[0], options.cold_starts[0]
-    if enough and len(options.contexts) > 1:
+    if enough and len(options.contexts) > 1 and plain:
         scores = {which: judge.score(selection.chosen, which) for which in options.contexts}
         context = close_to_best(scores, TIE)[0]
+    if may_follow and not context:
+        selection = _with_side_noise(judge, selection)
     if len(options.cold_starts) > 1:
         share = COLD_STARTS.__getitem__
         scores = {
@@ -158,6 +166,25 @@ def _with_best_noise(judge: Judge, selection: Selection, noises) -> Selection:
     scores = {setting: judge.score(setting) for setting in settings}
     chosen = _simplest(close_to_best(scores, TIE))
     return selection._replace(chosen=chosen, scores=selection.scores | scores)
+
+
+def _with_side_noise(judge: Judge, selection: Selection) -> Selection:
+    """Let the noise follow side information if held-out labels are clearly more likely then.
+
+    It takes the place of a noise of each task's own only if errors are as small.
+    """
+    before = selection.chosen
+    if not judge.noise_may_follow(before):
+        return selection
+    setting = before._replace(noise=BY_SIDE)
+    numbers = range(len(judge.folds))
+    gain = np.concatenate([judge.gain_of_side_noise(setting, number) for number in numbers])
+    if gain.sum() <= max(LOG_DENSITY_TIE, MARGIN_ERRORS * np.sqrt(len(gain)) * gain.std()):
+        return selection
+    scores = {each: judge.score(each) for each in (before, setting)}
+    if before.noise == "per_task" and setting not in close_to_best(scores, TIE):
+        return selection
+    return selection._replace(chosen=setting, scores=selection.scores | scores)
 
 
 def _drop_behind(errors: dict[RidgeSetting, np.ndarray]) -> dict[RidgeSetting, np.ndarray]:

@@ -17,8 +17,12 @@ from condmeta.meta.prior import SMALLEST, Prior
 from condmeta.meta.ridge import learn_from_blocks, totals_of
 from condmeta.meta.selection import task_rounds
 from condmeta.meta.setting_path import path
+from condmeta.meta.side_noise import fisher_steps, may_follow, noise_factors
 
 ROUGH = Stopping(tol=0.05, max_evaluations=60)  # of fits that are only compared
+
+
+BY_SIDE = "by_side"  # the noise that follows side information
 
 
 class RidgeSetting(NamedTuple):
@@ -79,6 +83,7 @@ class Judge:
         self._priors: dict[tuple[int, str, float], Prior] = {}
         self._contexts: dict[tuple[int, str, float], tuple[Prior, Context | None]] = {}
         self._errors: dict[tuple[RidgeSetting, int, bool], np.ndarray] = {}
+        self._side_noises: dict[tuple[int, str, float], tuple[Prior, np.ndarray]] = {}
 
     # Priors.
 
@@ -151,10 +156,15 @@ class Judge:
     def coefficients(self, setting: RidgeSetting, number: int, context: bool) -> list[np.ndarray]:
         """Return the coefficients (T, d) of the held-out tasks of a fold, for each view."""
         prior, shift = self._fitted(setting, number, context)
+        factors = None
+        if setting.noise == BY_SIDE:
+            prior, delta = self.with_side_noise(setting, number)
+            factors = noise_factors(self.features.with_support[self.folds[number][1]], delta)
         inner = Gaussian(prior.L, prior.s2, setting.noise == "per_task", shift)
         theta = prior.theta(self.features.with_support[self.folds[number][1]])
         shown = self.held[number].shown
-        means = (inner.posterior(part, theta, self.n_jobs).mean for part in shown)
+        how = theta, self.n_jobs, factors
+        means = (inner.posterior(part, *how).mean for part in shown)
         return [self.starts(setting, number, context), *means]
 
     def starts(self, setting: RidgeSetting, number: int, context: bool) -> np.ndarray:
@@ -170,11 +180,43 @@ class Judge:
 
     def density(self, setting: RidgeSetting, number: int) -> float:
         """Return the log density of all labels of the held-out tasks of a fold."""
-        prior = self.prior(setting, number)
-        theta = prior.theta(self.features.with_support[self.folds[number][1]])
-        whole = self.held[number].whole
-        found = posterior_of_statistics(whole, theta, prior.L, prior.s2, self.n_jobs, False)
-        return float(found[3].sum())
+        return float(self._labels(self.prior(setting, number), number)[1].sum())
+
+    def _labels(self, prior: Prior, number: int, delta=None) -> tuple[np.ndarray, np.ndarray]:
+        """Return expected residuals and log densities (T,) of all labels of held-out tasks."""
+        Phi = self.features.with_support[self.folds[number][1]]
+        factors = noise_factors(Phi, delta)
+        s2 = prior.s2 if factors is None else prior.s2 * factors
+        how = prior.theta(Phi), prior.L, s2, self.n_jobs, False
+        _, _, rss, loglik, _ = posterior_of_statistics(self.held[number].whole, *how)
+        return rss, loglik
+
+    # Noise that follows side information.
+
+    def with_side_noise(self, setting: RidgeSetting, number: int) -> tuple[Prior, np.ndarray]:
+        """Return the prior of the tasks outside a fold with its s2 anew, and delta."""
+        key = number, setting.metric, setting.kappa
+        if key not in self._side_noises:
+            (train, _), prior = self.folds[number], self.prior(setting, number)
+            blocks = OneBlock.of(self.parts.whole.take(train), self.Phi[train], self.n_jobs)
+            self._side_noises[key] = fisher_steps(blocks, prior, None)[:2]
+        return self._side_noises[key]
+
+    def noise_may_follow(self, setting: RidgeSetting) -> bool:
+        """Return whether the noise of held-out tasks may follow their side information."""
+        scores, held = [], [held for _, held in self.folds]
+        for number, part in enumerate(self.held):
+            prior = self.prior(setting, number)
+            scores.append((self._labels(prior, number)[0] / prior.s2 - part.whole.count) / 2)
+        at = np.concatenate(held)
+        count = np.concatenate([part.whole.count for part in self.held])
+        return may_follow(np.concatenate(scores), self.features.with_support[at], count)
+
+    def gain_of_side_noise(self, setting: RidgeSetting, number: int) -> np.ndarray:
+        """Return by how much the labels of each held-out task (T,) become more likely."""
+        prior, delta = self.with_side_noise(setting, number)
+        shared = self._labels(self.prior(setting, number), number)[1]
+        return self._labels(prior, number, delta)[1] - shared
 
     # Tasks without points.
 

@@ -130,6 +130,7 @@ def postgres():
 OPTIONS = {
     "plain": {},
     "own noise": {"noise": "per_task"},
+    "noise by side": {"noise": "by_side"},
     "full": {"metric": "full"},
     "no intercept": {"fit_intercept": False},
     "context": {"context": True},
