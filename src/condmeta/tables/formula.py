@@ -57,8 +57,9 @@ class Parts(NamedTuple):
         names = [name.strip() for name in re.split(r"[:+]", task)]
         if "(" in rows and rows.count("(") > rows.count(")"):
             raise DataError(
-                f"{formula!r} has a bar in brackets, as in lme4. Here all coefficients vary by "
-                f"task, and the bar stands alone: write {SHAPE}."
+                f"{formula!r} has a bar in brackets, as in lme4. Here the bar stands alone: write "
+                f"{SHAPE}. All coefficients vary by task; for (1 | g) give "
+                "learner=ConditionalRidge(random='intercept') as well."
             )
         if not (bar and rows.count("~") == 1 and all(names) and bool(tilde) == bool(side)):
             raise DataError(f"A formula has the form {SHAPE}. Got {formula!r}.")

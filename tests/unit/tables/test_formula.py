@@ -118,7 +118,10 @@ def test_wrong_forms(formula):
 
 def test_sentences(tables):
     sales, _ = tables
-    with pytest.raises(DataError, match="bar in brackets, as in lme4"):
+    with pytest.raises(
+        DataError,
+        match=r"bar in brackets, as in lme4\..* for \(1 \| g\) give learner=.*random='intercept'",
+    ):
         cm.from_formula("sold ~ price + (1 + price | store)", sales)
     with pytest.raises(DataError, match=r"'prize' cannot be computed: .*prize"):
         cm.from_formula("sold ~ prize | store", sales)
