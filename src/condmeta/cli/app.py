@@ -19,7 +19,10 @@ from condmeta.cli.update_command import update_command
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(condmeta.__version__, prog_name="condmeta")
 def app() -> None:
-    """Give every small task a good model: conditional meta-learning.
+    """Learn a model for each store, customer or patient, even from few rows of each.
+
+    Each of them is a task. All tasks are learned together, and what is known about a task, its
+    side information, predicts new tasks without rows.
 
     \b
     condmeta fit sales.csv --task store --target sold -o stores.condmeta

@@ -48,7 +48,7 @@ class Shots(click.ParamType):
               "--features.")  # fmt: skip
 @click.option("--time", metavar="COL",
               help="Column with the time of each row, numbers or dates. Compares learners that "
-              "forget what is long ago with learners that do not, also on the next rows of known "
+              "forget old rows with learners that do not, also on the next rows of known "
               "tasks. Not a feature, unless named in --features.")  # fmt: skip
 @click.option("--shots", type=Shots(), default="0,1,2,5,10", show_default=True,
               help="How many rows of a held-out task the learners see.")  # fmt: skip

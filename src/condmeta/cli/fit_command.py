@@ -75,8 +75,8 @@ SETTINGS = {  # options that set a parameter of the learner: its name, its value
               "--intervals) show their earliest rows. Not a feature, unless named in "
               "--features.")  # fmt: skip
 @click.option("--time", metavar="COL",
-              help="Column with the time of each row, numbers or dates: tasks that change forget "
-              "what is long ago (ridge). Not a feature, unless named in --features.")  # fmt: skip
+              help="Column with the time of each row, numbers or dates: old rows count less "
+              "where tasks change (ridge). Not a feature, unless named in --features.")  # fmt: skip
 @click.option("--weight", metavar="COL",
               help="Column that says how often a row counts. Not a feature.")  # fmt: skip
 @click.option("--intervals", is_flag=True, help="Calibrate prediction intervals on held-out tasks.")

@@ -15,7 +15,7 @@ from condmeta.text import pluralize
 @wait_option
 @common_options
 def update_command(model, table, output, again, force, wait, quiet, **params):
-    """Add the rows of TABLE to the tasks they belong to, and enrol new tasks.
+    """Add the rows of TABLE to the tasks they belong to, and add new tasks.
 
     What MODEL has learned about all tasks together stays; fit it again when the verdict of
     condmeta check is refit. Each row counts as one more observation. A table whose rows MODEL holds
