@@ -37,7 +37,7 @@ class ReadingNote(UserWarning):
 
 
 class ConstantFeatureWarning(UserWarning):
-    """A feature has one value in all training rows: the models of tasks leave it out."""
+    """A feature has one value in all training rows, or all but one far away."""
 
 
 class MemoryUseWarning(UserWarning):

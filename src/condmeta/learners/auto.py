@@ -22,7 +22,7 @@ from condmeta.learners.auto_candidates import (
 )
 from condmeta.learners.auto_choice import Chosen, choose, default_choice, of_choice
 from condmeta.learners.blend import BlendedModel, BlendedModels, answers_of
-from condmeta.learners.checks import warn_constant
+from condmeta.learners.checks import warn_constant, warn_dominated
 from condmeta.learners.held_out import (
     FEWEST_TASKS,
     HeldOutAnswers,
@@ -173,6 +173,7 @@ class Auto(BaseEstimator):
         with writing(self):
             self._model = self.compare(given).chosen
         warn_constant(self.constant_features_, len(given.tasks.X))
+        warn_dominated(given.tasks, self.scale)
         return self
 
     def with_choice(self, chosen: Chosen) -> Auto:

@@ -9,8 +9,12 @@ import numpy as np
 
 from condmeta.errors import ConstantFeatureWarning, DataError, MemoryUseWarning
 from condmeta.fitted.columns import Columns
+from condmeta.fitted.scales import FARTHEST
 from condmeta.fitted.user_rows import no_weights
 from condmeta.tasks import TaskSet
+from condmeta.tasks.checks import task_of_row
+from condmeta.tasks.frames import is_sparse
+from condmeta.tasks.messages import name_task
 from condmeta.tasks.weights import repeats
 
 MUCH_MEMORY = 1e9  # bytes
@@ -56,6 +60,30 @@ def warn_constant(names: list[str], n_rows: int) -> None:
         if len(names) > 1:
             text = f"{len(names)} features have one value in all rows: {some}. They are left out."
         warnings.warn(text, ConstantFeatureWarning, stacklevel=3)
+
+
+def warn_dominated(tasks: TaskSet, scale: str) -> None:
+    """Name a value so far from all others that rounding leaves these one value beside it."""
+    X = tasks.X
+    if scale != "standard" or is_sparse(X) or not len(X):
+        return
+    some = X[:: max(len(X) // 1000, 1)]
+    middle = np.median(some, axis=0)
+    with np.errstate(over="ignore"):
+        usual = np.quantile(np.abs(some - middle), 0.75, axis=0)
+        distance = np.maximum(X.max(axis=0) - middle, middle - X.min(axis=0))
+    for column in np.flatnonzero((usual > 0) & (distance / FARTHEST > usual)):
+        row = int(np.abs(X[:, column] - middle[column]).argmax())
+        where = f"feature {column}"
+        if tasks.feature_names is not None:
+            where = f"column {tasks.feature_names[column]!r}"
+        warnings.warn(
+            f"{name_task(task_of_row((tasks.ids, tasks.offsets))(row))} has {X[row, column]:g} in "
+            f"{where} of X: beside it most rows have one value there, so the column says nothing "
+            "about them. Correct the value or drop the row.",
+            ConstantFeatureWarning,
+            stacklevel=3,
+        )
 
 
 def warn_memory(n_tasks: int, width: int) -> None:

@@ -25,7 +25,7 @@ from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.fitted.update import updated
 from condmeta.learners import model_file
-from condmeta.learners.checks import warn_constant
+from condmeta.learners.checks import warn_constant, warn_dominated
 from condmeta.learners.inputs import (
     METADATA,
     is_nameless,
@@ -165,6 +165,7 @@ class Learner(BaseEstimator):
         with writing(self):
             self._model = learn(self, given)
         warn_constant(self.constant_features_, len(given.tasks.X))
+        warn_dominated(given.tasks, self.scale)
         return self
 
     # What a fit leaves.

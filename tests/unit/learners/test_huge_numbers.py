@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import condmeta as cm
-from condmeta.errors import DataError
+from condmeta.errors import ConstantFeatureWarning, DataError
 from condmeta.tasks.numbers import standard_deviation
 
 T, N_EACH = 40, 8
@@ -177,6 +177,16 @@ def test_a_row_far_from_all_others_counts_or_is_refused(name):
         with pytest.raises(DataError, match=r"^Row 0 has .* too far from the rows"):
             model.update([[far, 1.0, 1.0]], [5.0], **call)
     assert learner._model is value
+
+
+@pytest.mark.parametrize("learner", [cm.ConditionalRidge(), cm.AutoRegressor(base=None)])
+def test_a_value_that_hides_all_others_is_named(learner):
+    rows = pd.DataFrame(X, columns=["price", "size", "age"])
+    rows.loc[11, "size"] = -1e30
+    with pytest.warns(ConstantFeatureWarning, match=r"^Task 1 has -1e\+30 in column 'size' of X: "):
+        learner.fit(rows, Y, task=TASK)
+    rows.loc[11, "size"] = -1e4  # a bad value, but the others are not lost
+    learner.fit(rows, Y, task=TASK)
 
 
 @pytest.mark.filterwarnings("ignore::condmeta.errors.ConstantFeatureWarning")
