@@ -9,7 +9,7 @@ are the covariance and the mean of w given the points; H is never inverted, and 
 Algorithm 1's regulariser lam/2 ||w - theta||^2 is the case H = s2/(n lam) I.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -227,9 +227,9 @@ class Gaussian:
             g, *_, s2 = posterior_of_statistics(state, theta, L, s2, n_jobs, False, rounds)
             return Posterior(theta + g @ L @ L.T, s2)
         state = state.squared if isinstance(state, ScaledTasks) else state
-        return self._in_context(state, theta, n_jobs, rounds)
+        return self._in_context(state, theta, s2, n_jobs, rounds)
 
-    def _in_context(self, state: SquaredState, theta, n_jobs, rounds) -> Posterior:
+    def _in_context(self, state: Any, theta, s2, n_jobs, rounds) -> Posterior:
         """Return the posteriors if levels go with inputs.
 
         The variance v of a level that its unknown m_t adds makes V + v X e (X e)^T of V; with
@@ -239,7 +239,7 @@ class Gaussian:
         L, context = self.factor, self.context
         theta = theta.copy()
         theta[:, -1] += context.levels(state)
-        g, *_, s2 = posterior_of_statistics(state, theta, L, self.s2, n_jobs, False, rounds)
+        g, *_, s2 = posterior_of_statistics(state, theta, L, s2, n_jobs, False, rounds)
         u = information_of_level(state, L, s2, n_jobs)
         v = context.variances(state.count)
         u /= (1 + v * u[:, -1])[:, None]

@@ -49,10 +49,10 @@ def noises_of(learner: Any, alike: bool) -> tuple[str, ...]:
     `alike`: the noise cannot follow side information, as there is none, or tasks may change.
     """
     alike = alike or not learner._side_noise
-    if learner.noise == BY_SIDE and (alike or learner.context is True):
+    if learner.noise == BY_SIDE and alike:
         raise DataError(
             "noise='by_side' needs side information of up to 128 features, tasks that do not "
-            "change, no context, and ConditionalRidge: use noise='shared' or 'per_task'."
+            "change, and ConditionalRidge: use noise='shared' or 'per_task'."
         )
     if learner.drift in (None, "auto") or parts_of(learner.drift)[0] != "ar":
         usual = NOISES[:2] if alike else NOISES

@@ -7,7 +7,7 @@ import numpy as np
 
 from condmeta.inner.context import Context
 from condmeta.meta.blocks import Blocks
-from condmeta.meta.context import learn_context
+from condmeta.meta.context import learn_context, without_context
 from condmeta.meta.pooled_map import pooled_map
 from condmeta.meta.prior import LearnedPrior, Prior
 from condmeta.meta.ridge_choice import COLD_STARTS, RidgeChoice
@@ -39,11 +39,14 @@ class LearnedMaps(NamedTuple):
 def learn_maps(choice: RidgeChoice, blocks: Blocks, learn, start: Prior | None) -> LearnedMaps:
     """Fit what was chosen to tasks; `learn(blocks, start, delta=None)` fits a prior."""
     learned, context, cold, delta = learn(blocks, start), None, None, None
-    if choice.selection.chosen.noise == BY_SIDE:
-        learned, delta = learn_side_noise(blocks, learned, partial(learn, blocks))
     if choice.context:
         found, context = learn_context(blocks, learned.prior, learn)
         learned = learned if found is None else found
+    if choice.selection.chosen.noise == BY_SIDE:
+        left = (
+            blocks if context is None else blocks.changed(partial(without_context, context=context))
+        )
+        learned, delta = learn_side_noise(left, learned, partial(learn, left))
     if context is not None:
         cold = learned.prior.W.copy()
         cold[-1] += context.start()

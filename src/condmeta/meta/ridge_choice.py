@@ -106,14 +106,14 @@ def choose(
         selection = _with_best_noise(judge, selection, plain)
     may_follow = enough and plain and BY_SIDE in options.noises and Phi.shape[1] > 0
     if not (intercept and judge.folds):
-        selection = _with_side_noise(judge, selection) if may_follow else selection
+        selection = _with_side_noise(judge, selection, False) if may_follow else selection
         return RidgeChoice(selection, False, "prior", None)
     context, cold_start = options.contexts[0], options.cold_starts[0]
-    if enough and len(options.contexts) > 1 and plain:
+    if enough and len(options.contexts) > 1:
         scores = {which: judge.score(selection.chosen, which) for which in options.contexts}
         context = close_to_best(scores, TIE)[0]
-    if may_follow and not context:
-        selection = _with_side_noise(judge, selection)
+    if may_follow:
+        selection = _with_side_noise(judge, selection, context)
     if len(options.cold_starts) > 1:
         share = COLD_STARTS.__getitem__
         scores = {
@@ -168,20 +168,20 @@ def _with_best_noise(judge: Judge, selection: Selection, noises) -> Selection:
     return selection._replace(chosen=chosen, scores=selection.scores | scores)
 
 
-def _with_side_noise(judge: Judge, selection: Selection) -> Selection:
+def _with_side_noise(judge: Judge, selection: Selection, context: bool) -> Selection:
     """Let the noise follow side information if held-out labels are clearly more likely then.
 
     It takes the place of a noise of each task's own only if errors are as small.
     """
     before = selection.chosen
-    if not judge.noise_may_follow(before):
+    if not judge.noise_may_follow(before, context):
         return selection
     setting = before._replace(noise=BY_SIDE)
     numbers = range(len(judge.folds))
-    gain = np.concatenate([judge.gain_of_side_noise(setting, number) for number in numbers])
+    gain = np.concatenate([judge.gain_of_side_noise(setting, n, context) for n in numbers])
     if gain.sum() <= max(LOG_DENSITY_TIE, MARGIN_ERRORS * np.sqrt(len(gain)) * gain.std()):
         return selection
-    scores = {each: judge.score(each) for each in (before, setting)}
+    scores = {each: judge.score(each, context) for each in (before, setting)}
     if before.noise == "per_task" and setting not in close_to_best(scores, TIE):
         return selection
     return selection._replace(chosen=setting, scores=selection.scores | scores)

@@ -11,7 +11,7 @@ from condmeta.inner.posterior import Gaussian, posterior_of_statistics
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.blocks import OneBlock
-from condmeta.meta.context import learn_context
+from condmeta.meta.context import learn_context, without_context
 from condmeta.meta.pooled_map import PooledForm, held_out_maps
 from condmeta.meta.prior import SMALLEST, Prior
 from condmeta.meta.ridge import learn_from_blocks, totals_of
@@ -83,7 +83,7 @@ class Judge:
         self._priors: dict[tuple[int, str, float], Prior] = {}
         self._contexts: dict[tuple[int, str, float], tuple[Prior, Context | None]] = {}
         self._errors: dict[tuple[RidgeSetting, int, bool], np.ndarray] = {}
-        self._side_noises: dict[tuple[int, str, float], tuple[Prior, np.ndarray]] = {}
+        self._side_noises: dict[tuple[int, str, float, bool], tuple[Prior, np.ndarray]] = {}
 
     # Priors.
 
@@ -158,7 +158,7 @@ class Judge:
         prior, shift = self._fitted(setting, number, context)
         factors = None
         if setting.noise == BY_SIDE:
-            prior, delta = self.with_side_noise(setting, number)
+            prior, delta = self.with_side_noise(setting, number, context)
             factors = noise_factors(self.features.with_support[self.folds[number][1]], delta)
         inner = Gaussian(prior.L, prior.s2, setting.noise == "per_task", shift)
         theta = prior.theta(self.features.with_support[self.folds[number][1]])
@@ -182,41 +182,49 @@ class Judge:
         """Return the log density of all labels of the held-out tasks of a fold."""
         return float(self._labels(self.prior(setting, number), number)[1].sum())
 
-    def _labels(self, prior: Prior, number: int, delta=None) -> tuple[np.ndarray, np.ndarray]:
+    def _labels(
+        self, prior: Prior, number: int, delta=None, shift: Context | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return expected residuals and log densities (T,) of all labels of held-out tasks."""
         Phi = self.features.with_support[self.folds[number][1]]
         factors = noise_factors(Phi, delta)
         s2 = prior.s2 if factors is None else prior.s2 * factors
         how = prior.theta(Phi), prior.L, s2, self.n_jobs, False
-        _, _, rss, loglik, _ = posterior_of_statistics(self.held[number].whole, *how)
+        whole = _left(self.held[number].whole, shift)
+        _, _, rss, loglik, _ = posterior_of_statistics(whole, *how)
         return rss, loglik
 
     # Noise that follows side information.
 
-    def with_side_noise(self, setting: RidgeSetting, number: int) -> tuple[Prior, np.ndarray]:
+    def with_side_noise(
+        self, setting: RidgeSetting, number: int, context: bool
+    ) -> tuple[Prior, np.ndarray]:
         """Return the prior of the tasks outside a fold with its s2 anew, and delta."""
-        key = number, setting.metric, setting.kappa
+        key = number, setting.metric, setting.kappa, context
         if key not in self._side_noises:
-            (train, _), prior = self.folds[number], self.prior(setting, number)
-            blocks = OneBlock.of(self.parts.whole.take(train), self.Phi[train], self.n_jobs)
+            (train, _), (prior, shift) = self.folds[number], self._fitted(setting, number, context)
+            whole = _left(self.parts.whole.take(train), shift)
+            blocks = OneBlock.of(whole, self.Phi[train], self.n_jobs)
             self._side_noises[key] = fisher_steps(blocks, prior, None)[:2]
         return self._side_noises[key]
 
-    def noise_may_follow(self, setting: RidgeSetting) -> bool:
+    def noise_may_follow(self, setting: RidgeSetting, context: bool) -> bool:
         """Return whether the noise of held-out tasks may follow their side information."""
         scores, held = [], [held for _, held in self.folds]
         for number, part in enumerate(self.held):
-            prior = self.prior(setting, number)
-            scores.append((self._labels(prior, number)[0] / prior.s2 - part.whole.count) / 2)
+            prior, shift = self._fitted(setting, number, context)
+            rss, _ = self._labels(prior, number, None, shift)
+            scores.append((rss / prior.s2 - part.whole.count) / 2)
         at = np.concatenate(held)
         count = np.concatenate([part.whole.count for part in self.held])
         return may_follow(np.concatenate(scores), self.features.with_support[at], count)
 
-    def gain_of_side_noise(self, setting: RidgeSetting, number: int) -> np.ndarray:
+    def gain_of_side_noise(self, setting: RidgeSetting, number: int, context: bool) -> np.ndarray:
         """Return by how much the labels of each held-out task (T,) become more likely."""
-        prior, delta = self.with_side_noise(setting, number)
-        shared = self._labels(self.prior(setting, number), number)[1]
-        return self._labels(prior, number, delta)[1] - shared
+        shared, shift = self._fitted(setting, number, context)
+        prior, delta = self.with_side_noise(setting, number, context)
+        before = self._labels(shared, number, None, shift)[1]
+        return self._labels(prior, number, delta, shift)[1] - before
 
     # Tasks without points.
 
@@ -253,6 +261,11 @@ class Judge:
             w = (1 - share) * start + share * self.pooled.weights[number]
             total += _errors(part.query, w).sum()
         return total / self.points
+
+
+def _left(stats: SquaredState, shift: Context | None) -> SquaredState:
+    """Return statistics of labels less the levels that a context explains."""
+    return stats if shift is None else without_context(stats, shift)
 
 
 def geometric_mean(errors: np.ndarray) -> float:

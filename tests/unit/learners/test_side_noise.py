@@ -241,10 +241,44 @@ def test_what_it_cannot_do_has_a_sentence():
     X, y, task, side, _ = simulated(T=30)
     given = {"task": task, "side_info": side}
     for params, more in (
-        ({"feature_map": None}, {}), ({"context": True}, {}), ({"kappa": np.inf}, {}),
+        ({"feature_map": None}, {}), ({"kappa": np.inf}, {}),
         ({}, {"time": np.arange(len(y))}), ({"drift": 0.9}, {"time": np.arange(len(y))}),
     ):  # fmt: skip
         with pytest.raises(DataError, match="noise='by_side' needs side information"):
             cm.ConditionalRidge(noise="by_side", **params).fit(X, y, **given, **more)
     with pytest.raises(DataError, match="noise='by_side' needs"):
         cm.ConditionalLevels(noise="by_side").fit(X, y, task=list(zip(task % 5, task, strict=True)))
+
+
+def test_it_goes_with_a_context():
+    """Levels that go with the means of inputs, and noise that follows the side column."""
+    rng, T, n = np.random.default_rng(4), 300, 8
+    s, mean, task = rng.normal(size=T), 2 * rng.normal(size=T), np.repeat(np.arange(300), 8)
+    X = mean[task] + rng.normal(size=T * n)
+    level = 1.5 * mean + s + 0.2 * rng.normal(size=T)
+    noise = np.exp(0.6 * s)
+    y = -X + level[task] + noise[task] * rng.normal(size=T * n)
+    side = pd.DataFrame({"s": s}, pd.RangeIndex(T, name="task"))
+    old, new = task < 150, task >= 150
+    shown = new & (np.arange(T * n) % n < 3)
+    asked = new & ~shown
+
+    def fitted(**params):
+        model = cm.ConditionalRidge(**params)
+        return model.fit(X[old, None], y[old], task=task[old], side_info=side[:150])
+
+    def said(model):
+        models = model.adapt(X[shown, None], y[shown], task=task[shown], side_info=side[150:])
+        mean, std = models.predict(X[asked, None], task=task[asked], return_std=True)
+        return np.abs(y[asked] - mean) < 1.645 * std, np.abs(y[asked] - mean).mean()
+
+    model = fitted()
+    assert (model.noise_, model.context_) == ("by_side", True)
+    inside, error = said(model)
+    third = np.searchsorted(np.quantile(noise[150:], [1 / 3, 2 / 3]), noise)[task[asked]]
+    assert all(0.85 < inside[third == q].mean() < 0.95 for q in range(3))
+    plain, before = said(fitted(noise="shared"))
+    assert error < 1.005 * before
+    assert plain[third == 0].mean() > 0.95
+    given = fitted(noise="by_side", context=True)
+    np.testing.assert_allclose(given.fitted_.tau.noise, model.fitted_.tau.noise, rtol=0.05)
