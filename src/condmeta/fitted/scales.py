@@ -100,6 +100,7 @@ class Scales:
         n_inputs = X.shape[1] if n_inputs is None else n_inputs
         if isinstance(transformer, str):  # "splines"
             transformer = Splines.learn(X, weight)
+        if isinstance(transformer, Splines):
             X = transformer.transform(X)
         elif transformer is not None:
             knows = weight is not None and has_fit_parameter(transformer, "sample_weight")

@@ -110,8 +110,9 @@ def _box_cox(x, exponent) -> np.ndarray:
 
 def _likeliest_power(z: np.ndarray, weight=None) -> float:
     """Return the power with which g(y) is closest to normal."""
-    if weight is None and len(z) > MOST_LABELS:
-        z = np.quantile(z, (np.arange(MOST_LABELS) + 0.5) / MOST_LABELS)
+    if weight is None and len(z) > MOST_LABELS:  # `np.quantile` of so many takes 20 times as long
+        at = (np.arange(MOST_LABELS) + 0.5) / MOST_LABELS * (len(z) - 1)
+        z = np.interp(at, np.arange(len(z)), np.sort(z))
 
     def log_likelihood(p: float) -> float:
         values, slopes = _power(z, p), np.log1p(np.abs(z)) * np.where(z >= 0, p - 1, 1 - p)

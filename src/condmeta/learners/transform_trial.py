@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from condmeta.fitted.scales import Scales
-from condmeta.fitted.splines import SPLINES
+from condmeta.fitted.splines import SPLINES, Splines
 from condmeta.fitted.target import TargetScale
 from condmeta.inner.scores import row_scores
 from condmeta.inner.squared import SquaredState
@@ -25,62 +26,93 @@ SETTING = RidgeSetting("diagonal", "shared", 10.0)  # with which all forms are j
 NEAR_ONE = 0.15  # a power this close to 1 hardly changes labels
 
 
-class FormTrial(NamedTuple):
+class FormTrial:
     """Tasks to compare forms on: their points in an order by content, and their features (T, k)."""
 
-    points: Points
-    Phi: np.ndarray
-    n_jobs: int = 1
+    def __init__(self, points: Points, Phi: np.ndarray, criterion: str, n_jobs: int = 1):
+        self.points, self.Phi, self.n_jobs = points, Phi, n_jobs
+        self.loss = LOSSES[criterion]
+        self.unit = power_of_two(np.abs(points.y).max(initial=0.0))  # squares stay finite
+        self.query = half_of(points._replace(X=np.arange(len(points.y))), False)
+        self._judged: dict[Form, TriedForm] = {}
 
-    def errors(self, form: Form, criterion: str) -> np.ndarray | None:
-        """Return the sums of the losses of held-out tasks (views, T), in the units of y.
+    @cached_property
+    def splines(self) -> Splines:
+        """The splines of the columns of x."""
+        return Splines.learn(self.points.X, masses(self.points.weight))
 
-        The views are: without points, with 1, 2, 5 points, and with half of all. None if the form
-        is no different from the one without this transformation, or has too many columns.
+    @cached_property
+    def power(self) -> TargetScale:
+        """The power of y."""
+        return TargetScale.learn("yeo-johnson", self.points.y, _repeats(self.points.weight))
+
+    def is_other(self, form: Form) -> bool:
+        """Return whether a form differs from the one without its transformations."""
+        if form.x_transform == SPLINES:
+            n_columns = self.points.X.shape[1] + 2 * int(self.splines.bends.sum())
+            if not self.splines.bends.any() or n_columns > WIDE:
+                return False
+        return form.y_transform != "yeo-johnson" or abs(self.power.power - 1) > NEAR_ONE
+
+    def errors(self, form: Form, number: int) -> np.ndarray:
+        """Return the sums of the losses of the tasks that a fold holds out, (views, T).
+
+        They are in the units of y. The views are: without points, with 1, 2, 5 points, and with
+        half of all.
         """
-        X, y, _, weight = self.points
+        return self._of(form).errors(number)
+
+    def _of(self, form: Form) -> TriedForm:
+        if form not in self._judged:
+            self._judged[form] = TriedForm(self, form)
+        return self._judged[form]
+
+    def folds(self, form: Form) -> range:
+        """Return the numbers of the folds of tasks, which are those of all forms."""
+        return range(len(self._of(form).judge.folds))
+
+
+class TriedForm:
+    """One form of the model, fitted without each fold of tasks."""
+
+    def __init__(self, trial: FormTrial, form: Form):
+        X, y, _, weight = trial.points
+        x_transform = trial.splines if form.x_transform == SPLINES else form.x_transform
         target = None
         if form.y_transform is not None:
-            target = TargetScale.learn(form.y_transform, y, _repeats(weight))
-            if abs(target.power - 1) <= NEAR_ONE:
-                return None
+            target = trial.power if form.y_transform == "yeo-johnson" else None
+            target = target or TargetScale.learn(form.y_transform, y, _repeats(weight))
         labels = y if target is None else target.apply(y)
         scales = Scales.learn(
-            X, labels, "standard", True, np.mean, transformer=form.x_transform,
-            weight=masses(weight), follows_y=True,
+            X, labels, "standard", True, np.mean, transformer=x_transform, weight=masses(weight),
+            follows_y=True,
         )  # fmt: skip
-        bends = len(scales.x_mean) > X.shape[1]
-        if len(scales.x_mean) > WIDE or (form.x_transform == SPLINES and not bends):
-            return None
-        rows = self.points._replace(X=scales.rows(X), y=scales.target(labels)).columns(scales.kept)
+        rows = trial.points._replace(X=scales.rows(X), y=scales.target(labels))
+        rows = rows.columns(scales.kept)
         support, query = half_of(rows, True), half_of(rows, False)
-        asked = half_of(self.points._replace(X=np.arange(len(y))), False)
         shown = [*(first_points(support, n) for n in FEW), support]
         whole, *shown, judging = (SquaredState.of(*part) for part in (rows, *shown, query))
-        parts = SplitStatistics(whole, tuple(shown), judging)
-        features = HeldOutFeatures(self.Phi, self.Phi)
-        judge = Judge(parts, self.Phi, features, fold_numbers(len(self.Phi)), True, self.n_jobs)
-        weights = held_out_weights(judge, len(self.Phi))
-        codes = np.repeat(np.arange(len(self.Phi)), query.sizes)
-        unit = power_of_two(np.abs(y).max(initial=0.0))  # squares stay finite
+        parts, n_tasks = SplitStatistics(whole, tuple(shown), judging), len(trial.Phi)
+        features = HeldOutFeatures(trial.Phi, trial.Phi)
+        folds = fold_numbers(n_tasks)
+        self.judge = Judge(parts, trial.Phi, features, folds, True, trial.n_jobs)
+        self.trial, self.scales, self.target, self.rows = trial, scales, target, query
+
+    def errors(self, number: int) -> np.ndarray:
+        """Return the sums of the losses of held-out tasks (views, T); see `FormTrial.errors`."""
+        trial, (_, held) = self.trial, self.judge.folds[number]
+        rows, asked = self.rows.take(held), trial.query.take(held)
+        codes = np.repeat(np.arange(len(held)), rows.sizes)
+        views = self.judge.coefficients(SETTING, number, False)
+        views[0] = self.judge.pooled.weights[number]
         found = []
-        for W in weights:
-            predicted = scales.answer(row_scores(query.X, W, codes, self.n_jobs))
-            predicted = predicted if target is None else target.undo(predicted)
-            lost = LOSSES[criterion]((predicted - asked.y) / unit)
-            lost = lost if weight is None else lost * repeats(asked.weight)
-            found.append(task_sums(lost, query.offsets))
+        for W in views:
+            predicted = self.scales.answer(row_scores(rows.X, W, codes, trial.n_jobs))
+            predicted = predicted if self.target is None else self.target.undo(predicted)
+            lost = trial.loss((predicted - asked.y) / trial.unit)
+            lost = lost if asked.weight is None else lost * repeats(asked.weight)
+            found.append(task_sums(lost, rows.offsets))
         return np.array(found)
-
-
-def held_out_weights(judge: Judge, n_tasks: int) -> list[np.ndarray]:
-    """Return the coefficients (T, d) of tasks in the fold that they are held out in, by view."""
-    views = [np.zeros((n_tasks, judge.parts.whole.moment.shape[1])) for _ in judge.no_errors]
-    for number, (_, held) in enumerate(judge.folds):
-        for all_tasks, found in zip(views, judge.coefficients(SETTING, number, False), strict=True):
-            all_tasks[held] = found
-        views[0][held] = judge.pooled.weights[number]
-    return views
 
 
 def _repeats(weight: Any) -> np.ndarray | None:

@@ -8,6 +8,8 @@ can be compared. The simplest form is taken that the best one does not clearly b
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -23,7 +25,8 @@ from condmeta.learners.transform_trial import FormTrial
 from condmeta.meta.prior import SMALLEST
 from condmeta.meta.ridge_choice import MIN_TASKS
 from condmeta.meta.rotation import Rotation
-from condmeta.meta.task_statistics import SAMPLE
+from condmeta.meta.selection import select
+from condmeta.meta.task_statistics import FEW, SAMPLE
 from condmeta.meta.wide_tasks import WIDE
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import is_sparse
@@ -32,7 +35,9 @@ from condmeta.tasks.splits import first_points, in_content_order, tasks_by_conte
 from condmeta.tasks.weights import repeats
 
 AUTO, POWER = "auto", "yeo-johnson"
-CLEAR = 1.5  # standard errors
+CLEAR = 2.0  # standard errors by which a transformation must be better
+GAIN = 0.01  # and the share of the error that it must save
+FEWEST_TASKS = 40  # held-out tasks after which forms that gain nothing are dropped
 MOST_POINTS = 200  # of a task, to compare forms by
 
 
@@ -79,35 +84,65 @@ def _can_judge(learner: Any, given: Inputs) -> bool:
 
 
 def _choose(learner: Any, forms: list[Form], tasks: TaskSet) -> tuple[Form, dict[Form, float]]:
-    """Return the chosen form, and the relative errors of those that were compared."""
+    """Return the chosen form, and the relative errors of those that were compared to the end."""
     every = tasks.subset(np.flatnonzero(tasks.sizes > 0))
     tasks = every.subset(tasks_by_content(every)[:SAMPLE])
+    points = in_content_order(Points(tasks.X, tasks.y, tasks.offsets, tasks.weight))
     table = None if tasks.side is None else tasks.side.take(tasks.ids[tasks.side.has(tasks.ids)])
     reader = side_reader(learner).refit(table)
     reader.find_rows(every.ids, every.side)  # an error names tasks as they came
     Phi = reader.features(tasks.ids, tasks.side, None)
-    points = in_content_order(Points(tasks.X, tasks.y, tasks.offsets, tasks.weight))
     Z = Rotation.learn(Phi).apply(Phi)
-    trial = FormTrial(first_points(points, MOST_POINTS), Z, jobs_of(learner))
+    trial = FormTrial(first_points(points, MOST_POINTS), Z, learner.criterion, jobs_of(learner))
+    first, *others = forms
+    forms = [first, *filter(trial.is_other, others)]
+    if len(forms) == 1:
+        return first, {}
+
+    def compare(number: int, left: list[Form]) -> Iterator[tuple[Form, np.ndarray]]:
+        if len(left) > 1:
+            yield from ((form, trial.errors(form, number)) for form in left)
+
     with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
-        found = {form: trial.errors(form, learner.criterion) for form in forms}
-    return simplest({form: errors for form, errors in found.items() if errors is not None})
+        rounds = [partial(compare, number) for number in trial.folds(first)]
+        selection = select(
+            forms, rounds, lambda losses, _: simplest(losses), score=np.sum, drop=drop_without_gain,
+            initial=np.empty((len(FEW) + 2, 0)), join=lambda *errors: np.hstack(errors),
+        )  # fmt: skip
+    return selection.chosen
+
+
+def drop_without_gain(errors: dict[Form, np.ndarray]) -> dict[Form, np.ndarray]:
+    """Return the forms that gain something, and the first; with few tasks all of them.
+
+    Errors (views, T) of the forms on the tasks that were held out until now.
+    """
+    first, found = next(iter(errors.items()))
+    if found.shape[1] < FEWEST_TASKS:
+        return errors
+    scores = _relative(errors)
+    return {form: each for form, each in errors.items() if form == first or scores[form].sum() < 1}
 
 
 def simplest(errors: dict[Form, np.ndarray]) -> tuple[Form, dict[Form, float]]:
     """Return the first form that the best one does not clearly beat, and all relative errors.
 
     Errors (views, T) of the forms, the simplest first. A relative error is that of all tasks as a
-    share of the first form's, averaged over views; a difference is clear if it is larger than 1.5
-    standard errors over tasks.
+    share of the first form's, averaged over views; a difference is clear if it is larger than
+    `GAIN` and than `CLEAR` standard errors over tasks.
     """
-    total = np.maximum(next(iter(errors.values())).sum(axis=1, keepdims=True), SMALLEST)
-    shares = {form: (found / total).mean(axis=0) for form, found in errors.items()}
+    shares = _relative(errors)
     scores = {form: float(share.sum()) for form, share in shares.items()}
     best = min(scores, key=scores.__getitem__)
 
     def is_beaten(form: Form) -> bool:
         behind = shares[form] - shares[best]
-        return behind.sum() > CLEAR * np.sqrt(len(behind)) * behind.std()
+        return behind.sum() > max(GAIN, CLEAR * np.sqrt(len(behind)) * behind.std())
 
     return next(form for form in errors if form == best or not is_beaten(form)), scores
+
+
+def _relative(errors: dict[Form, np.ndarray]) -> dict[Form, np.ndarray]:
+    """Return the errors (T,) of tasks, as shares of the first form's error of all tasks."""
+    total = np.maximum(next(iter(errors.values())).sum(axis=1, keepdims=True), SMALLEST)
+    return {form: (found / total).mean(axis=0) for form, found in errors.items()}
