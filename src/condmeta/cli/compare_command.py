@@ -173,6 +173,7 @@ def _read(path, columns, params, shots, note) -> tuple[Any, Any]:
 
 def _fit_command(found, table: str, params: dict[str, Any], no_boosting: bool) -> str:
     """Return the command that fits the recommended model; `params` are the options given."""
+    from condmeta.evaluation.comparison import LINEAR
     from condmeta.tables.roles import ColumnOptions
 
     params = {name: value for name, value in params.items() if name not in ONLY_HERE}
@@ -192,6 +193,8 @@ def _fit_command(found, table: str, params: dict[str, Any], no_boosting: bool) -
         params = {name: value for name, value in params.items() if "side" not in name}
     elif "feature_map=None" in found.call:
         words.append("--shared-start")  # trees read the side columns
+    if LINEAR in found.call:
+        words.append("--linear")
     if "random=" in found.call:
         words += ["--random", "intercept"]
     return shlex.join([*words, *option_words(params), "-o", "model.condmeta"])

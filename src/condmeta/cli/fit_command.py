@@ -30,12 +30,15 @@ KINDS = {  # what learners for one kind of target read
     "logistic": "class", "count": "count", "ordinal": "ordered",
 }  # fmt: skip
 
-SETTINGS = {  # options that set a parameter of the learner: its name, its value, who has it
-    "boosting": ("base", lambda on: "boosting" if on else None, "ridge, levels, logistic and auto"),
-    "random": ("random", lambda names: "intercept" if names == ["intercept"] else names,
+SETTINGS = {  # options that set parameters of the learner: their values, and who has them
+    "boosting": (lambda on: {"base": "boosting" if on else None},
+                 "ridge, levels, logistic and auto"),
+    "random": (lambda names: {"random": "intercept" if names == ["intercept"] else names},
                "ridge, levels and count"),
-    "shared_start": ("feature_map", lambda on: None, "learners that read side information"),
+    "shared_start": (lambda on: {"feature_map": None}, "learners that read side information"),
+    "linear": (lambda on: {"x_transform": None, "y_transform": None}, "ridge and levels"),
 }  # fmt: skip
+FLAGS = "shared_start", "linear"  # settings that are there or not
 
 
 @click.command("fit", short_help="Learn a model from a table.")
@@ -67,6 +70,9 @@ SETTINGS = {  # options that set a parameter of the learner: its name, its value
 @click.option("--random", type=Names(), metavar="COLS",
               help="Columns with coefficients that may differ between tasks (ridge, levels, "
               "count); 'intercept': the intercept alone.  [default: all]")  # fmt: skip
+@click.option("--linear", is_flag=True,
+              help="Fit straight lines to the target itself (ridge).  [default: a power of the "
+              "target or splines of features, where held-out tasks show a gain]")  # fmt: skip
 @click.option("--shared-start", is_flag=True,
               help="Start all tasks from the same coefficients; only boosted trees then read side "
               "information.")  # fmt: skip
@@ -103,8 +109,7 @@ SETTINGS = {  # options that set a parameter of the learner: its name, its value
 @wait_option
 @common_options
 def fit_command(
-    table, output, force, wait, quiet, share, chunks, memory, shared_start, workers, scheduler,
-    **params,
+    table, output, force, wait, quiet, share, chunks, memory, workers, scheduler, **params
 ):  # fmt: skip
     """Learn a model from TABLE (CSV, Parquet, Feather; - is standard input).
 
@@ -134,7 +139,7 @@ def fit_command(
     many = memory is not None or cluster or (table != "-" and is_pattern(table))
     one = None if many and table != "-" else table
     check_files(one, params["side_table"], output=output, kind=MODEL, force=force)
-    params["shared_start"] = shared_start or None
+    params |= {name: params[name] or None for name in FLAGS}
     columns, folder = column_options(params), f"{output}.work"
     with show_notes(quiet) as note:
         with spinner(f"Learning from {table}", quiet):
@@ -284,13 +289,14 @@ def _learner(params, target: str):
     learner = getattr(condmeta, kind)()
     if params["classes"] is not None:
         learner.set_params(classes=params["classes"])
-    for option, (parameter, value_of, who) in SETTINGS.items():
+    for option, (values_of, who) in SETTINGS.items():
         if params[option] is None:
             continue
-        if parameter not in learner.get_params():
+        values = values_of(params[option])
+        if not values.keys() <= learner.get_params().keys():
             flag = option.replace("_", "-")
             raise DataError(f"--{flag} works with {who}, not with {name}.")
-        learner.set_params(**{parameter: value_of(params[option])})
+        learner.set_params(**values)
     return learner.set_params(order=_order(params)) if name == "auto" else learner
 
 

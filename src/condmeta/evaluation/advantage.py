@@ -233,6 +233,7 @@ def advantage(
     judged: list[Gain] = []
     if shots:
         options = {"scale": scale, "fit_intercept": fit_intercept}
+        options |= {"x_transform": None, "y_transform": None}  # the gap is that of linear models
         pair = ConditionalRidge(None, **options), ConditionalRidge(feature_map, **options)
         judged = gains(pair, tasks, shots, n_splits, order, rng)
     features = tasks.feature_names or tuple(f"x{j}" for j in range(tasks.n_features))

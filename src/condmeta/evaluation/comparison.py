@@ -28,7 +28,7 @@ SETTINGS = {  # arguments that make the default learners by hand, the simplest l
     "conditional": "",
     "never forgets": "drift=None",
     "forgets": 'drift="auto"',
-    "transformed": 'x_transform="auto", y_transform="auto"',
+    "transformed": "",
     "unconditional counts": "feature_map=None",
     "conditional counts": "",
     "task mean on base": 'feature_map=None, random="intercept", base="boosting"',
@@ -36,6 +36,7 @@ SETTINGS = {  # arguments that make the default learners by hand, the simplest l
     "conditional on base": 'base="boosting"',
     AUTO: "",
 }
+LINEAR = "x_transform=None, y_transform=None"  # of the learners beside "transformed"
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,7 +157,10 @@ class Comparison:
     @property
     def call(self) -> str:
         """The call that makes the advised learner."""
-        return f"{type(self.model).__name__}({SETTINGS.get(self.advised, '')})"
+        settings = [SETTINGS.get(self.advised, "")]
+        if "transformed" in self.names and self.advised in ("unconditional", "conditional"):
+            settings.append(LINEAR)
+        return f"{type(self.model).__name__}({', '.join(filter(None, settings))})"
 
     @property
     def advised(self) -> str:

@@ -30,7 +30,7 @@ from condmeta.meta.prior import carried_metrics
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks.messages import show_id
-from condmeta.typing import ColdStart, Drift, Frame, Ids
+from condmeta.typing import ColdStart, Drift, Frame, Ids, XTransform, YTransform
 
 
 @storable(
@@ -165,6 +165,8 @@ class ConditionalLevels(ConditionalRidge):
     """
 
     _: KW_ONLY
+    x_transform: XTransform = None
+    y_transform: YTransform = None
     context: bool | Literal["auto"] = False
     cold_start: ColdStart = "prior"
     drift: Drift = None

@@ -89,6 +89,11 @@ RULES = {
 }
 
 
+def is_auto(value: Any) -> bool:
+    """Return whether a parameter is the word "auto"; transformers may define `==` as they like."""
+    return isinstance(value, str) and value == "auto"
+
+
 def check_parameters(learner: Any) -> None:
     """Raise if a parameter is out of range; `learner._rules` holds rules of its class."""
     params = learner.get_params(deep=False)

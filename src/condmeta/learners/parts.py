@@ -24,7 +24,7 @@ from condmeta.fitted.tau import LinearTau
 from condmeta.inner.scatter import Scatter
 from condmeta.learners.inputs import read_tasks, read_training
 from condmeta.learners.learn import Training, begin, conclude, settled
-from condmeta.learners.parameters import check_learner
+from condmeta.learners.parameters import check_learner, is_auto
 from condmeta.meta.blocks import LEAF
 from condmeta.meta.stored_tasks import Here, Runner, StoredTasks
 from condmeta.meta.task_files import Piece, write_piece
@@ -84,7 +84,7 @@ def fit_parts(
 def start_with(learner: Any, first: TaskSet) -> Fitted:
     """Return the value that statistics are collected with, from the tasks of the first part."""
     for name, what in NEED_ALL_ROWS.items():
-        if getattr(learner, name) is not None:
+        if not (getattr(learner, name) is None or is_auto(getattr(learner, name))):
             raise DataError(f"{what} needs the rows of all tasks at once: use fit, or {name}=None.")
     if learner.drift not in (None, "auto"):
         raise DataError("To learn drift, all rows are needed at once: use fit, or drift=None.")

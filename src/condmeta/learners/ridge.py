@@ -33,7 +33,7 @@ from condmeta.learners.inputs import (
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import NON_NEGATIVE, jobs_of, one_of, or_word
+from condmeta.learners.parameters import NON_NEGATIVE, is_auto, jobs_of, one_of, or_word
 from condmeta.learners.ridge_learning import choose_and_fit, collect_more, learn_ridge
 from condmeta.learners.shared_columns import (
     is_random,
@@ -234,10 +234,10 @@ class ConditionalRidge(Regressor, Learner):
     random: RandomColumns = "auto"
     drift: Drift = "auto"
     base: Base = None
-    x_transform: XTransform = None
+    x_transform: XTransform = "auto"
     context: bool | Literal["auto"] = "auto"
     cold_start: ColdStart = "auto"
-    y_transform: YTransform = None
+    y_transform: YTransform = "auto"
     criterion: ErrorName = "absolute"
     conditioning: Conditioning = "shared"
     missing_side: MissingSide = "error"
@@ -300,7 +300,7 @@ class ConditionalRidge(Regressor, Learner):
 
     def _chosen_transform(self, name: str) -> Any:
         given, info = getattr(self, name), self.fitted_.info
-        return info.get(f"{name}_") if isinstance(given, str) and given == "auto" else given
+        return info.get(f"{name}_") if is_auto(given) else given
 
     @property
     def H_(self) -> np.ndarray:  # noqa: N802 - the model's name
@@ -608,7 +608,8 @@ class ConditionalRidge(Regressor, Learner):
         return LowLatency(self.fitted_)
 
     def _keeps_sparse(self, n_columns: int) -> bool:
-        plain = self.base is None and self.x_transform is None and self.scale != "rows"
+        linear = self.x_transform is None or is_auto(self.x_transform)
+        plain = self.base is None and linear and self.scale != "rows"
         reads_rows = self.feature_map is not None and not isinstance(self.feature_map, str)
         return n_columns > WIDE and self.random != "all" and plain and not reads_rows
 

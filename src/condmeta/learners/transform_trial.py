@@ -13,6 +13,7 @@ from condmeta.fitted.target import TargetScale
 from condmeta.inner.scores import row_scores
 from condmeta.inner.squared import SquaredState
 from condmeta.learners.inputs import Form
+from condmeta.meta.prior import SMALLEST, WELL_KNOWN
 from condmeta.meta.ridge_judge import HeldOutFeatures, Judge, RidgeSetting, SplitStatistics
 from condmeta.meta.task_statistics import FEW
 from condmeta.meta.wide_tasks import WIDE
@@ -54,13 +55,30 @@ class FormTrial:
                 return False
         return form.y_transform != "yeo-johnson" or abs(self.power.power - 1) > NEAR_ONE
 
-    def errors(self, form: Form, number: int) -> np.ndarray:
+    def errors(self, form: Form, number: int, setting: RidgeSetting = SETTING) -> np.ndarray:
         """Return the sums of the losses of the tasks that a fold holds out, (views, T).
 
         They are in the units of y. The views are: without points, with 1, 2, 5 points, and with
         half of all.
         """
-        return self._of(form).errors(number)
+        return self._of(form).errors(number, setting)
+
+    def density(self, form: Form, number: int, setting: RidgeSetting = SETTING) -> float:
+        """Return the log density of all labels of the tasks that a fold holds out."""
+        return self._of(form).density(number, setting)
+
+    def settings(self, form: Form) -> list[RidgeSetting]:
+        """Return the settings with which a form may be better, other than `SETTING`.
+
+        If coefficients go together and the metric does not know it, or the map is shrunken too much
+        or too little, other forms seem to gain.
+        """
+        whole = self._of(form).judge.parts.whole
+        d = whole.moment.shape[1]
+        known = np.minimum(whole.count, d).sum() >= WELL_KNOWN * d * (d + 1) / 2
+        metrics = [SETTING._replace(metric=name) for name in ("identity", "full")]
+        kappas = [SETTING._replace(kappa=kappa) for kappa in (100.0, 1.0)]
+        return metrics[: 1 + bool(known)] + (kappas if self.Phi.shape[1] else [])
 
     def _of(self, form: Form) -> TriedForm:
         if form not in self._judged:
@@ -98,12 +116,12 @@ class TriedForm:
         self.judge = Judge(parts, trial.Phi, features, folds, True, trial.n_jobs)
         self.trial, self.scales, self.target, self.rows = trial, scales, target, query
 
-    def errors(self, number: int) -> np.ndarray:
+    def errors(self, number: int, setting: RidgeSetting) -> np.ndarray:
         """Return the sums of the losses of held-out tasks (views, T); see `FormTrial.errors`."""
         trial, (_, held) = self.trial, self.judge.folds[number]
         rows, asked = self.rows.take(held), trial.query.take(held)
         codes = np.repeat(np.arange(len(held)), rows.sizes)
-        views = self.judge.coefficients(SETTING, number, False)
+        views = self.judge.coefficients(setting, number, False)
         views[0] = self.judge.pooled.weights[number]
         found = []
         for W in views:
@@ -113,6 +131,17 @@ class TriedForm:
             lost = lost if asked.weight is None else lost * repeats(asked.weight)
             found.append(task_sums(lost, rows.offsets))
         return np.array(found)
+
+    def density(self, number: int, setting: RidgeSetting) -> float:
+        """Return the log density of all labels y of the tasks that a fold holds out."""
+        _, held = self.judge.folds[number]
+        labels = self.trial.points.take(held)
+        slopes = np.full(len(labels.y), self.scales.y_scale)  # dy / d(what the model learns)
+        if self.target is not None:
+            slopes = slopes * self.target.slope(labels.y)
+        logs = np.log(np.maximum(slopes, SMALLEST))
+        logs = logs if labels.weight is None else logs * repeats(labels.weight)
+        return self.judge.density(setting, number) - float(logs.sum())
 
 
 def _repeats(weight: Any) -> np.ndarray | None:

@@ -3,7 +3,10 @@
 The forms of the model are compared on held-out tasks as settings are (`meta.ridge_choice`): half of
 the points of such a task are predicted from none, 1, 2, 5 and all points of its other half. All
 forms are judged with the same settings and by the errors of labels in the units of y, so that they
-can be compared. The simplest form is taken that the best one does not clearly beat.
+can be compared. The simplest form is taken that the best one does not clearly beat. A form with a
+transformation must also make the labels of held-out tasks clearly more likely: if tasks are linear
+and noise is normal, no other form does, whatever the errors of a few tasks say. And it must be
+better than the form without it at other settings too, as poor settings make a form look poor.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from condmeta.blas_threads import limit_threads
 from condmeta.fitted.splines import SPLINES
 from condmeta.fitted.target import TargetScale
 from condmeta.learners.inputs import Form, Inputs
-from condmeta.learners.parameters import jobs_of
+from condmeta.learners.parameters import is_auto, jobs_of
 from condmeta.learners.side_inputs import side_reader
 from condmeta.learners.transform_trial import FormTrial
 from condmeta.meta.prior import SMALLEST
@@ -34,9 +37,10 @@ from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_points, in_content_order, tasks_by_content
 from condmeta.tasks.weights import repeats
 
-AUTO, POWER = "auto", "yeo-johnson"
-CLEAR = 2.0  # standard errors by which a transformation must be better
+POWER = "yeo-johnson"
+CLEAR = 1.0  # standard errors by which the error of a form must be smaller
 GAIN = 0.01  # and the share of the error that it must save
+LIKELIER = 5.0  # and by how much the log density of held-out labels must be larger
 FEWEST_TASKS = 40  # held-out tasks after which forms that gain nothing are dropped
 MOST_POINTS = 200  # of a task, to compare forms by
 
@@ -49,7 +53,7 @@ def with_transforms(learner: Any, given: Inputs, choose: bool = True) -> Inputs:
     """
     x_transform, y_transform = (getattr(learner, name, None) for name in Form._fields)
     form, errors = Form(x_transform, None if given.target is not None else y_transform), {}
-    if AUTO in form:
+    if any(map(is_auto, form)):
         forms = _forms(form)
         form = forms[0]
         if choose and _can_judge(learner, given):
@@ -66,7 +70,7 @@ def with_transforms(learner: Any, given: Inputs, choose: bool = True) -> Inputs:
 def _forms(named: Form) -> list[Form]:
     """Return the forms that "auto" stands for, the simplest first."""
     options = (
-        (None, other) if value == AUTO else (value,)
+        (None, other) if is_auto(value) else (value,)
         for value, other in zip(named, (SPLINES, POWER), strict=True)
     )
     return [Form(*pair) for pair in product(*options)]
@@ -98,17 +102,35 @@ def _choose(learner: Any, forms: list[Form], tasks: TaskSet) -> tuple[Form, dict
     forms = [first, *filter(trial.is_other, others)]
     if len(forms) == 1:
         return first, {}
+    with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
+        return _race(trial, forms)
+
+
+def _race(trial: FormTrial, forms: list[Form]) -> tuple[Form, dict[Form, float]]:
+    """Return the best of several forms, and the relative errors of those compared to the end."""
+    first, folds, density = forms[0], trial.folds(forms[0]), dict.fromkeys(forms, 0.0)
 
     def compare(number: int, left: list[Form]) -> Iterator[tuple[Form, np.ndarray]]:
-        if len(left) > 1:
-            yield from ((form, trial.errors(form, number)) for form in left)
+        for form in left if len(left) > 1 else ():
+            density[form] += trial.density(form, number)
+            yield form, trial.errors(form, number)
 
-    with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
-        rounds = [partial(compare, number) for number in trial.folds(first)]
-        selection = select(
-            forms, rounds, lambda losses, _: simplest(losses), score=np.sum, drop=drop_without_gain,
-            initial=np.empty((len(FEW) + 2, 0)), join=lambda *errors: np.hstack(errors),
-        )  # fmt: skip
+    def decide(errors: dict[Form, np.ndarray], _: Any) -> tuple[Form, dict[Form, float]]:
+        form, scores = simplest(errors, density)
+        for setting in trial.settings(first) if form != first else ():
+            found = np.hstack([trial.errors(first, number, setting) for number in folds])
+            likely = sum(trial.density(first, number, setting) for number in folds)
+            pair = {first: found, form: errors[form]}, {first: likely, form: density[form]}
+            form, _ = simplest(*pair)
+            if form == first:
+                break
+        return form, scores
+
+    rounds = [partial(compare, number) for number in folds]
+    selection = select(
+        forms, rounds, decide, score=np.sum, drop=drop_without_gain,
+        initial=np.empty((len(FEW) + 2, 0)), join=lambda *errors: np.hstack(errors),
+    )  # fmt: skip
     return selection.chosen
 
 
@@ -124,22 +146,26 @@ def drop_without_gain(errors: dict[Form, np.ndarray]) -> dict[Form, np.ndarray]:
     return {form: each for form, each in errors.items() if form == first or scores[form].sum() < 1}
 
 
-def simplest(errors: dict[Form, np.ndarray]) -> tuple[Form, dict[Form, float]]:
+def simplest(
+    errors: dict[Form, np.ndarray], density: dict[Form, float]
+) -> tuple[Form, dict[Form, float]]:
     """Return the first form that the best one does not clearly beat, and all relative errors.
 
-    Errors (views, T) of the forms, the simplest first. A relative error is that of all tasks as a
-    share of the first form's, averaged over views; a difference is clear if it is larger than
-    `GAIN` and than `CLEAR` standard errors over tasks.
+    Errors (views, T) and log densities of the forms, the simplest first. A relative error is that
+    of all tasks as a share of the first form's, averaged over views; a difference is clear if it is
+    larger than `GAIN` and than `CLEAR` standard errors over tasks. Forms that do not make labels
+    likelier by `LIKELIER` than the first one are not taken.
     """
-    shares = _relative(errors)
+    shares, first = _relative(errors), next(iter(errors))
     scores = {form: float(share.sum()) for form, share in shares.items()}
-    best = min(scores, key=scores.__getitem__)
+    likely = [f for f in errors if f == first or density[f] > density[first] + LIKELIER]
+    best = min(likely, key=scores.__getitem__)
 
     def is_beaten(form: Form) -> bool:
         behind = shares[form] - shares[best]
         return behind.sum() > max(GAIN, CLEAR * np.sqrt(len(behind)) * behind.std())
 
-    return next(form for form in errors if form == best or not is_beaten(form)), scores
+    return next(form for form in likely if form == best or not is_beaten(form)), scores
 
 
 def _relative(errors: dict[Form, np.ndarray]) -> dict[Form, np.ndarray]:

@@ -9,9 +9,11 @@ from typing import Any
 from condmeta.errors import DataError, FewTasksWarning, ReadingNote
 from condmeta.evaluation import calibrate
 from condmeta.learners.held_out import FEWEST_TASKS
+from condmeta.learners.parameters import is_auto
+from condmeta.learners.ridge import ConditionalRidge
 from condmeta.tables.additions import digest_of
 from condmeta.tables.fitted_table import FittedTable, as_table
-from condmeta.tables.learner import kind_of_learner, make_learner
+from condmeta.tables.learner import kind_of_learner, make_learner, uncalibrated
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema, learn_schema
 from condmeta.tables.task_columns import with_task_columns
@@ -46,6 +48,7 @@ def fit_table(
     made = make_learner(learner, schema.kind, missing_side)
     _require_drift(made, columns.time)
     fitted, n_rows = _fit_learner(made, tasks, intervals, order), len(tasks.X)
+    _note_transforms(uncalibrated(fitted), columns.target)
     return FittedTable(fitted, schema, n_rows, {digest_of(tasks): n_rows})
 
 
@@ -70,6 +73,27 @@ def _note_classes(schema: Schema, columns: ColumnOptions) -> None:
         "ordinal --classes).",
         ReadingNote, stacklevel=4,
     )  # fmt: skip
+
+
+def _note_transforms(learner: Any, target: Any) -> None:
+    """Say that the learner has taken a transformation, and how to have none."""
+    if not isinstance(learner, ConditionalRidge) or not learner.transform_choice_:
+        return
+    found = {
+        f"predicts medians of {target!r}, which is skewed, from a power of it": (
+            learner.y_transform_ is not None and is_auto(learner.y_transform)
+        ),
+        "has splines of the features, as straight lines do not fit": (
+            learner.x_transform_ is not None and is_auto(learner.x_transform)
+        ),
+    }
+    taken = " and ".join(words for words, holds in found.items() if holds)
+    if taken:
+        warnings.warn(
+            f"The model {taken}: held-out tasks are then predicted better. For straight lines and "
+            f"{target!r} itself set x_transform=None and y_transform=None.",
+            ReadingNote, stacklevel=4,
+        )  # fmt: skip
 
 
 def _require_drift(learner: Any, time: str | None) -> None:

@@ -250,7 +250,9 @@ def from_formula(
     side_table : DataFrame, optional
         One row for each task; by default the side columns are in `table`.
     learner : learner, optional
-        By default `ConditionalRidge()`. "0 + ..." among the features leaves the intercept out.
+        By default the linear model that a formula names, whatever the labels:
+        `ConditionalRidge(x_transform=None, y_transform=None)`. "0 + ..." among the features leaves
+        the intercept out.
 
     Returns
     -------
@@ -274,7 +276,8 @@ def from_formula(
         raise ImportError(
             'Formulas need the package formulaic: pip install "condmeta[formula]".'
         ) from None
-    learner = ConditionalRidge() if learner is None else clone(learner)
+    linear = ConditionalRidge(x_transform=None, y_transform=None)
+    learner = linear if learner is None else clone(learner)
     terms = Parts.of(formula).rows.split("~")[1].strip()
     if terms == "1" or re.match(r"0\s*\+", terms):  # a column of ones, or no intercept
         learner.set_params(fit_intercept=False)
