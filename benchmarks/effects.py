@@ -17,7 +17,10 @@ from benchmarks.common import row
 TASKS, SPREADS = (50, 200), {"": 0.0, ", H follows s": 0.6}
 DRAWS = 300
 GOAL = 0.93, 0.97
-SETTINGS = {"metric": "full", "noise": "shared", "kappa": 0.0, "context": False}
+SETTINGS = {
+    "metric": "full", "noise": "shared", "kappa": 0.0, "context": False, "x_transform": None,
+    "y_transform": None,
+}  # fmt: skip
 MAP = np.array([[0.8, -0.5], [1.0, 0.3]])  # of the side column, and of the constant
 ROOT = np.array([[0.6, 0.2], [0.0, 0.5]])
 

@@ -32,9 +32,9 @@ class Method(NamedTuple):
 
 METHODS: dict[str, Method] = {
     "ridge": Method("ConditionalRidge", lambda: Learner(cm.ConditionalRidge), ours=True),
-    "ridge-transforms": Method(
-        "ConditionalRidge, x and y transformed",
-        lambda: Learner(lambda: cm.ConditionalRidge(x_transform="auto", y_transform="auto")),
+    "ridge-linear": Method(
+        "ConditionalRidge, linear",
+        lambda: Learner(lambda: cm.ConditionalRidge(x_transform=None, y_transform=None)),
         ours=True,
     ),
     "ridge-no-side": Method(

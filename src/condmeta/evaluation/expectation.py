@@ -111,8 +111,9 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
                 )
             slope = np.ones(len(rows))
             if fitted.target is not None:
-                scores = fitted.target.apply(tasks.y - residual)
-                residual, slope = fitted.target.apply(tasks.y) - scores, fitted.target.slope(scores)
+                predicted, target = tasks.y - residual, fitted.target
+                residual = target.apply(tasks.y) - target.apply(predicted)
+                slope = target.slope(predicted)
             new = SquaredState.of(rows, residual / unit, tasks.offsets)
             p, expected = check_posterior(inner, before, theta, new, _room(fitted, before))
             expected = unit * np.sqrt(expected * _mean(slope**2, tasks))

@@ -191,9 +191,10 @@ def require_linear(fitted: Fitted) -> None:
     }
     why = next((reason for reason, holds in lacking.items() if holds), None)
     if why is not None:
+        remedy = ", or fit it with x_transform=None" if "x_transform" in why else ""
         raise DataError(
             f"SQL needs a linear model of the rows, and this {predictor.owner} {why}. Score the "
-            "rows with predict."
+            f"rows with predict{remedy}."
         )
     side_columns(fitted)
 

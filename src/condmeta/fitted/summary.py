@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 from condmeta.errors import DataError
 from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.splines import Splines
 from condmeta.fitted.standard_errors import MapErrors, map_std
 from condmeta.fitted.tables import BASE, coefficient_names, map_effects
 from condmeta.inner.nested import NestedGaussian
@@ -58,6 +59,8 @@ class Summary:
     by_side : bool
         Whether the noise of a task follows its side information; `noise` is then that of a task
         with mean side information.
+    splines : bool
+        Whether coefficients are those of splines of x, named such as "x0 (bend 1)".
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Summary:
     drift: str | None = None
     scale: str | None = None
     by_side: bool = False
+    splines: bool = False
 
     @classmethod
     def of(cls, fitted: Fitted, level: float, robust: bool | None, title: str) -> Summary:
@@ -99,6 +103,7 @@ class Summary:
             drift=None if drift_of(fitted.inner) is None else str(drift_of(fitted.inner)),
             scale=None if fitted.target is None else fitted.target.name,
             by_side=fitted.tau.noise is not None,
+            splines=isinstance(fitted.scales.transformer, Splines),
         )  # fmt: skip
 
     @property
@@ -111,8 +116,9 @@ class Summary:
         kind = "robust" if self.robust else "model-based"
         drift = "" if self.drift is None else f"; drift: {self.drift}"
         scale = "" if self.scale is None else f"; all numbers are on the {self.scale} scale of y"
+        splines = "; x has splines (bends)" if self.splines else ""
         return [
-            f"{self.title}: {rows} of {tasks}, {likely}{noise}{drift}{scale}",
+            f"{self.title}: {rows} of {tasks}, {likely}{noise}{drift}{scale}{splines}",
             f"Effects of side columns, with {100 * self.level:g} % intervals ({kind}):",
             "Differences between tasks that side columns do not explain:",
         ]

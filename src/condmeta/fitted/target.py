@@ -120,4 +120,5 @@ def _likeliest_power(z: np.ndarray, weight=None) -> float:
         variance = np.average((values - mean) ** 2, weights=weight)
         return float(np.average(slopes, weights=weight) - np.log(variance + 1e-300) / 2)
 
-    return float(max(POWERS, key=log_likelihood))
+    with np.errstate(over="ignore", invalid="ignore"):  # of labels that differ by 150 digits
+        return float(max(POWERS, key=lambda p: np.nan_to_num(log_likelihood(p), nan=-np.inf)))

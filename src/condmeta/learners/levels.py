@@ -98,8 +98,9 @@ class ConditionalLevels(ConditionalRidge):
         pay.
     criterion : "absolute" or "squared"
         The error of predictions, in the units of y, by which "auto" chooses the transformations of
-        x and y. Only `fit` chooses: `partial_fit` and tables of statistics have no rows to judge
-        by, and transform nothing. Nor is anything transformed with fewer than 20 tasks, more than
+        x and y. They must save 1 % of it, and make the labels of held-out tasks more likely. Only
+        `fit` chooses: `partial_fit`, fits from files and tables of statistics do not see all rows,
+        and transform nothing. Nor is anything transformed with fewer than 20 tasks, more than
         64 columns, times, a base, a map of points or `random` columns.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest

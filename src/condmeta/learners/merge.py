@@ -54,7 +54,7 @@ def merge(*learners: L) -> L:
         if _transforms(value) != _transforms(theirs):
             raise DataError(
                 "The learners transform x or y in different ways, so that their statistics cannot "
-                "be added: fit them with x_transform=None and y_transform=None or 'log'."
+                "be added: fit them with x_transform=None and y_transform=None."
             )
         value.state.refuse_known(theirs.state.ids, "merge joins learners of different tasks.")
         if value.reader.reads_points and not _same_scales(value.scales, theirs.scales):

@@ -130,6 +130,7 @@ class ConditionalRidge(Regressor, Learner):
         each column of the result. "splines" adds natural cubic splines to each column with at least
         six different values, if there are at most eight such columns. A transformer is one of
         scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly pay.
+        None: the linear model, always.
     context : "auto" or bool
         Whether the level of a task may go with the means of its inputs, beside its side
         information. With few points the coefficients of a task are then close to those of a pooled
@@ -140,11 +141,12 @@ class ConditionalRidge(Regressor, Learner):
     y_transform : None, "auto", "log" or "yeo-johnson"
         The scale on which y is modelled. Predictions are labels again, medians instead of means;
         coefficients are on the scale. "auto": a power of y, or nothing where it does not clearly
-        pay.
+        pay. None: y itself, always; with `x_transform=None` this is the linear mixed model of lme4.
     criterion : "absolute" or "squared"
         The error of predictions, in the units of y, by which "auto" chooses the transformations of
-        x and y. Only `fit` chooses: `partial_fit` and tables of statistics have no rows to judge
-        by, and transform nothing. Nor is anything transformed with fewer than 20 tasks, more than
+        x and y. They must save 1 % of it, and make the labels of held-out tasks more likely. Only
+        `fit` chooses: `partial_fit`, fits from files and tables of statistics do not see all rows,
+        and transform nothing. Nor is anything transformed with fewer than 20 tasks, more than
         64 columns, times, a base, a map of points or `random` columns.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest

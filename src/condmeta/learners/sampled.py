@@ -31,7 +31,7 @@ from condmeta.learners.count import ConditionalCount
 from condmeta.learners.inputs import read_tasks
 from condmeta.learners.logistic import ConditionalLogistic
 from condmeta.learners.ordinal import ConditionalOrdinal
-from condmeta.learners.parameters import check_learner
+from condmeta.learners.parameters import check_learner, is_auto
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.meta.task_statistics import without_ties
 from condmeta.tasks import TaskSet, TaskTable
@@ -62,7 +62,8 @@ class Found(NamedTuple):
 def needs_rows(learner: Any) -> bool:
     """Return whether a learner learns from rows, not from statistics; raise if it needs all."""
     if type(learner) is ConditionalRidge:
-        return any(getattr(learner, name) is not None for name in OF_ROWS)
+        given = [getattr(learner, name) for name in OF_ROWS]
+        return any(value is not None and not is_auto(value) for value in given)
     if type(learner) not in BY_ROWS:
         names = [kind.__name__ for kind in (ConditionalRidge, *BY_ROWS)]
         raise DataError(

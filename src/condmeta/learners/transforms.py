@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.blas_threads import limit_threads
+from condmeta.fitted.scales import ALMOST_INFINITE
 from condmeta.fitted.splines import SPLINES
 from condmeta.fitted.target import TargetScale
 from condmeta.learners.inputs import Form, Inputs
@@ -84,6 +85,7 @@ def _can_judge(learner: Any, given: Inputs) -> bool:
         and learner.random in ("auto", "all") and not fmap.reads_points
         and tasks.time is None and not is_sparse(tasks.X) and tasks.X.shape[1] <= WIDE
         and int((tasks.sizes > 0).sum()) >= MIN_TASKS
+        and np.abs(tasks.y).max(initial=0.0) <= ALMOST_INFINITE  # a fit refuses others, with words
     )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def run(*args):
 def test_files_give_the_model_of_one_file(tmp_path):
     write_files(tmp_path)
     whole, files = tmp_path / "whole.condmeta", tmp_path / "files.condmeta"
-    assert run("fit", tmp_path / "all.csv", *ROLES, "-o", whole).exit_code == 0
+    assert run("fit", tmp_path / "all.csv", *ROLES, "--linear", "-o", whole).exit_code == 0
     result = run("fit", f"{tmp_path}/rows/*.csv", *ROLES, "--memory", "100MB", "-o", files)
     assert result.exit_code == 0
     assert f"Working in {files}.work. If it is stopped, the same command goes on" in result.output
@@ -64,7 +64,7 @@ def test_workers_give_the_model_of_one_file(tmp_path):
     pytest.importorskip("distributed")
     write_files(tmp_path)
     whole, files = tmp_path / "whole.condmeta", tmp_path / "files.condmeta"
-    assert run("fit", tmp_path / "all.csv", *ROLES, "-o", whole).exit_code == 0
+    assert run("fit", tmp_path / "all.csv", *ROLES, "--linear", "-o", whole).exit_code == 0
     result = run("fit", tmp_path / "rows", *ROLES, "--workers", "2", "-o", files)
     assert result.exit_code == 0, result.output
     for found, expected in zip(arrays(files), arrays(whole), strict=True):
@@ -116,7 +116,7 @@ def test_a_running_scheduler(tmp_path):
     pytest.importorskip("distributed")
     write_files(tmp_path)
     whole, files = tmp_path / "whole.condmeta", tmp_path / "files.condmeta"
-    assert run("fit", tmp_path / "all.csv", *ROLES, "-o", whole).exit_code == 0
+    assert run("fit", tmp_path / "all.csv", *ROLES, "--linear", "-o", whole).exit_code == 0
     with cluster(tmp_path) as address:
         options = ["--scheduler", address, "-o", files]
         result = run("fit", tmp_path / "rows", *ROLES, *options)
@@ -167,6 +167,7 @@ def test_a_fit_that_is_killed_goes_on_to_the_same_model(tmp_path):
         child.send_signal(signal.SIGKILL)
         child.wait()
     assert subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 0
-    assert run("fit", tmp_path / "all.csv", *ROLES, "-o", tmp_path / "all.condmeta").exit_code == 0
-    for found, expected in zip(arrays(model), arrays(tmp_path / "all.condmeta"), strict=True):
+    whole = tmp_path / "all.condmeta"
+    assert run("fit", tmp_path / "all.csv", *ROLES, "--linear", "-o", whole).exit_code == 0
+    for found, expected in zip(arrays(model), arrays(whole), strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -13,7 +13,8 @@ LME4 = {
     ("(intercept)", "educ"): (0.08513530920, 0.01486249336),
     ("exper", "educ"): (0.00340887177, 0.00176350894),
 }
-MAXIMUM_LIKELIHOOD = {"metric": "full", "noise": "shared", "kappa": 0.0}
+LINEAR = {"x_transform": None, "y_transform": None}
+MAXIMUM_LIKELIHOOD = {"metric": "full", "noise": "shared", "kappa": 0.0} | LINEAR
 
 
 @pytest.fixture(scope="module")

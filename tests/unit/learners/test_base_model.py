@@ -45,7 +45,8 @@ def test_a_base_catches_what_is_not_linear(data, boosted):
     X, y, task, S, _ = data
     old, support = task < 45, (task >= 45) & (np.arange(len(y)) % N < 4)
     query = ~old & ~support
-    plain = cm.ConditionalRidge().fit(X[old], y[old], task=task[old], side_info=side(S))
+    plain = cm.ConditionalRidge(x_transform=None, y_transform=None)
+    plain.fit(X[old], y[old], task=task[old], side_info=side(S))
     new = side(S[45:], range(45, N_TASKS))
     errors = []
     for model in (boosted, plain):

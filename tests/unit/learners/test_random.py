@@ -40,7 +40,7 @@ def lme4():
 def test_fits_are_those_of_lme4(wages, lme4, formula):
     columns, options = FITS[formula]
     side = wages.groupby("nr")[["educ"]].first() if "educ" in formula else None
-    model = cm.ConditionalRidge(**(ML | options))
+    model = cm.ConditionalRidge(**(ML | options), x_transform=None, y_transform=None)
     model.fit(wages[columns], wages["lwage"], task=wages["nr"], side_info=side)
     expected = lme4[formula]
     np.testing.assert_allclose(model.objective_, expected["logLik"], atol=1e-4)

@@ -188,8 +188,24 @@ def test_intervals_cover(kind):
 def test_the_summary_names_the_scale():
     X, y, task = draw("skewed")
     for transform, words in ((None, "(standard deviation)"), ("log", "on the log scale of y")):
-        head = str(cm.ConditionalRidge(y_transform=transform).fit(X, y, task=task).summary())
-        assert head.splitlines()[0].endswith(words)
+        learner = cm.ConditionalRidge(x_transform=None, y_transform=transform)
+        assert str(learner.fit(X, y, task=task).summary()).splitlines()[0].endswith(words)
+    bent = cm.ConditionalRidge(x_transform="splines", y_transform=None).fit(X, y, task=task)
+    assert str(bent.summary()).splitlines()[0].endswith("; x has splines (bends)")
+
+
+def test_check_expects_errors_in_the_units_of_y():
+    (X, y, task), (Xn, yn, tn) = draw("skewed"), draw("skewed", seed=1)
+    model = cm.ConditionalRidge(y_transform="log").fit(X, 1000 * y, task=task)
+    report = cm.check(model, Xn, 1000 * yn, task=tn + 100)
+    ratio = report.frame["rmse"] / report.frame["expected"]
+    assert 0.5 < np.median(ratio) < 2
+
+
+def test_sql_of_splines_names_the_remedy():
+    X, y, task = draw("bent")
+    with pytest.raises(DataError, match="predict, or fit it with x_transform=None"):
+        cm.ConditionalRidge().fit(X, y, task=task).to_sql()
 
 
 def test_the_default_chooses():
