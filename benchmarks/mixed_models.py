@@ -52,7 +52,8 @@ def said(learner, support: TaskSet, query: TaskSet) -> np.ndarray:
 def rows_of(size: tuple[int, int, int, int], patient: dict[str, bool]) -> list[dict]:
     """Race at one size."""
     train, support, query = draw(*size)
-    fixed = cm.ConditionalRidge(metric="full", noise="shared", kappa=0.0)
+    linear = {"x_transform": None, "y_transform": None}
+    fixed = cm.ConditionalRidge(metric="full", noise="shared", kappa=0.0, **linear)
     chosen = cm.ConditionalRidge()
     seconds = {name: timed(lambda one=one: one.fit(train)) for name, one in
                (("fixed", fixed), ("chosen", chosen))}  # fmt: skip
