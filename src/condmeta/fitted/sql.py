@@ -17,8 +17,15 @@ from condmeta.feature_maps.table_encoder import EncodedColumn, TableEncoder
 from condmeta.fitted.against_rest import one_class_only
 from condmeta.fitted.dialects import SqlDialect, find_dialect, number
 from condmeta.fitted.fitted import Fitted
-from condmeta.fitted.sql_labels import SCORE, class_of, label_of, probability_of, slope_of
-from condmeta.fitted.sql_std import variance_columns, variance_names, variance_of_new
+from condmeta.fitted.sql_labels import (
+    SCORE,
+    class_of,
+    label_of,
+    mean_count,
+    probability_of,
+    slope_of,
+)
+from condmeta.fitted.sql_std import require_std, variance_columns, variance_names, variance_of_new
 from condmeta.fitted.tau import LinearTau
 from condmeta.tasks.ids import id_columns
 
@@ -70,7 +77,9 @@ def coefficient_columns(fitted: Fitted, std: bool = False) -> dict[str, np.ndarr
     slopes, levels = _around_mean(fitted, store.coef)
     table = id_columns(store.ids.tolist(), columns.task_name) | {"n": store.sizes, LEVEL: levels}
     table |= dict(zip(feature_names(fitted), slopes.T, strict=True))
-    return table | (variance_columns(fitted, feature_names(fitted)) if std else {})
+    if std or fitted.predictor.label_kind == "count":
+        table |= variance_columns(fitted, feature_names(fitted))
+    return table
 
 
 def feature_names(fitted: Fitted) -> list[str]:
@@ -81,7 +90,7 @@ def feature_names(fitted: Fitted) -> list[str]:
 def score_query(
     fitted: Fitted, dialect: str, tables: Tables,
     features: Sequence[EncodedColumn] | None = None, impute: bool = False, std: bool = False,
-    sources: Sources = NO_SOURCES, side_sources: Sources = NO_SOURCES,
+    sources: Sources = NO_SOURCES, side_sources: Sources = NO_SOURCES, exposure: str | None = None,
 ) -> str:  # fmt: skip
     """Return a query that adds a column `prediction` to the rows of a table.
 
@@ -90,10 +99,12 @@ def score_query(
     columns that the tables lack are computed. `std` adds `prediction_std`. If y is
     transformed, there is a column `score` as well: the prediction of the transformed y. So there is
     for two classes: `prediction` is its sign, and `probability` that of the second class, where it
-    is a function of the score.
+    is a function of the score. Counts have a column of exposures, or an exposure of 1.
     """
     one_class_only(fitted, "SQL")
     require_linear(fitted)
+    if std:
+        require_std(fitted)
     sql, names, scales = find_dialect(dialect), feature_names(fitted), fitted.scales
     columns = [EncodedColumn(name, None) for name in names] if features is None else features
     x = [_encoded(column, "r", sql, impute, sources) for column in columns]
@@ -120,10 +131,11 @@ def score_query(
         rest = f"COALESCE({known},\n      {_start(fitted, combined, ['1e0', *mean])})"
     parts.append(f"    ELSE\n      {rest}\n  END")
     score, source = "\n".join(parts), f"{sql.name(tables.rows)} AS r{join}"
-    if fitted.target is None and fitted.predictor.classes is None and not std:
+    varies = std or fitted.predictor.label_kind == "count"
+    if fitted.target is None and fitted.predictor.classes is None and not varies:
         return _select(sql, "r", {"prediction": score}, source)
     found = {SCORE: score}
-    if std:
+    if varies:
         own = [sql.name("c", name) for name in variance_names(names)]
         mean = [number(value) for value in fitted.tau.phi_mean]
         cases = [f"CASE\n    WHEN {has_points} THEN\n      {_quadratic(own, centred)}"]
@@ -133,7 +145,12 @@ def score_query(
         new = _quadratic(_variance_of_new(fitted, mean), centred)
         found[SCORE_VARIANCE] = "\n".join([*cases, f"    ELSE\n      {new}\n  END"])
     scored = _select(sql, "r", found, source).replace("\n", "\n  ").rstrip()
-    return _select(sql, "q", _answers(fitted, sql, std), f"(\n  {scored}\n) AS q")
+    answers = _answers(fitted, sql, std)
+    if fitted.predictor.label_kind == "count":
+        size = None if exposure is None else sql.name("q", exposure)
+        moments = sql.name("q", SCORE), sql.name("q", SCORE_VARIANCE)
+        answers = {"prediction": mean_count(*moments, size)}
+    return _select(sql, "q", answers, f"(\n  {scored}\n) AS q")
 
 
 def _select(sql: SqlDialect, alias: str, columns: dict[str, str], source: str) -> str:
@@ -181,7 +198,6 @@ def require_linear(fitted: Fitted) -> None:
     predictor, scales = fitted.predictor, fitted.scales
     lacking = {
         "predicts more than two classes": predictor.averages and predictor.classes is not None,
-        "predicts counts": predictor.label_kind == "count",
         "has a base": predictor.shared is not None,
         "has an x_transform": scales.transformer is not None,
         "scales each row": scales.scale == "rows",

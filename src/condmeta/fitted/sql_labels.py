@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from condmeta.fitted.count_distribution import LARGEST
 from condmeta.fitted.dialects import SqlDialect, number
 from condmeta.fitted.target import TargetScale
 
@@ -51,6 +52,18 @@ def probability_of(score: str) -> str:
     above, below = f"1e0 / (1e0 + EXP(-{score}))", f"EXP({score}) / (1e0 + EXP({score}))"
     ends = f"WHEN {score} < -700 THEN 0e0 WHEN {score} > 700 THEN 1e0"
     return f"CASE {ends} WHEN {score} >= 0 THEN {above} ELSE {below} END"
+
+
+def mean_count(score: str, variance: str, exposure: str | None) -> str:
+    """Return exposure exp(score + variance / 2), the mean of a `CountDistribution`, and its bound.
+
+    Rounding may leave a variance below zero.
+    """
+    log_mean = f"{score} + CASE WHEN {variance} > 0 THEN {variance} / 2e0 ELSE 0e0 END"
+    rate = f"CASE WHEN {log_mean} > 709 THEN EXP(7.09e2) ELSE EXP({log_mean}) END"
+    mean = rate if exposure is None else f"{exposure} * {rate}"
+    most = number(np.exp(LARGEST))
+    return f"CASE WHEN {mean} > {most} THEN {most} ELSE {mean} END"
 
 
 def _by_sign(target: TargetScale, score: str, side: Callable[[str, float], str]) -> str:

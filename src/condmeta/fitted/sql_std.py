@@ -2,7 +2,8 @@
 
 With t = (x - m, 1), a label of a task has the variance s2 + t^T P t, P the covariance of its
 weights. Both are in the table of coefficients, one column for each pair of features, in units of
-the learner: they are squares, which might overflow in others.
+the learner: they are squares, which might overflow in others. Mean counts need the same form, of
+the variance of <x, w> alone: s2 is 0 there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.known_statistics import known_statistics
 from condmeta.inner.posterior import BLOCK, Gaussian
+from condmeta.inner.row_posterior import Counts
 from condmeta.inner.squared import SquaredState
 
 VARIANCE = "(variance)"
@@ -26,6 +28,9 @@ def variance_names(features: list[str]) -> list[str]:
 
 def variance_columns(fitted: Fitted, features: list[str]) -> dict[str, np.ndarray]:
     """Return the columns of the quadratic form, with a row for each known task."""
+    if isinstance(fitted.inner, Counts):
+        form = _form(fitted, fitted.tasks.state.covariance, 0.0)
+        return dict(zip(variance_names(features), form.T, strict=True))
     require_std(fitted)
     state = known_statistics(fitted)
     if state is None:
@@ -36,7 +41,12 @@ def variance_columns(fitted: Fitted, features: list[str]) -> dict[str, np.ndarra
     theta = fitted.tasks.theta
     block = max(BLOCK // theta.shape[1] ** 2, 1)
     parts = [
-        _form(fitted, state.take(slice(lo, lo + block)), theta[lo : lo + block])
+        _form(
+            fitted,
+            *fitted.inner.label_covariances(
+                state.take(slice(lo, lo + block)), theta[lo : lo + block]
+            ),
+        )
         for lo in range(0, len(theta), block)
     ]
     return dict(zip(variance_names(features), np.concatenate(parts).T, strict=True))
@@ -44,9 +54,12 @@ def variance_columns(fitted: Fitted, features: list[str]) -> dict[str, np.ndarra
 
 def variance_of_new(fitted: Fitted) -> np.ndarray:
     """Return the numbers of the quadratic form of a task without points and of noise s2."""
+    if isinstance(fitted.inner, Counts):
+        return _form(fitted, (fitted.inner.factor @ fitted.inner.factor.T)[None], 0.0)[0]
     require_std(fitted)
     width = fitted.scales.width
-    return _form(fitted, SquaredState.start(1, width), np.zeros((1, width)))[0]
+    blank = SquaredState.start(1, width), np.zeros((1, width))
+    return _form(fitted, *fitted.inner.label_covariances(*blank))[0]
 
 
 def require_std(fitted: Fitted) -> None:
@@ -55,15 +68,14 @@ def require_std(fitted: Fitted) -> None:
         raise DataError("Standard deviations in SQL are for ConditionalRidge without drift.")
 
 
-def _form(fitted: Fitted, state: SquaredState, theta) -> np.ndarray:
+def _form(fitted: Fitted, P: np.ndarray, s2) -> np.ndarray:
     """Return the numbers (T, q) in the order of `variance_names`."""
     scales = fitted.scales
-    P, s2 = fitted.inner.label_covariances(state, theta)
     d = len(scales.x_mean)
     by = 1 / scales.x_scale
     rows, columns = np.tril_indices(d)
     pairs = P[:, rows, columns] * (by[rows] * by[columns]) * np.where(rows == columns, 1.0, 2.0)
-    level, single = s2, np.zeros((len(P), d))
+    level, single = np.broadcast_to(s2, len(P)), np.zeros((len(P), d))
     if scales.fit_intercept:
         level, single = s2 + P[:, d, d], 2.0 * P[:, d, :d] * by
     return np.column_stack([level, single, pairs])

@@ -12,4 +12,7 @@ def table_query(model: FittedTable, dialect: str, tables: Tables, std: bool = Fa
     find_dialect(dialect)
     sources = [date_sources(found, dialect) for found in (schema.readers, schema.side_readers)]
     features, impute = schema.encoder.columns_out(), schema.missing == "impute"
-    return score_query(model.linear.fitted_, dialect, tables, features, impute, std, *sources)
+    return score_query(
+        model.linear.fitted_, dialect, tables, features, impute, std, *sources,
+        exposure=schema.roles.exposure,
+    )  # fmt: skip

@@ -1,5 +1,7 @@
 """Tables of counts, shares and ordered classes: found, read, predicted, stored, by command."""
 
+import sqlite3
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -148,3 +150,32 @@ def test_what_looks_like_counts():
     assert not looks_like_counts(np.array([0.0, 1.5, 9.0]))
     assert not looks_like_counts(np.zeros(5))
     assert not looks_like_counts(np.array([-1.0, 0, 9]))
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+@pytest.mark.parametrize("exposure", [None, "days"])
+def test_counts_in_sql(table, tmp_path, dialect, exposure):
+    """Known tasks, new tasks, exposures, and means that leave the range of numbers."""
+    duckdb = pytest.importorskip("duckdb")
+    old = table[table["shop"] < "s4"]
+    model = cm.TableModel(
+        cm.ConditionalCount(), target="sold", exposure=exposure, **ROLES
+    ).fit(old)  # fmt: skip
+    cm.export(model, tmp_path, dialect)
+    rows = table.assign(position=np.arange(len(table)))
+    rows.loc[:9, "price"] = np.linspace(-1800, 900, 10)
+    side = rows.groupby("shop", as_index=False)[["size"]].first()
+    coefficients = pd.read_parquet(tmp_path / "coefficients.parquet")
+    query = (tmp_path / "score.sql").read_text()
+    if dialect == "duckdb":
+        found = duckdb.sql(query).df().sort_values("position")["prediction"]
+    else:
+        con = sqlite3.connect(":memory:")
+        for name, frame in (("rows", rows), ("side", side), ("coefficients", coefficients)):
+            frame.to_sql(name, con, index=False)
+        found = pd.read_sql(query, con)["prediction"]
+    expected = model.predict(rows)
+    assert expected.max() > 1e303
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    with pytest.raises(DataError, match="are for ConditionalRidge without drift"):
+        model.to_sql(std=True)
