@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from unittest import mock
 
-from tools.bad_input import commands, python_calls
+from tools.bad_input import commands, python_calls, times_and_clusters
 from tools.bad_input.contract import Answer, Case, ask
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,8 @@ def answers() -> list[tuple[Case, Answer]]:
     """Make all calls, from the root of the repository, on an ordinary terminal."""
     plain = {"COLUMNS": "100", "NO_COLOR": "1"}
     with contextlib.chdir(ROOT), mock.patch.dict(os.environ, plain):
-        return [(case, ask(case)) for case in (*python_calls.cases(), *commands.cases())]
+        made = python_calls, times_and_clusters, commands
+        return [(case, ask(case)) for module in made for case in module.cases()]
 
 
 def page(found: list[tuple[Case, Answer]]) -> str:
