@@ -30,5 +30,6 @@ def summary_command(model, level, robust):
 
     found = open_model(model)
     if not hasattr(found, "summary"):
-        raise DataError(f"{type(found).__name__} has no summary: fit with --learner ridge.")
+        kind = type(found).__name__
+        raise DataError(f"{kind} has no summary: fit with --learner ridge, count or logistic.")
     click.echo(str(found.summary(level, robust)))

@@ -32,10 +32,10 @@ class DrawnLosses(NamedTuple):
 def score_drawer(learner: Any, tasks: TaskSet, given: dict):
     """Return a function that draws scores (n, DRAWS) of the rows of task t, weights uncertain."""
     fitted = learner.fitted_
-    covariance = covariances(fitted, tasks.ids).covariance
     codes = np.repeat(np.arange(len(tasks)), tasks.sizes)
     rows = fitted.predictor.rows(tasks.X, codes, fitted.shared_sides(tasks.ids, tasks.side))
     read = learner._read_rows(tasks, None, given.get("side_info"))[1]
+    covariance = covariances(fitted, read).covariance
     scores = fitted.scores(read._replace(restore=np.asarray))
 
     def draw(t: int, at: slice, rng: Any) -> np.ndarray:

@@ -132,7 +132,7 @@ def _check_tasks(fitted: Fitted) -> None:
 
 def _check_rows(fitted: Fitted, state: KeptRows) -> None:
     """Refuse rows that are not those of the task models."""
-    store, width = fitted.tasks, fitted.scales.width
+    store, width = fitted.tasks, len(fitted.scales.x_mean)
     if store is None or len(state.offsets) != len(store) + 1:
         raise _refuse("state.offsets", "must have the rows of each task")
     if state.X.shape[1] != width:

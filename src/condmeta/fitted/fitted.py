@@ -27,7 +27,7 @@ from condmeta.fitted.rows import Rows
 from condmeta.fitted.scales import FARTHEST
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.side_reader import SideReader
-from condmeta.fitted.starts import aligned_features, features, start, with_cold_start
+from condmeta.fitted.starts import aligned_features, features, read_anew, start, with_cold_start
 from condmeta.fitted.target import TargetScale
 from condmeta.fitted.task_model import TaskModels
 from condmeta.fitted.task_store import TaskStore, solve_named
@@ -192,22 +192,10 @@ class Fitted(NamedTuple):
 
     def weights(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
         """Return the weight vectors (T, width) of the tasks of a call: their models, or tau."""
-        ids, store = rows.ids, self.tasks
+        ids, store, new = rows.ids, self.tasks, read_anew(self, rows)
         weights = np.empty((len(ids), self.scales.width))
-        found = np.full(len(ids), -1)
         if store is not None:
-            found = store.positions(ids.tolist())
-            weights[found >= 0] = store.coef[found[found >= 0]]
-        new = found < 0
-        if store is not None:
-            store.refuse_lookalikes(ids[new].tolist())
-        if (rows.side is not None or rows.points is not None) and not new.all():
-            # A known task without points starts, and stays, at tau of the side row given now.
-            given = rows.points is not None and np.isin(ids, rows.points.ids)
-            given |= rows.side is not None and rows.side.has(ids)
-            empty = np.zeros(len(ids), bool)
-            empty[~new] = store.sizes[found[~new]] == 0
-            new |= empty & given
+            weights[~new] = store.coef[store.positions(ids[~new].tolist())]
         if new.any():
             Phi = features(self, ids[new], rows.side, rows.points)
             theta, _ = start(self, ids[new], Phi, n_jobs)
@@ -234,20 +222,20 @@ class Fitted(NamedTuple):
 
     def predict(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
         """Return numbers, classes or mean counts (N,), in the order of the call."""
-        state = covariances(self, rows.ids) if self.predictor.averages else None
+        state = covariances(self, rows) if self.predictor.averages else None
         return rows.restore(self.predictor.predict(*self._call(rows, n_jobs), state))
 
     def predict_proba(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
         """Return the probabilities of the classes (N, K)."""
         call, state = self._call(rows, n_jobs), None
         if hasattr(self.inner, "variances"):
-            state = covariances(self, rows.ids)
+            state = covariances(self, rows)
         return rows.restore(self.predictor.probabilities(*call, state))
 
     def count_distribution(self, rows: Rows, n_jobs: int = 1) -> CountDistribution:
         """Return the distribution of counts at rows, for an exposure of 1."""
         X, W, codes, *_ = self._call(rows, n_jobs)
-        found = self.predictor.count_distribution(X, W, codes, n_jobs, covariances(self, rows.ids))
+        found = self.predictor.count_distribution(X, W, codes, n_jobs, covariances(self, rows))
         return CountDistribution(*map(rows.restore, found[:2]), found.alpha)
 
     def std(self, rows: Rows, precision=None) -> np.ndarray:

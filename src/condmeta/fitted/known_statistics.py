@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condmeta.fitted.at_times import drift_of
-from condmeta.fitted.starts import features
+from condmeta.fitted.starts import features, read_anew
 from condmeta.inner.nested import NestedGaussian, NestedState, TaskPriors
 from condmeta.inner.row_posterior import Covariances
 from condmeta.inner.squared import NoisyState, SquaredState
@@ -15,6 +15,7 @@ from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 
 if TYPE_CHECKING:
     from condmeta.fitted.fitted import Fitted
+    from condmeta.fitted.rows import Rows
 
 
 def statistics(fitted: Fitted, ids, side=None, points=None) -> tuple[np.ndarray, Any]:
@@ -92,11 +93,17 @@ def own_statistics(fitted: Fitted) -> Any:
     return stats.squared if isinstance(stats, NestedState | NoisyState) else stats
 
 
-def covariances(fitted: Fitted, ids) -> Covariances:
-    """Return the covariances of the weights of tasks; those of the prior without points."""
-    factor = fitted.inner.factor
-    covariance = np.repeat((factor @ factor.T)[None], len(ids), axis=0)
-    if fitted.tasks is not None:
-        at = fitted.tasks.positions(ids.tolist())
-        covariance[at >= 0] = fitted.tasks.state.covariance[at[at >= 0]]
+def covariances(fitted: Fitted, rows: Rows) -> Covariances:
+    """Return the covariances of the weights of the tasks of a call; of the prior without points."""
+    ids, inner, new = rows.ids, fitted.inner, read_anew(fitted, rows)
+    covariance = np.empty((len(ids), *inner.factor.shape))
+    if new.any():
+        priors = None
+        if inner.spread is not None:
+            priors = inner.priors(features(fitted, ids[new], rows.side, rows.points))
+        factor = inner.factor[None] if priors is None else priors.factor
+        covariance[new] = factor @ np.swapaxes(factor, 1, 2)
+    if not new.all():
+        at = fitted.tasks.positions(ids[~new].tolist())
+        covariance[~new] = fitted.tasks.state.covariance[at]
     return Covariances(covariance)

@@ -9,12 +9,14 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.groups import group_codes
+from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.known_statistics import known_statistics, own_statistics
+from condmeta.fitted.prepared import scaled_rows
 from condmeta.inner.drifting import DriftingGaussian
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.nested import NestedGaussian, NestedState
-from condmeta.inner.posterior import Gaussian
-from condmeta.inner.row_posterior import RowPosterior
+from condmeta.inner.posterior import Gaussian, lower_root
+from condmeta.inner.row_posterior import RowPosterior, find_posteriors, weighted_statistics
 from condmeta.inner.squared import NoisyState, SquaredState
 from condmeta.inner.tree import Tree
 from condmeta.meta.levels_covariance import LevelsCovariance, levels_covariance
@@ -65,7 +67,7 @@ class MapErrors(NamedTuple):
         robust = len(trained) >= MANY if robust is None else bool(robust)
         covariance = map_covariance(
             stats.take(trained), rotation.apply(Phi[trained]), theta[trained],
-            fitted.inner.factor, noise[trained], kappa, robust, fitted.info.get("shared"),
+            _factor(fitted), noise[trained], kappa, robust, fitted.info.get("shared"),
         )  # fmt: skip
         return cls(covariance, rotation, robust, max(len(trained) - used - 1, 1))
 
@@ -88,19 +90,24 @@ def coefficient_std(fitted: Fitted) -> np.ndarray:
     """Return the standard deviations of the coefficients of known tasks (T, width).
 
     They include the uncertainty of the map. Maximum likelihood makes H too small by about the share
-    of tasks that the map uses up, which is undone here (not for tasks in groups). Of counts and
-    classes they are those of the posterior alone, which take the map as known.
+    of tasks that the map uses up, which is undone here (not for tasks in groups, counts and
+    classes).
     """
-    if isinstance(fitted.inner, RowPosterior):
+    if isinstance(fitted.inner, RowPosterior) and "shared" not in fitted.info:
         C, covariance = fitted.scales.user_matrix(), fitted.tasks.state.covariance
         variances = np.einsum("ij,tjl,il->ti", C, covariance, C, optimize=True)
         return np.sqrt(np.maximum(variances, 0.0))
-    _, Phi, theta, _, trained = _tasks(fitted)
-    errors, C, stats = MapErrors.of(fitted), fitted.scales.user_matrix(), known_statistics(fitted)
+    stats, Phi, theta, _, trained = _tasks(fitted)
+    errors, C = MapErrors.of(fitted), fitted.scales.user_matrix()
+    if not isinstance(fitted.inner, RowPosterior):  # of tasks that drift, what is not forgotten
+        stats = known_statistics(fitted)
     if errors.levels is not None:
         return _std_in_groups(fitted, errors, errors.levels, stats, theta, Phi)
-    noise = fitted.inner.posterior(stats, theta).s2
-    factor = fitted.inner.factor * np.sqrt(len(trained) / errors.freedom)
+    if isinstance(fitted.inner, RowPosterior):
+        noise, factor = np.ones(len(theta)), _factor(fitted)
+    else:
+        noise = fitted.inner.posterior(stats, theta).s2
+        factor = fitted.inner.factor * np.sqrt(len(trained) / errors.freedom)
     std = np.empty(fitted.tasks.coef.shape)
     for lo in range(0, len(std), BLOCK):
         part = slice(lo, lo + BLOCK)
@@ -136,12 +143,12 @@ def _tasks(fitted: Fitted):
             "columns, and a task has fewer rows than coefficients. Give fewer columns, or "
             "random='all'."
         )
-    if not isinstance(fitted.inner, Gaussian | NestedGaussian):
+    if not isinstance(fitted.inner, Gaussian | NestedGaussian | RowPosterior):
         raise DataError(
-            "Standard errors are for ConditionalRidge and ConditionalLevels: other learners have "
-            "none."
+            "Standard errors are for ConditionalRidge and the other learners with a learned prior "
+            "(ConditionalLevels, ConditionalCount, ConditionalLogistic, ConditionalOrdinal)."
         )
-    inner, stats = fitted.inner, known_statistics(fitted)
+    inner, stats = fitted.inner, _statistics(fitted)
     if isinstance(inner, DriftingGaussian):
         inner = Gaussian(inner.factor, inner.s2 / inner.drift.noise, inner.own_noise)
         stats = own_statistics(fitted)
@@ -155,6 +162,36 @@ def _tasks(fitted: Fitted):
             f"Standard errors need the side features of the tasks, which a model with "
             f"{len(fitted.reader.names)} of them does not keep. Use fewer side columns."
         )
-    noise = inner.posterior(stats, store.theta).s2
+    rows = isinstance(inner, RowPosterior)
+    noise = np.ones(len(store)) if rows else inner.posterior(stats, store.theta).s2
     stats = stats.squared if isinstance(stats, NoisyState) else stats
     return stats, store.Phi, store.theta, noise, np.flatnonzero(store.sizes > 0)
+
+
+def _factor(fitted: Fitted) -> np.ndarray:
+    """Return L of the learned H; the inner algorithm of rows has what is open about tau in its."""
+    if isinstance(fitted.inner, RowPosterior):
+        return lower_root(fitted.info["H_"])
+    return fitted.inner.factor
+
+
+def _statistics(fitted: Fitted):
+    """Return the statistics of the known tasks; None if they are not kept."""
+    if isinstance(fitted.inner, RowPosterior):
+        return _working_statistics(fitted) if isinstance(fitted.state, KeptRows) else None
+    return known_statistics(fitted)
+
+
+def _working_statistics(fitted: Fitted) -> SquaredState:
+    """Return statistics of a Gaussian model with the posteriors of rows of another likelihood.
+
+    With D and r of `condmeta.inner.variational` at the posterior mean m, rows of weight D with the
+    labels <x, m> + r / D have this mean, this covariance and this gradient g = X^T r.
+    """
+    points = scaled_rows(fitted.state.points, fitted.scales)
+    theta, L, law = fitted.tasks.theta, _factor(fitted), fitted.inner.likelihood
+    rows, found = law.rows(points), find_posteriors(law, points, theta, L)
+    stats = weighted_statistics(rows.X, rows.offsets, found.weight)
+    mean = theta + found.z @ L.T
+    moment = np.einsum("tij,tj->ti", stats.gram, mean) + found.g
+    return stats._replace(moment=moment)

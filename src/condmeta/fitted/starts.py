@@ -9,11 +9,13 @@ import numpy as np
 from condmeta.fitted.prepared import align_points, no_points
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.nested import NestedGaussian, TaskPriors
+from condmeta.inner.row_posterior import RowPosterior
 from condmeta.inner.squared import NoisyState, SquaredState
 from condmeta.tasks import TaskSet, TaskTable
 
 if TYPE_CHECKING:
     from condmeta.fitted.fitted import Fitted
+    from condmeta.fitted.rows import Rows
 
 
 def features(fitted: Fitted, ids, table: TaskTable | None, points: TaskSet | None = None):
@@ -69,6 +71,8 @@ def start(fitted: Fitted, ids, Phi, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
     if getattr(fitted.tau, "noise", None) is not None:
         empty = SquaredState.start(*theta.shape)
         return theta, NoisyState(*empty, fitted.tau.noise_factors(Phi))
+    if isinstance(fitted.inner, RowPosterior):
+        return theta, fitted.inner.priors(Phi)
     if not isinstance(fitted.inner, NestedGaussian):
         return theta, None
     if fitted.groups is None:
@@ -90,3 +94,23 @@ def with_cold_start(fitted: Fitted, coef: np.ndarray, Phi, sizes) -> np.ndarray:
     coef = coef.copy()
     coef[empty] = fitted.tau.cold_start(Phi[empty])
     return coef
+
+
+def read_anew(fitted: Fitted, rows: Rows) -> np.ndarray:
+    """Return which tasks of a call are read from its side information (T,): those without points.
+
+    A known task without points starts, and stays, at tau of the side row given now.
+    """
+    ids, store = rows.ids, fitted.tasks
+    if store is None:
+        return np.ones(len(ids), bool)
+    found = store.positions(ids.tolist())
+    new = found < 0
+    store.refuse_lookalikes(ids[new].tolist())
+    if (rows.side is not None or rows.points is not None) and not new.all():
+        given = rows.points is not None and np.isin(ids, rows.points.ids)
+        given |= rows.side is not None and rows.side.has(ids)
+        empty = np.zeros(len(ids), bool)
+        empty[~new] = store.sizes[found[~new]] == 0
+        new |= empty & given
+    return new

@@ -9,12 +9,14 @@ import numpy as np
 from scipy.special import stdtrit
 
 from condmeta.errors import DataError
+from condmeta.fitted.against_rest import AgainstRest
 from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.splines import Splines
 from condmeta.fitted.standard_errors import MapErrors, map_std
-from condmeta.fitted.tables import BASE, coefficient_names, map_effects
+from condmeta.fitted.tables import BASE, by_class, coefficient_names, map_effects
 from condmeta.inner.nested import NestedGaussian
+from condmeta.inner.row_posterior import Counts, Ordinal, RowPosterior
 from condmeta.meta.rotation import Rotation
 from condmeta.tasks.frames import make_frame
 from condmeta.text import pluralize
@@ -42,7 +44,8 @@ class Summary:
         its correlation with each coefficient. For `ConditionalLevels` `level` says whether tasks,
         or which groups of them, differ.
     noise : float or None
-        Standard deviation of labels around a task's model; None for `Shrinkage`.
+        Standard deviation of labels around a task's model; None for `Shrinkage`, counts and
+        classes.
     n_tasks, n_rows : int
         Tasks, and their rows (or estimates).
     log_likelihood : float
@@ -61,6 +64,8 @@ class Summary:
         with mean side information.
     splines : bool
         Whether coefficients are those of splines of x, named such as "x0 (bend 1)".
+    law : str or None
+        The law of counts or classes, in words; None for numbers.
 
     Examples
     --------
@@ -85,38 +90,47 @@ class Summary:
     scale: str | None = None
     by_side: bool = False
     splines: bool = False
+    law: str | None = None
 
     @classmethod
-    def of(cls, fitted: Fitted, level: float, robust: bool | None, title: str) -> Summary:
+    def of(
+        cls, fitted: Fitted | AgainstRest, level: float, robust: bool | None, title: str
+    ) -> Summary:
         """Summarise a fitted value with a learned prior."""
         if not 0 < level < 1:
             raise DataError(f"The 'level' of a summary must be in (0, 1). Got {level!r} instead.")
-        errors = MapErrors.of(fitted, robust)
-        effects, between = _effects(fitted, errors, level), _between(fitted)
+        parts = fitted.parts if isinstance(fitted, AgainstRest) else (fitted,)
+        errors = [MapErrors.of(part, robust) for part in parts]
+        found = iter(errors)
+        effects = by_class(fitted, lambda part: _effects(part, next(found), level))
+        between = by_class(fitted, _between)
         return cls(
             *(make_frame(table, fitted.columns.backend) for table in (effects, between)),
             noise=float(np.sqrt(fitted.info["s2_"])) if "s2_" in fitted.info else None,
             n_tasks=fitted.n_tasks,
             n_rows=round(float(fitted.tasks.sizes.sum())),
-            log_likelihood=float(fitted.info["objective_"]),
-            level=level, robust=errors.robust, title=title, _tables=(effects, between),
+            log_likelihood=float(np.sum(fitted.info["objective_"])),
+            level=level, robust=errors[0].robust, title=title, _tables=(effects, between),
             drift=None if drift_of(fitted.inner) is None else str(drift_of(fitted.inner)),
             scale=None if fitted.target is None else fitted.target.name,
-            by_side=fitted.tau.noise is not None,
+            by_side=getattr(fitted.tau, "noise", None) is not None,
             splines=isinstance(fitted.scales.transformer, Splines),
+            law=_law(fitted),
         )  # fmt: skip
 
     @property
     def _lines(self) -> list[str]:
         """The three sentences above and between the tables."""
         tasks, likely = pluralize(self.n_tasks, "task"), f"log likelihood {self.log_likelihood:.2f}"
-        rows = pluralize(self.n_rows, "estimate" if self.noise is None else "row")
+        estimates = self.noise is None and self.law is None
+        rows = pluralize(self.n_rows, "estimate" if estimates else "row")
         what = "standard deviation" + ("; it follows side information" if self.by_side else "")
         noise = "" if self.noise is None else f", noise {self.noise:.4g} ({what})"
         kind = "robust" if self.robust else "model-based"
         drift = "" if self.drift is None else f"; drift: {self.drift}"
         scale = "" if self.scale is None else f"; all numbers are on the {self.scale} scale of y"
         splines = "; x has splines (bends)" if self.splines else ""
+        scale += "" if self.law is None else f"; {self.law}"
         return [
             f"{self.title}: {rows} of {tasks}, {likely}{noise}{drift}{scale}{splines}",
             f"Effects of side columns, with {100 * self.level:g} % intervals ({kind}):",
@@ -151,6 +165,19 @@ class Summary:
             "as with all levels of a category. Give a 0/1 column for all levels but one, or a "
             "kappa above 0."
         ]
+
+
+def _law(fitted: Fitted | AgainstRest) -> str | None:
+    """Return the law of labels that are no numbers, in words."""
+    inner, classes = fitted.inner, fitted.predictor.classes
+    if isinstance(fitted, AgainstRest):
+        return "log odds of each class against the rest"
+    if isinstance(inner, Counts):
+        return f"log rates; counts have variance mu + {inner.alpha:.4g} mu^2"
+    if isinstance(inner, Ordinal) and len(inner.gaps):
+        cuts = ", ".join(f"{cut:.4g}" for cut in inner.likelihood.cuts)
+        return f"log odds of a higher class, with cuts at {cuts}"
+    return f"log odds of {classes[1]}" if isinstance(inner, RowPosterior) else None
 
 
 def _effects(fitted: Fitted, errors: MapErrors, level: float) -> Table:

@@ -16,6 +16,7 @@ from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import check_size
 from condmeta.fitted.user_rows import read_points, read_rows
 from condmeta.inner.algorithms import Solved, row_options
+from condmeta.inner.prior_covariance import PriorFactors
 from condmeta.inner.row_posterior import RowPosterior
 from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import check_finite
@@ -64,9 +65,10 @@ class TaskModel:
         gap: float | None = None,
         sides: np.ndarray | None = None,
         rows: KeptRows | None = None,
+        start: PriorFactors | None = None,
     ):
         self._predictor, self._theta, self._coef, self._state = predictor, theta, coef, state
-        self._sides, self._rows = sides, rows
+        self._sides, self._rows, self._start = sides, rows, start
         self.n_ = n.item() if isinstance(n, np.generic) else n
         self.gap_ = gap
 
@@ -161,7 +163,7 @@ class TaskModel:
         options: dict[str, Any] = {"state": self._state} | row_options(weight, clock)
         if self._rows is not None:  # its posterior follows from all rows
             self._rows = self._rows.extend(np.array([0]), Points(*more, weight))
-            more, options = self._rows[:3], row_options(self._rows.weight)
+            more, options = self._rows[:3], row_options(self._rows.weight) | {"state": self._start}
         solved = predictor.inner.solve_tasks(self._theta[None], *more, **options)
         self._coef, self._state = solved.coef[0], solved.state
         self.n_ += len(y) if weight is None else float(repeats(weight).sum())
@@ -243,7 +245,8 @@ class TaskModels(Mapping):
         sides = None if self._sides is None else self._sides[t : t + 1]
         kept = isinstance(self._predictor.inner, RowPosterior)
         rows = self._rows.take(np.array([t])) if kept else None
-        parts = self._theta[t], self._coef[t], self.n_[t], state, gap, sides, rows
+        start = self._start.take(np.array([t])) if kept and self._start is not None else None
+        parts = self._theta[t], self._coef[t], self.n_[t], state, gap, sides, rows, start
         return TaskModel(self._predictor, *parts)
 
     def _solve_again(self, at):

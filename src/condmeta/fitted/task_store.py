@@ -166,7 +166,8 @@ class TaskStore:
 
     def solved_again(self, inner, at, points: Points, n_jobs) -> TaskStore:
         """Return a store in which the tasks at positions `at` have these points, and no others."""
-        found = solve_named(inner, self.ids[at], self.theta[at], points, n_jobs)
+        start = None if self.Phi is None else inner.priors(self.Phi[at])
+        found = solve_named(inner, self.ids[at], self.theta[at], points, n_jobs, start=start)
         after = self.put(at, self.theta[at], found.coef, found.state)
         return replace(after, sizes=put_rows(self.sizes, at, points.count))
 

@@ -13,7 +13,7 @@ from condmeta.fitted.collect import COLLECTED, collect
 from condmeta.fitted.groups import regroup, same_top
 from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.known_statistics import with_priors
-from condmeta.fitted.prepared import raw_points, scaled_tasks
+from condmeta.fitted.prepared import raw_points, scaled_rows, scaled_tasks
 from condmeta.fitted.scales import FARTHEST
 from condmeta.fitted.task_model import require_resumable
 from condmeta.fitted.task_store import TaskStore
@@ -53,23 +53,24 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
             stats = scaled_statistics(state.whole, fitted.scales, at)
             store = store.resolved(fitted.inner, at, with_priors(fitted, stats, at), n_jobs)
         else:
-            scaled, y = scaled_tasks(part, fitted.scales, FARTHEST)
-            rows = Points(fitted.scales.with_ones(scaled), y, part.offsets, part.weight)
             if isinstance(state, KeptRows):
-                state = state.extend(at, rows)
-                store = store.solved_again(fitted.inner, at, state.points.take(at), n_jobs)
+                state = state.extend(at, raw_points(part, fitted.scales, FARTHEST))
+                rows = scaled_rows(state.points.take(at), fitted.scales)
+                store = store.solved_again(fitted.inner, at, rows, n_jobs)
             else:
+                scaled, y = scaled_tasks(part, fitted.scales, FARTHEST)
+                rows = Points(fitted.scales.with_ones(scaled), y, part.offsets, part.weight)
                 fitted = _hedged(fitted, at, rows, clock, n_jobs)
                 store = store.extend(fitted.inner, at, rows, n_jobs, clock if drifts else None)
                 store = _with_share(store, share, fitted.inner, n_jobs)
     if len(new):
         part = tasks.subset(new)
-        more, rows = new_models(fitted, part, points, side, n_jobs)
+        more, _ = new_models(fitted, part, points, side, n_jobs)
         if by_statistics and not drifts:
             more = replace(more, state=getattr(more.state, "priors", None))
         store = store.concat(more)
         if isinstance(state, KeptRows):
-            state = state.join(rows)
+            state = state.join(raw_points(part, fitted.scales), side)
         if isinstance(state, COLLECTED):
             more = collect(fitted, part, points, type(state), fitted.keeps_history)
             state = state.join(more)

@@ -12,10 +12,12 @@ import numpy as np
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.likelihoods import Binomial, Likelihood, NegativeBinomial, Ordered
 from condmeta.inner.posterior import precision
+from condmeta.inner.prior_covariance import PriorCovariance, PriorFactors
+from condmeta.inner.scores import row_scores
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.variational import RowForm, Variational, invert, variational_pass
 from condmeta.losses import LogisticLoss
-from condmeta.persistence.fields import floats, number
+from condmeta.persistence.fields import floats, instance, maybe, number, optional
 from condmeta.persistence.registry import construct, register, register_tuple
 from condmeta.tasks.points import Points
 
@@ -68,9 +70,14 @@ class Covariances(NamedTuple):
 def solve_rows(
     likelihood: Likelihood, points: Points, theta, factor, n_jobs=1, keep_state=True
 ) -> Solved:
-    """Return the posterior mean of every task, and its covariance as the state."""
+    """Return the posterior mean of every task, and its covariance as the state.
+
+    `factor` is L (d, d) of all tasks, or an array (T, d, d) of their own.
+    """
     rows = likelihood.rows(points)
     start = likelihood.start(points, rows, theta)
+    if factor.ndim == 3:
+        return _solve_each(rows, theta, factor, start, n_jobs, keep_state)
     found = pass_over(rows, theta, factor, start, n_jobs=n_jobs)
     mean = theta + found.z @ factor.T
     if not keep_state:
@@ -81,6 +88,24 @@ def solve_rows(
     return Solved(mean, state=Covariances(factor @ inverse @ factor.T))
 
 
+def _solve_each(rows: RowForm, theta, factor, start, n_jobs, keep_state) -> Solved:
+    """Solve tasks with a factor for each: with w = theta + L u, rows L^T x have the prior N(0, I).
+
+    <x, theta> moves into e.
+    """
+    (T, d), codes = theta.shape, np.repeat(np.arange(len(theta)), np.diff(rows.offsets))
+    white = np.einsum("ni,nij->nj", rows.X, factor[codes], optimize=True)
+    level = row_scores(rows.X, theta, codes, n_jobs)
+    rows = rows._replace(X=np.ascontiguousarray(white), e=rows.e - level)
+    found = pass_over(rows, np.zeros((T, d)), np.eye(d), start, n_jobs=n_jobs)
+    mean = theta + np.einsum("tij,tj->ti", factor, found.z)
+    if not keep_state:
+        return Solved(mean)
+    gram = weighted_statistics(rows.X, rows.offsets, found.weight).gram
+    inverse, _ = invert(np.eye(d) + gram)
+    return Solved(mean, state=Covariances(factor @ inverse @ np.swapaxes(factor, 1, 2)))
+
+
 class RowPosterior:
     """The inner algorithm A(theta, Z) = mean of the posterior, with a learned metric.
 
@@ -89,14 +114,23 @@ class RowPosterior:
     factor : (d, d) array
         L, lower triangular; L L^T is the covariance of a new task's weights around theta: H, and
         what is left open about theta.
+    spread : PriorCovariance, optional
+        This covariance as a function of a task's features; without, it is the same for all tasks.
     """
 
+    spread: PriorCovariance | None = None
     resumable = False  # the covariance is invalid once points are added
     keeps_rows = True  # from which a task is solved again: see `condmeta.fitted.kept_rows`
     likelihood: Likelihood
 
-    def __init__(self, factor):
+    def __init__(self, factor, spread: PriorCovariance | None = None):
         self.factor = factor
+        if spread is not None:
+            self.spread = spread
+
+    def priors(self, Phi) -> PriorFactors | None:
+        """Return the priors of tasks with features Phi (T, k), if they differ; else None."""
+        return None if self.spread is None else self.spread.factors(Phi)
 
     def solve(self, theta, X, y):
         """Return the mean, the gradient of the averaged loss there, and no gap."""
@@ -107,9 +141,13 @@ class RowPosterior:
     def solve_tasks(
         self, theta, X, y, offsets, state=None, n_jobs=1, keep_state=True, weight=None
     ) -> Solved:
-        """Return the mean of every task, and its covariance as the state."""
-        points = Points(X, y, offsets, weight)
-        return solve_rows(self.likelihood, points, theta, self.factor, n_jobs, keep_state)
+        """Return the mean of every task, and its covariance as the state.
+
+        The `state` is that of tasks without points: their `PriorFactors`, if these differ.
+        """
+        points, factor = Points(X, y, offsets, weight), self.factor
+        factor = factor if state is None else state.factor
+        return solve_rows(self.likelihood, points, theta, factor, n_jobs, keep_state)
 
     def allows(self, y) -> bool:
         """Return whether labels (N,) are some that the likelihood knows."""
@@ -120,7 +158,12 @@ class RowPosterior:
         return state.of_rows(rows, codes)
 
 
-@register(restore=construct, fields={"factor": floats("d d")})
+PRIOR = {
+    "factor": floats("d d"), "spread": optional(maybe(instance("PriorCovariance", d="d"))),
+}  # fmt: skip
+
+
+@register(restore=construct, fields=PRIOR)
 class Bernoulli(RowPosterior):
     """Labels of two classes, -1 and +1, or shares of trials."""
 
@@ -128,13 +171,13 @@ class Bernoulli(RowPosterior):
     likelihood = Binomial()
 
 
-@register(restore=construct, fields={"factor": floats("d d"), "alpha": number(above=0)})
+@register(restore=construct, fields=PRIOR | {"alpha": number(above=0)})
 class Counts(RowPosterior):
     """Counts with a negative binomial law: variance mu + alpha mu^2."""
 
-    def __init__(self, factor, alpha: float):
-        super().__init__(factor)
-        self.alpha = alpha
+    def __init__(self, factor, alpha: float, spread: PriorCovariance | None = None):
+        super().__init__(factor, spread)
+        self.alpha = float(alpha)
 
     def allows(self, y) -> bool:
         """Return whether labels (N,) are counts."""
@@ -146,14 +189,14 @@ class Counts(RowPosterior):
         return NegativeBinomial(self.alpha)
 
 
-@register(restore=construct, fields={"factor": floats("d d"), "gaps": floats("g", above=0)})
+@register(restore=construct, fields=PRIOR | {"gaps": floats("g", above=0)})
 class Ordinal(RowPosterior):
     """Ordered classes; `gaps` (K-2,) lie between the cuts, the first of which is 0."""
 
     loss = LogisticLoss()
 
-    def __init__(self, factor, gaps: np.ndarray):
-        super().__init__(factor)
+    def __init__(self, factor, gaps: np.ndarray, spread: PriorCovariance | None = None):
+        super().__init__(factor, spread)
         self.gaps = gaps
 
     def allows(self, y) -> bool:

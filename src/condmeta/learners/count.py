@@ -12,12 +12,14 @@ from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.inner.likelihoods import NegativeBinomial
 from condmeta.inner.row_posterior import Counts
+from condmeta.learners.gathered import gather_more
 from condmeta.learners.inputs import read_exposure, require_exposure
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import FINITE, NON_NEGATIVE, jobs_of, one_of, or_word
 from condmeta.learners.row_prior import learn_row_prior, learn_shared_counts
+from condmeta.learners.row_summary import summary
 from condmeta.learners.shared_columns import differing_columns, is_random
 from condmeta.learners.targets import Regressor, target_of
 from condmeta.learners.writing import writing
@@ -99,12 +101,14 @@ class ConditionalCount(Regressor, Learner):
 
     Attributes
     ----------
-    metric_, kappa_ : the chosen settings
-        Chosen by the log density of counts of held-out tasks: half of the points of such a task are
-        predicted without any points, and after adapting to the other half. If fewer than 20 tasks
-        have points to predict, the evidence (marginal likelihood) decides instead.
+    metric_, kappa_ : the settings of largest weight
+        Chosen by the log density of counts of held-out tasks: each half of the points of such a
+        task is predicted without points, and after adapting to 1, 3 and all points of the other
+        half. If fewer than 20 tasks have points to predict, the evidence (marginal likelihood)
+        decides instead.
     choice_ : list of dict
-        The candidates that were compared to the end, with their scores, the best first.
+        The candidates that were compared to the end, with their scores, the best first, and their
+        weights in the average.
     alpha_ : float
         Overdispersion of counts.
     H_ : (width, width) array
@@ -261,6 +265,45 @@ class ConditionalCount(Regressor, Learner):
         weight = self._weights(X, exposure, sample_weight)
         return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
 
+    def partial_fit(
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        exposure: Values = None, sample_weight: Values = None,
+    ) -> Self:  # fmt: skip
+        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+
+        Calls only gather rows, so that any chunks give what one `fit` gives, to rounding. A task
+        that is known already is an error that names `update`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The count of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
+        exposure : (N,) array, optional
+            As in `fit`: in all calls, or in none.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+
+        Returns
+        -------
+        self
+        """
+        with writing(self):
+            weight = self._weights(X, exposure, sample_weight)
+            model = gather_more(self, X, y, task, side_info, weight)
+            if exposure is not None or _exposure_of(X) is not None:
+                model = model._replace(info=model.info | {"exposure": True})
+            self._model = model
+        return self
+
     def _weights(self, X: Matrix, exposure: Any, sample_weight: Values) -> Any:
         if X is not None and _exposure_of(X) is None:
             require_exposure(self._model, exposure)
@@ -324,7 +367,7 @@ class ConditionalCount(Regressor, Learner):
         >>> model = cm.ConditionalCount(metric="identity").fit(X, y, task=task)
         >>> counts = model.predict_distribution([[1.0]], task=[0])
         >>> counts.median, counts.proba(2).round(1)
-        (array([2.]), array([[0.1, 0.3, 0.3]]))
+        (array([2.]), array([[0.2, 0.3, 0.2]]))
         """
         fitted, rows = self._read_rows(X, task, side_info)
         exposure = _exposure_of(X) if exposure is None else exposure
@@ -364,6 +407,8 @@ class ConditionalCount(Regressor, Learner):
         true = target_of(X, y)
         return d2_tweedie_score(true, predicted, sample_weight=sample_weight, power=1)
 
+    summary = summary
+
     def _learn(self, data: Training) -> Learned:
         alpha = self.alpha
         if alpha != "auto":
@@ -375,8 +420,8 @@ class ConditionalCount(Regressor, Learner):
             found = learn_row_prior(self, data, NegativeBinomial, given)
         else:
             found = learn_shared_counts(self, data, columns, given)
-        tau, factor, alpha, info = found
-        return Learned(tau, Counts(factor, alpha), info)
+        tau, factor, alpha, info, spread = found
+        return Learned(tau, Counts(factor, alpha, spread), info)
 
 
 def _exposure_of(X: Any) -> np.ndarray | None:

@@ -20,9 +20,9 @@ from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.collect import collect, solve_statistics
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.groups import regroup
-from condmeta.fitted.kept_rows import KeptRows
+from condmeta.fitted.kept_rows import Gathered, KeptRows
 from condmeta.fitted.predictor import LinearPredictor
-from condmeta.fitted.prepared import prepare, scaled_rows
+from condmeta.fitted.prepared import prepare, raw_points, scaled_rows
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
@@ -146,13 +146,14 @@ def learn(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> Fitte
     if not learner.keep_tasks:
         seen = SeenIds(trained.ids.tolist()) if learner._streams else None
         return fitted._replace(seen=seen)
-    store, rows = fitted.solve(data.ids, data.Phi, data.rows, jobs_of(learner)), data.rows
+    store = fitted.solve(data.ids, data.Phi, data.rows, jobs_of(learner))
     if len(empty):
         spare = fitted.prepare(tasks.subset(empty), given.points)
         more = fitted.solve(spare.ids, spare.Phi, spare.points, jobs_of(learner))
-        store, rows = store.concat(more), rows.join(spare.points)
+        store = store.concat(more)
     if fitted.predictor.resumable and isinstance(fitted.inner, RowPosterior):
-        fitted = fitted._replace(state=KeptRows(*rows))
+        rows = raw_points(tasks.subset(np.append(filled, empty)), fitted.scales)
+        fitted = fitted._replace(state=KeptRows(*rows, tasks.side))
     return with_store(fitted, store, tasks.side)
 
 
@@ -254,6 +255,8 @@ def settled(start: Fitted, learned: Learned) -> Fitted:
 def conclude(learner: Any, collected: Fitted, table: Any = None) -> Fitted:
     """Learn from the statistics that were collected; `table` is what the shared model reads."""
     state, reader = collected.state, collected.reader
+    if isinstance(state, Gathered):
+        return _conclude_rows(learner, collected)
     order, trained, table_by_key = state.order(), state.whole.count > 0, None
     if state.table is not None:
         rows = state.table.positions(state.ids)[order]
@@ -305,6 +308,15 @@ def conclude(learner: Any, collected: Fitted, table: Any = None) -> Fitted:
     models = found.theta, found.coef
     store = TaskStore(state.ids, stats.count, *models, state=found.priors, Phi=narrow(Phi))
     return with_store(fitted, store, table)
+
+
+def _conclude_rows(learner: Any, gathered: Fitted) -> Fitted | AgainstRest:
+    """Learn from the rows that were gathered; that rows have an exposure stays known."""
+    tasks, classes = gathered.state.tasks, gathered.predictor.classes
+    fitted = learn(learner, Inputs(tasks, None, gathered.columns, classes))
+    if "exposure" not in gathered.info or isinstance(fitted, AgainstRest):
+        return fitted
+    return fitted._replace(info=fitted.info | {"exposure": True})
 
 
 def with_store(fitted: Fitted, store: TaskStore, table: Any) -> Fitted:

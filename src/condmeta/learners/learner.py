@@ -47,8 +47,8 @@ from condmeta.typing import Frame, Ids, Matrix, Names, PathLike, Scale, SideInfo
 INSTEAD = {  # of methods that a learner does not have
     "partial_fit": "it learns from all tasks at once. Fit it again with all rows; update adds "
     "points and tasks and keeps the map.",
-    "summary": "standard errors of effects are for ConditionalRidge, ConditionalLevels and shrink. "
-    "M_frame() has the effects, coef_frame(std=True) the coefficients of tasks with deviations.",
+    "summary": "standard errors of effects are for learners with a learned prior, such as "
+    "ConditionalRidge, ConditionalCount and ConditionalLogistic. M_frame() has the effects.",
 }
 
 
@@ -429,7 +429,7 @@ class Learner(BaseEstimator):
     def M_frame(self, wide: bool = False, std: bool = False, robust: bool | None = None) -> Frame:  # noqa: N802
         """Return the map as a table, in the user's units: effect of each side feature.
 
-        The last side feature, "(base)", is b: tau at Phi = 0. `std=True` (`ConditionalRidge`): adds
+        The last side feature, "(base)", is b: tau at Phi = 0. `std=True` (learned priors): adds
         `std_error`; it is NaN where the tasks do not determine an effect. `robust` standard errors
         hold also if variances differ between tasks; None chooses them from 50 tasks on.
         """

@@ -11,12 +11,16 @@ from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.inner.likelihoods import Binomial
 from condmeta.inner.row_posterior import Bernoulli
+from condmeta.learners.gathered import gather_more
+from condmeta.learners.labels import some_classes
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, one_of, or_word
 from condmeta.learners.row_prior import learn_row_prior
+from condmeta.learners.row_summary import summary
 from condmeta.learners.targets import Classifier
+from condmeta.learners.writing import writing
 from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import floats
 from condmeta.tasks.weights import weighted_by
@@ -25,6 +29,7 @@ from condmeta.typing import (
     Conditioning,
     FeatureMapLike,
     Ids,
+    Labels,
     Matrix,
     Metric,
     MissingSide,
@@ -98,7 +103,8 @@ class ConditionalLogistic(Classifier, Learner):
         With more than two classes these, and `choice_`, `n_iter_` and `objective_`, are lists with
         an entry for each class; `H_`, `M_`, `b_` and `theta_mean_` have a first axis of classes.
         Chosen by the log loss on held-out tasks: each half of the points of such a task is
-        predicted without points, and after adapting to the other half. If fewer than 20 tasks have
+        predicted without points, and after adapting to 1, 3 and all points of the other half. If
+        fewer than 20 tasks have
         points to predict, the evidence (marginal likelihood) decides instead.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first, and their
@@ -235,9 +241,52 @@ class ConditionalLogistic(Classifier, Learner):
         weight = weighted_by(sample_weight, trials, "trials")
         return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
 
+    def partial_fit(
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        trials: Values = None, sample_weight: Values = None, classes: Labels = None,
+    ) -> Self:  # fmt: skip
+        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+
+        Calls only gather rows, so that any chunks give what one `fit` gives, to rounding. A task
+        that is known already is an error that names `update`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The class of each row; with `trials`, its number of successes.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
+        trials : (N,) array, optional
+            As in `fit`: how many trials each row has.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+        classes : (K,) array, optional
+            In the first call, all classes, if its rows may not hold them.
+
+        Returns
+        -------
+        self
+        """
+        weight = weighted_by(sample_weight, trials, "trials")
+        with writing(self):
+            self._model = gather_more(
+                self, X, y, task, side_info, weight,
+                None if classes is None else some_classes(classes),
+            )  # fmt: skip
+        return self
+
+    summary = summary
+
     def _learn(self, data: Training) -> Learned:
-        tau, factor, _, info = learn_row_prior(self, data, Binomial, probabilities=True)
-        return Learned(tau, Bernoulli(factor), info)
+        tau, factor, _, info, spread = learn_row_prior(self, data, Binomial)
+        return Learned(tau, Bernoulli(factor, spread), info)
 
     def predict_proba(
         self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None

@@ -9,17 +9,26 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.splines import Splines
+from condmeta.inner.row_posterior import RowPosterior
+from condmeta.learners.count import ConditionalCount
 from condmeta.learners.forgetting import require_history
+from condmeta.learners.gathered import refuse_base, unlearned
+from condmeta.learners.logistic import ConditionalLogistic
+from condmeta.learners.ordinal import ConditionalOrdinal
 from condmeta.learners.ridge import ConditionalRidge
+from condmeta.meta.task_statistics import refuse_known
 
+MERGED = ConditionalRidge, ConditionalCount, ConditionalLogistic, ConditionalOrdinal
 L = TypeVar("L")  # a learner
 
 
 def merge(*learners: L) -> L:
     """Return one learner as if it had seen the tasks of all, which must differ.
 
-    For learners that keep statistics of their tasks (`ConditionalRidge`), with the same parameters
-    and features. The map is learned again, at its first use.
+    For learners that keep statistics of their tasks (`ConditionalRidge`, `ConditionalLevels`) or
+    their rows (`ConditionalCount`, `ConditionalLogistic`, `ConditionalOrdinal`), with the same
+    parameters and features. The map is learned again, at its first use, and equals that of one fit
+    to rounding.
 
     Parameters
     ----------
@@ -44,6 +53,10 @@ def merge(*learners: L) -> L:
         raise DataError(f"merge takes two or more learners. Got {len(learners)}.")
     first, *others = learners
     _check(first, learners)
+    merged = copy.copy(first)
+    if isinstance(first.fitted_.inner, RowPosterior):
+        merged._model = _merged_rows(learners)
+        return merged
     value = first.fitted_
     for learner in learners:
         require_history(learner, learner.fitted_, "merge")
@@ -65,21 +78,44 @@ def merge(*learners: L) -> L:
         factor = theirs.scales.units / value.scales.units  # powers of two: no digit is lost
         state = theirs.state if (factor == 1).all() else theirs.state.times(factor)
         value = value._replace(state=value.state.join(state), tau=None)
-    merged = copy.copy(first)
     merged._model = value
     return merged
+
+
+def _merged_rows(learners: Any) -> Any:
+    """Return the rows of all learners; nothing is learned from them yet."""
+    value, *others = (unlearned(learner.fitted_) for learner in learners)
+    refuse_base(learners[0])
+    for other in others:
+        if not np.array_equal(value.predictor.classes, other.predictor.classes):
+            ours, theirs = value.predictor.classes.tolist(), other.predictor.classes.tolist()
+            raise DataError(
+                f"The learners know different classes, {ours} and {theirs}: fit each with rows of "
+                "all classes, or fit one learner."
+            )
+        if value.info.get("exposure") != other.info.get("exposure"):
+            raise DataError("Some of the learners have an exposure, and others none.")
+        refuse_known(
+            value.state.tasks.ids, other.state.tasks.ids, "merge joins learners of different tasks."
+        )
+        value = value._replace(state=value.state.join(other.state.tasks))
+    return value
 
 
 def _check(first: Any, learners: Any) -> None:
     """Raise if the learners cannot be merged."""
     for learner in learners:
         kind = type(learner).__name__
-        if not isinstance(learner, ConditionalRidge):
-            raise DataError(f"merge needs learners by statistics, ConditionalRidge. Got {kind}.")
+        if not isinstance(learner, MERGED):
+            names = ", ".join(merged.__name__ for merged in MERGED)
+            raise DataError(f"merge is for {names}. Got {kind}.")
+        if type(learner) is not type(first):
+            kinds = f"{type(first).__name__} and {kind}"
+            raise DataError(f"merge joins learners of one kind. Got {kinds}.")
         if not learner.__sklearn_is_fitted__() or learner.fitted_.state is None:
             raise DataError(
-                f"A {kind} has no statistics to merge: it is not fitted, or its file was saved "
-                "without resume=True."
+                f"A {kind} has nothing to merge, neither statistics nor rows of its tasks: it is "
+                "not fitted, or its file was saved without resume=True."
             )
         ours, theirs = (x.get_params(deep=False) for x in (first, learner))
         unlike = [name for name in ours if repr(ours[name]) != repr(theirs[name])]

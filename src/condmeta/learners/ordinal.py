@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -11,13 +11,16 @@ from condmeta.errors import DataError
 from condmeta.fitted.kept_rows import KeptRows
 from condmeta.inner.likelihoods import Ordered
 from condmeta.inner.row_posterior import Ordinal
+from condmeta.learners.gathered import gather_more
 from condmeta.learners.labels import two_classes
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, one_of, or_word
 from condmeta.learners.row_prior import learn_row_prior
+from condmeta.learners.row_summary import summary
 from condmeta.learners.targets import Classifier
+from condmeta.learners.writing import writing
 from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import InvalidFieldError, floats
 from condmeta.tasks.categories import ordered_categories
@@ -30,6 +33,7 @@ from condmeta.typing import (
     Metric,
     MissingSide,
     SideInfo,
+    Values,
 )
 
 TINY = 1e-300  # a probability of which the logarithm is finite
@@ -98,7 +102,8 @@ class ConditionalOrdinal(Classifier, Learner):
     ----------
     metric_, kappa_ : the settings of largest weight
         Chosen by the log loss on held-out tasks: each half of the points of such a task is
-        predicted without points, and after adapting to the other half. If fewer than 20 tasks have
+        predicted without points, and after adapting to 1, 3 and all points of the other half. If
+        fewer than 20 tasks have
         points to predict, the evidence (marginal likelihood) decides instead.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first, and their
@@ -189,9 +194,47 @@ class ConditionalOrdinal(Classifier, Learner):
             )
         return classes
 
+    def partial_fit(
+        self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
+        sample_weight: Values = None, classes: Labels = None,
+    ) -> Self:  # fmt: skip
+        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+
+        Calls only gather rows, so that any chunks give what one `fit` gives, to rounding. A task
+        that is known already is an error that names `update`.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
+            the task ids.
+        y : (N,) array
+            The class of each row.
+        task : (N,) ids, optional
+            The task of each row: strings, integers, dates, tuples; the name of a column of X; None
+            means one task.
+        side_info : table keyed by task id, optional
+            One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
+            without rows in X are kept as tasks without points.
+        sample_weight : (N,) array, optional
+            How often each row counts: 2 is the row twice, 0 is no row.
+        classes : (K,) array, optional
+            In the first call, all classes in their order, if its rows may not hold them.
+
+        Returns
+        -------
+        self
+        """
+        classes = self._given_classes(y) if classes is None else np.asarray(classes)
+        with writing(self):
+            self._model = gather_more(self, X, y, task, side_info, sample_weight, classes)
+        return self
+
+    summary = summary
+
     def _learn(self, data: Training) -> Learned:
-        tau, factor, gaps, info = learn_row_prior(self, data, Ordered, probabilities=True)
-        return Learned(tau, Ordinal(factor, gaps), info)
+        tau, factor, gaps, info, spread = learn_row_prior(self, data, Ordered)
+        return Learned(tau, Ordinal(factor, gaps, spread), info)
 
     def decision_function(
         self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,8 @@ from condmeta.fitted.tau import LinearTau
 from condmeta.inner.posterior import lower_root
 from condmeta.inner.squared import SquaredState
 from condmeta.learners.forgetting import context_of, noises_of, require_history, with_times
-from condmeta.learners.inputs import is_nameless, n_rows, read_tasks, read_training
+from condmeta.learners.gathered import free_id, refuse_base
+from condmeta.learners.inputs import read_tasks, read_training
 from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.shared_columns import differing_columns
@@ -148,8 +148,7 @@ def collect_more(
     learner: Any, X: Matrix, y: Values, task: Ids, side_info: SideInfo, weight: Any
 ) -> Fitted:
     """Return the value with the statistics of further tasks; tau is None until it is needed."""
-    if learner.base is not None:
-        raise DataError("A base needs the rows of all tasks at once: use fit, or base=None.")
+    refuse_base(learner)
     before = learner._model
     if before is None:
         check_learner(learner)
@@ -164,9 +163,7 @@ def collect_more(
             "This model was saved without the statistics that partial_fit needs. Save it with "
             "tasks=True and resume=True, or fit it again with all tasks."
         )
-    if is_nameless(learner, X, task):  # one more task without an id: a number that is free
-        taken = set(before.state.ids.tolist())
-        task = np.full(n_rows(X), next(i for i in count(len(taken)) if i not in taken))
+    task = free_id(learner, before.state.ids, X, task)
     tasks, points = read_tasks(learner, before, X, y, task, side_info, weight)
     require_history(learner, before, "partial_fit")
     known = "Use update to add points to tasks that are known."

@@ -9,37 +9,43 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.blas_threads import limit_threads
+from condmeta.fitted.task_store import MOST_FEATURES
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.likelihoods import Likelihood, NegativeBinomial
 from condmeta.inner.posterior import lower_root
-from condmeta.inner.row_posterior import find_posteriors, weighted_statistics
+from condmeta.inner.prior_covariance import PriorCovariance
 from condmeta.learners.learn import Training
 from condmeta.learners.parameters import jobs_of
 from condmeta.meta import shared_rows
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.logistic import learn_prior
-from condmeta.meta.logistic_choice import HeldOutByHalf, SplitPoints, choose
-from condmeta.meta.prior import METRICS, Prior
+from condmeta.meta.logistic_choice import ShownPoints, choose
+from condmeta.meta.prior import METRICS
 from condmeta.meta.prior_mixture import mix
 from condmeta.meta.ridge_choice import KAPPAS
 from condmeta.meta.ridge_judge import ROUGH
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.meta.shared_rows import ColumnParts
-from condmeta.meta.unseen_map import unseen_covariance
+from condmeta.meta.unseen_map import of_features, open_prior
 from condmeta.tasks.points import Points
-from condmeta.tasks.splits import fold_numbers, half_of
+from condmeta.tasks.splits import first_points, fold_numbers, half_of
 
 SAMPLE = 400  # tasks that settings are chosen on
+FEW = 1, 3  # points that a held-out task shows, beside none and half of them
 
 
 class RowPrior(NamedTuple):
-    """A learned prior: the map, L, the parameter of the likelihood, the learner's attributes."""
+    """A learned prior: the map, L, the parameter of the likelihood, the learner's attributes.
+
+    spread : the covariance of weights by the features of a task, if it differs between tasks.
+    """
 
     tau: LinearTau
     factor: np.ndarray
     parameter: Any
     info: dict[str, Any]
+    spread: PriorCovariance | None = None
 
 
 def learn_row_prior(
@@ -47,14 +53,12 @@ def learn_row_prior(
     data: Training,
     likelihood: type[Likelihood],
     parameter: Any = None,
-    probabilities: Any = False,
 ) -> RowPrior:
     """Choose on a sample of the tasks, then fit to all.
 
     The learner has `metric`, `kappa`, `tol` and `max_iter`. A `parameter` of the likelihood that is
-    given is not learned. `probabilities`: the learner predicts probabilities, which a wider prior
-    draws to the middle. Settings about as good as the best are then averaged, and the prior of new
-    tasks counts the covariance of the map. (Means of counts would grow with every variance.)
+    given is not learned. Settings about as good as the best are averaged, and the prior of new
+    tasks counts the covariance of the map.
     """
     rotation, jobs = Rotation.learn(data.Phi), jobs_of(learner)
     kind = {"likelihood": likelihood, "parameter": parameter}
@@ -62,7 +66,6 @@ def learn_row_prior(
     with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
         reduce = partial(Points.columns, kept=kept)
         choice = choose_settings(learner, data, rotation, reduce, **kind)
-        choice = choice if probabilities else choice._replace(weights={})
         points, Z = reduce(data.rows), rotation.apply(data.Phi)
         weights = choice.weights or {choice.chosen: 1.0}
         fit = partial(learn_prior, points, Z, stopping=stopping, n_jobs=jobs, **kind)
@@ -73,20 +76,12 @@ def learn_row_prior(
         prior = mix([learned.prior for learned in fits.values()], weights.values(), Z)
         main = max(weights, key=weights.__getitem__)
         found = settled(data, rotation, choice, fits[main], prior.widen(kept), main)
-        if not probabilities:
-            return found
-        spread = lower_root(prior.H + covariance_of_theta(points, Z, prior, likelihood, main.kappa))
-    return found._replace(factor=prior._replace(L=spread).widen(kept).L)
-
-
-def covariance_of_theta(
-    points: Points, Z: np.ndarray, prior: Prior, likelihood: Any, kappa: Any
-) -> np.ndarray:
-    """Return the covariance (d, d) of theta of a new task, as the map was estimated."""
-    law, theta = likelihood(prior.s2), prior.theta(Z)
-    rows, found = law.rows(points), find_posteriors(law, points, theta, prior.L)
-    stats = weighted_statistics(rows.X, rows.offsets, found.weight)
-    return unseen_covariance(stats, Z, theta, prior.L, np.ones(len(Z)), kappa)
+        spread = open_prior(points, Z, likelihood(prior.s2), prior, main.kappa)
+        mean = np.einsum("tij,tkj->ik", *2 * spread.factors(Z)) / len(Z)
+    factor = prior._replace(L=lower_root(mean)).widen(kept).L
+    spread = of_features(spread, rotation).widen(kept)
+    few = data.Phi.shape[1] <= MOST_FEATURES  # else the features of a task are not kept
+    return found._replace(factor=factor, spread=spread if few else None)
 
 
 def learn_shared_counts(
@@ -149,14 +144,20 @@ def choose_settings(
     `reduce` keeps what the prior reads of points.
     """
     sample, points = data.by_content(SAMPLE)
-    halves = [half_of(points, half) for half in (True, False)]
     Z = rotation.apply(data.Phi[sample])
-    features = HeldOutByHalf(Z, Z, Z)
-    if data.features is not None:  # a task without points has the mean features, which are zero
-        shown = (rotation.apply(data.features(sample, half)) for half in halves)
-        features = HeldOutByHalf(*shown, np.zeros_like(Z))
+    halves = [half_of(points, half) for half in (True, False)]
+
+    def trial(shown: Points, query: Points, n: int | None) -> ShownPoints:
+        shown, seen = shown if n is None else first_points(shown, n), Z
+        if data.features is not None:  # a task without points has the mean features, which are zero
+            read = n != 0
+            seen = rotation.apply(data.features(sample, shown)) if read else np.zeros_like(Z)
+        return ShownPoints(reduce(shown), reduce(query), seen)
+
+    pairs = (halves, halves[::-1])
+    trials = [trial(*pair, n) for n in (None, *FEW) for pair in pairs] + [trial(points, points, 0)]
     return choose(
-        SplitPoints(*map(reduce, (points, *halves))), Z, features, fold_numbers(len(sample)),
+        reduce(points), Z, trials, fold_numbers(len(sample)),
         tuple(METRICS) if learner.metric == "auto" else (learner.metric,),
         KAPPAS if learner.kappa == "auto" else (float(learner.kappa),),
         jobs_of(learner), **kind,

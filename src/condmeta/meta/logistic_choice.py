@@ -1,10 +1,11 @@
 r"""The choice of metric and ridge for `meta.logistic`: on held-out tasks, or by the evidence.
 
 Held-out tasks: every fold of tasks is held out in turn, and the prior is learned from the others.
-Each half of a held-out task's points judges it, adapted to the other half and without any points:
-by the log loss of probabilities that average over the posterior of the task's weights. Evidence, if
-there are too few tasks to hold out: that of `meta.setting_path`, with this J and the points'
-weights D. Settings that are about as good as the best get a weight (`meta.prior_mixture`).
+Each half of a held-out task's points judges it, adapted to 1, 3 and all points of the other half,
+and without any: by the log density of labels, averaged over the posterior of the task's weights and
+over what is open about the map (`meta.unseen_map`), as the learner predicts. Evidence, if there are
+too few tasks to hold out: that of `meta.setting_path`, with this J and the points' weights D.
+Settings that are about as good as the best get a weight (`meta.prior_mixture`).
 """
 
 from functools import partial
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.inner.likelihoods import Binomial, Likelihood
-from condmeta.inner.row_posterior import find_posteriors, solve_rows, weighted_statistics
+from condmeta.inner.row_posterior import solve_rows
 from condmeta.inner.scores import row_scores
 from condmeta.meta.logistic import learn_prior
 from condmeta.meta.prior_mixture import bootstrap_weights, evidence_weights
@@ -21,6 +22,7 @@ from condmeta.meta.ridge_choice import MIN_TASKS
 from condmeta.meta.ridge_judge import ROUGH
 from condmeta.meta.selection import EVIDENCE, HELD_OUT, Selection, drop_behind, select, task_rounds
 from condmeta.meta.setting_path import evidence, path
+from condmeta.meta.unseen_map import open_prior, weigh_points
 from condmeta.tasks.points import Points
 from condmeta.tasks.weights import repeats
 
@@ -34,61 +36,51 @@ class LogisticSetting(NamedTuple):
     kappa: float
 
 
-class SplitPoints(NamedTuple):
-    """Tasks: all their points, and two halves of them."""
+class ShownPoints(NamedTuple):
+    """Points that tasks show, those that judge them then, and the features (T, k) that go with it.
 
-    whole: Points
-    first: Points
-    second: Points
+    The features are those without points where maps of points read none.
+    """
 
-
-class HeldOutByHalf(NamedTuple):
-    """Features (T, k) of held-out tasks: with the points of either half, and without any."""
-
-    with_first: np.ndarray
-    with_second: np.ndarray
-    without: np.ndarray
+    support: Points
+    query: Points
+    Phi: np.ndarray
 
 
 def choose(
-    halves: SplitPoints, Phi, features: HeldOutByHalf, fold, metrics, kappas, n_jobs=1,
+    points: Points, Phi, trials: list[ShownPoints], fold, metrics, kappas, n_jobs=1,
     likelihood: type[Likelihood] = Binomial, parameter=None,
 ) -> Selection:  # fmt: skip
     """Choose kappa with the first, simplest metric, then the metric with that kappa.
 
-    The parameters are those of `meta.ridge_choice.choose`. A fit takes much longer than there, so
-    that not all pairs are compared.
+    The first trial shows half of the points. The other parameters are those of
+    `meta.ridge_choice.choose`. A fit takes much longer than there, so that not all pairs are
+    compared.
     """
     kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
     if len(metrics) == len(kappas) == 1:
         return Selection.given(LogisticSetting(metrics[0], kappas[0]))
-    judged, priors = halves.second.count > 0, {}
+    judged, priors = trials[0].query.count > 0, {}
     kind = {"likelihood": likelihood, "parameter": parameter}
     rough_fit = partial(learn_prior, **kind, accuracy=1e-4, n_jobs=n_jobs, stopping=ROUGH)
 
     def log_losses(train, held, left):
-        first, second = halves.first.take(held), halves.second.take(held)
-        for pair, learned in path(left, partial(rough_fit, halves.whole.take(train), Phi[train])):
+        some, Z = points.take(train), Phi[train]
+        shown = [ShownPoints(a.take(held), b.take(held), seen[held]) for a, b, seen in trials]
+        for pair, learned in path(left, partial(rough_fit, some, Z)):
             prior, law = learned.prior, likelihood(learned.prior.s2)
-            lost = np.zeros(len(held))
-            for support, query, seen in (
-                (first, second, features.with_first),
-                (second, first, features.with_second),
-            ):
-                theta = prior.theta(seen[held])
-                lost += task_losses(law, theta, prior.L, support, query, n_jobs)
-            both, none = halves.whole.take(held), first.where(np.zeros(len(first.y), bool))
-            theta = prior.theta(features.without[held])
-            lost += task_losses(law, theta, prior.L, none, both, n_jobs)
-            yield LogisticSetting(*pair), lost
+            spread = open_prior(some, Z, law, prior, pair[1], accuracy=1e-4)
+            lost = [
+                task_losses(law, prior.theta(seen), spread.factors(seen).factor, a, b, n_jobs)
+                for a, b, seen in shown
+            ]
+            yield LogisticSetting(*pair), sum(lost)
 
     def minus_evidence(left):
-        for pair, learned in path(left, partial(rough_fit, halves.whole, Phi)):
+        for pair, learned in path(left, partial(rough_fit, points, Phi)):
             prior = priors[LogisticSetting(*pair)] = learned.prior
             law = likelihood(prior.s2)
-            rows, theta = law.rows(halves.whole), prior.theta(Phi)
-            found = find_posteriors(law, halves.whole, theta, prior.L)
-            stats = weighted_statistics(rows.X, rows.offsets, found.weight)
+            stats = weigh_points(points, Phi, law, prior)
             unit = learned._replace(prior=prior._replace(s2=1.0))  # D is in the statistics
             yield LogisticSetting(*pair), -evidence(stats, Phi, *pair, unit)
 
@@ -96,9 +88,9 @@ def choose(
         method, drop = HELD_OUT, partial(drop_behind, margin=MARGIN)
         folds = list(task_rounds(fold, judged))
         rounds = [partial(log_losses, *parts) for parts in folds]
-        points = sum(halves.whole.count[held].sum() for _, held in folds)
+        n = sum(trial.query.count[held].sum() for _, held in folds for trial in trials)
     else:
-        method, drop, points, rounds = EVIDENCE, None, 1, [minus_evidence]
+        method, drop, n, rounds = EVIDENCE, None, 1, [minus_evidence]
 
     def compare(candidates) -> dict[LogisticSetting, np.ndarray]:
         """Return the losses (T,) of the candidates that stay to the end; (1,) of evidences."""
@@ -116,7 +108,7 @@ def choose(
     kappa = _best(losses).kappa
     if metrics[1:]:
         losses |= compare([LogisticSetting(metric, kappa) for metric in metrics[1:]])
-    scores = {setting: float(lost.sum() / points) for setting, lost in losses.items()}
+    scores = {setting: float(lost.sum() / n) for setting, lost in losses.items()}
     weigh, by = (bootstrap_weights, losses) if method == HELD_OUT else (evidence_weights, scores)
     chosen = _best(losses)
     return Selection(chosen, method, scores, priors.get(chosen), weigh(by))
@@ -129,7 +121,10 @@ def _best(losses: dict[LogisticSetting, np.ndarray]) -> LogisticSetting:
 def task_losses(
     law: Likelihood, theta, factor, support: Points, query: Points, n_jobs=1
 ) -> np.ndarray:
-    """Return the sums of -log P(y) over the query points of tasks adapted to their support (T,)."""
+    """Return the sums of -log P(y) over the query points of tasks adapted to their support (T,).
+
+    `factor` is as in `solve_rows`.
+    """
     solved = solve_rows(law, support, theta, factor, n_jobs)
     codes = np.repeat(np.arange(len(theta)), query.sizes)
     mean = row_scores(query.X, solved.coef, codes, n_jobs)

@@ -1,36 +1,69 @@
 r"""How far the map's theta of a task that it has not seen may be off, because W was estimated.
 
-With the information I(W) of `meta.map_covariance`, V_t = cov(theta_t) = (phi_t (x) I)^T I(W)^-1
-(phi_t (x) I), and Lambda_t what task t adds to I(W), the covariance of theta_t from a map learned
-without task t is by Woodbury's formula
+The information about W of T tasks is that of `meta.map_covariance`. With Lambda the mean of what a
+task says about its theta, and features z_t whose products have the mean R, it is about
 
-    C_t = (I - V_t Lambda_t)^-1 V_t.
+    I(W) = T (R, 1) (x) Lambda + kappa diag(1, .., 1, 0) (x) H^-1.
 
-A new task has w ~ N(W phi, H + C). We use the mean of C_t over the training tasks for all.
+With H = L L^T, L^T Lambda L = Q diag(delta) Q^T, B = L Q and R = E diag(rho) E^T, a new task with
+the coordinates u = E^T z has
+
+    cov(w) = H + cov(theta) = B diag(1 + sum_j u_j^2 / (T rho_j delta + kappa) + 1 / (T delta)) B^T.
 """
 
 import numpy as np
 
+from condmeta.inner.likelihoods import Likelihood
+from condmeta.inner.prior_covariance import LARGEST, PriorCovariance
+from condmeta.inner.row_posterior import find_posteriors, weighted_statistics
 from condmeta.inner.squared import SquaredState
-from condmeta.meta.blocks import with_one
-from condmeta.meta.map_covariance import information_of_theta, map_covariance
+from condmeta.meta.map_covariance import information_of_theta
+from condmeta.meta.prior import Prior
+from condmeta.meta.rotation import Rotation
+from condmeta.tasks.points import Points
 
-MOST_DETERMINED = 0.9  # share of what is known of theta_t that may come from task t itself
+BLOCK = 1 << 12  # tasks whose information is computed at once
+MOST = 1.0  # variance of <x, w>, at an average row, that one coordinate of theta may add
+SMALLEST = 1e-300
 
 
-def unseen_covariance(stats: SquaredState, Phi, theta, factor, s2, kappa: float) -> np.ndarray:
-    """Return the mean over tasks of C_t (d, d), arguments as in `map_covariance`.
+def weigh_points(points: Points, Z, law: Likelihood, prior: Prior, accuracy=1e-9) -> SquaredState:
+    """Return statistics of tasks with their rows weighted as in the posteriors under a prior."""
+    rows = law.rows(points)
+    found = find_posteriors(law, points, prior.theta(Z), prior.L, accuracy)
+    return weighted_statistics(rows.X, rows.offsets, found.weight)
 
-    Zero for a single task: there is no other to learn from.
+
+def open_prior(
+    points: Points, Z, law: Likelihood, prior: Prior, kappa: float, accuracy=1e-9
+) -> PriorCovariance:
+    """Return the covariance of a new task's weights around tau, as a function of its features.
+
+    `points` and features `Z` (T, r) are those of the training tasks; `accuracy` is that of their
+    posteriors.
     """
-    if len(Phi) == 1:
-        return np.zeros_like(factor)
-    of_theta = map_covariance(stats, Phi, theta, factor, s2, kappa, robust=False)
-    V = of_theta.of_theta(with_one(Phi))
-    known = information_of_theta(stats.gram, factor, s2)
-    # With R R^T = V: C = R (I - R^T Lambda R)^-1 R^T, symmetric as it stands.
-    values, vectors = np.linalg.eigh(V)
-    R = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-    share, axes = np.linalg.eigh(np.swapaxes(R, 1, 2) @ known @ R)
-    root = R @ axes / np.sqrt(1 - np.minimum(share, MOST_DETERMINED))[:, None, :]
-    return (root @ np.swapaxes(root, 1, 2)).mean(axis=0)
+    (T, r), d = Z.shape, len(prior.L)
+    stats = weigh_points(points, Z, law, prior, accuracy)
+    L = np.linalg.cholesky(prior.H + max(1e-10 * np.trace(prior.H) / d, SMALLEST) * np.eye(d))
+    blocks = (stats.gram[lo : lo + BLOCK] for lo in range(0, T, BLOCK))
+    known = sum(information_of_theta(part, L, np.ones(len(part))).sum(axis=0) for part in blocks)
+    delta, Q = np.linalg.eigh(L.T @ known @ L)  # T times the delta of the formula
+    basis, delta = L @ Q, np.maximum(delta, SMALLEST)
+    rho, E = np.linalg.eigh(Z.T @ Z / T)
+    by_feature = np.zeros((r, d))
+    if not np.isinf(kappa):
+        information = np.maximum(rho, 0.0)[:, None] * delta + kappa
+        by_feature = 1 / np.maximum(information, SMALLEST)
+    variances = np.vstack([by_feature, 1 / delta])
+    size = np.mean((points.X @ basis) ** 2, axis=0)
+    most = np.minimum(MOST / np.maximum(size, SMALLEST), LARGEST)
+    if T == 1:  # one task says nothing about others
+        most[:] = 0.0
+    return PriorCovariance(basis, np.zeros(r), E, np.minimum(variances, LARGEST), most)
+
+
+def of_features(spread: PriorCovariance, rotation: Rotation) -> PriorCovariance:
+    """Return the same as a function of the features that a rotation is applied to."""
+    directions = spread.directions
+    directions = directions if rotation.basis is None else rotation.basis @ directions
+    return spread._replace(mean=rotation.mean, directions=directions / rotation.scale[:, None])

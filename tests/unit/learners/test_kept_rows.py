@@ -154,6 +154,3 @@ def test_deviations_of_coefficients_are_those_of_the_posterior(half):
     C = value.scales.user_matrix()
     expected = np.sqrt(np.diag(C @ value.tasks.state.covariance[0] @ C.T))
     np.testing.assert_allclose(table["std"][:3], expected)
-    with pytest.raises(AttributeError, match=r"has no summary: standard errors of effects are for"):
-        model.summary()
-    assert not hasattr(model, "partial_fit")

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.logistic import RowModel, learn_prior
-from condmeta.meta.logistic_choice import HeldOutByHalf, SplitPoints, choose
+from condmeta.meta.logistic_choice import ShownPoints, choose
 from condmeta.meta.prior import METRICS, Frame
 from condmeta.meta.ridge_choice import KAPPAS
 from condmeta.tasks.points import Points
@@ -82,14 +82,17 @@ def test_infinite_kappa_leaves_side_information_out():
 def pick(points, Phi):
     T, d = len(Phi), points.X.shape[1]
     X, y = points.X.reshape(T, -1, d), points.y.reshape(T, -1)
-    halves = SplitPoints(points, *(
-        Points(
-            X[:, at].reshape(-1, d), y[:, at].ravel(), np.arange(T + 1) * y[:, at].shape[1]
-        )
+    first, second = (
+        Points(X[:, at].reshape(-1, d), y[:, at].ravel(), np.arange(T + 1) * y[:, at].shape[1])
         for at in (slice(1, None, 2), slice(0, None, 2))
-    ))  # fmt: skip
-    every = tuple(METRICS), KAPPAS
-    return choose(halves, Phi, HeldOutByHalf(Phi, Phi, Phi), np.arange(T) % 5, *every)
+    )
+    none = points.where(np.zeros(len(points.y), bool))
+    trials = [
+        ShownPoints(first, second, Phi),
+        ShownPoints(second, first, Phi),
+        ShownPoints(none, points, Phi),
+    ]
+    return choose(points, Phi, trials, np.arange(T) % 5, tuple(METRICS), KAPPAS)
 
 
 def test_side_information_that_pays_is_used():

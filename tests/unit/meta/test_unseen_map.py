@@ -1,0 +1,148 @@
+"""The covariance of a new task's weights: H, and what is open about the map."""
+
+import numpy as np
+import pytest
+
+import condmeta as cm
+from condmeta.inner.likelihoods import Binomial, NegativeBinomial
+from condmeta.inner.row_posterior import solve_rows
+from condmeta.meta.map_covariance import map_covariance
+from condmeta.meta.prior import Prior
+from condmeta.meta.rotation import Rotation
+from condmeta.meta.unseen_map import of_features, open_prior, weigh_points
+from condmeta.tasks.points import Points
+
+
+def balanced(n_tasks=8, effect=0.0):
+    """Tasks with the same rows, a two-level factorial of side columns: Lambda and R are exact."""
+    X = np.tile([[1.0, 0.3], [-1.0, 1.0], [0.5, -0.4], [0.0, 1.0]], (n_tasks, 1))
+    offsets = 4 * np.arange(n_tasks + 1)
+    points = Points(X, np.zeros(len(X)), offsets)
+    bits = (np.arange(n_tasks)[:, None] >> np.arange(2)) & 1
+    Phi = 2.0 * bits - 1
+    prior = Prior(effect * np.ones((3, 2)), np.array([[0.8, 0.0], [0.3, 0.5]]), 1.0)
+    return points, Phi, prior
+
+
+@pytest.mark.parametrize("kappa", [0.0, 2.0, np.inf])
+def test_covariance_of_theta_is_the_inverse_information(kappa):
+    points, Phi, prior = balanced(64)
+    law = Binomial()  # labels of 0 are shares of a half: all tasks have the same weights of rows
+    found = open_prior(points, Phi, law, prior, kappa)
+    stats = weigh_points(points, Phi, law, prior)
+    ones = np.ones(len(Phi))
+    exact = map_covariance(stats, Phi, prior.theta(Phi), prior.L, ones, kappa, robust=False)
+    new = np.array([[1.0, -1.0], [0.0, 0.0], [3.0, 0.5]])
+    F = found.factors(new).factor
+    expected = prior.H + exact.of_theta(np.column_stack([new, np.ones(3)]))
+    np.testing.assert_allclose(F @ np.swapaxes(F, 1, 2), expected, rtol=1e-6)
+
+
+def test_features_may_have_other_units():
+    points, Phi, prior = balanced()
+    raw = 5.0 * Phi + [3.0, -2.0]
+    rotation = Rotation.learn(raw)
+    found = open_prior(points, rotation.apply(raw), Binomial(), prior, 1.0)
+    np.testing.assert_allclose(
+        of_features(found, rotation).factors(raw).factor,
+        found.factors(rotation.apply(raw)).factor,
+    )
+
+
+def test_one_task_leaves_nothing_open():
+    points, Phi, prior = balanced(1)
+    F = open_prior(points, Phi, Binomial(), prior, 1.0).factors(Phi).factor[0]
+    np.testing.assert_allclose(F @ F.T, prior.H, rtol=1e-8)
+
+
+def test_a_coordinate_without_rows_adds_a_bounded_variance():
+    points, Phi, prior = balanced()
+    X = points.X.copy()
+    X[:, 1] = 0.0
+    X[0, 1] = 1e-3  # nearly nothing is known of the second coefficient
+    found = open_prior(points._replace(X=X), Phi, Binomial(), prior, 0.0)
+    F = found.factors(Phi).factor
+    scores = np.einsum("nd,tde->nte", X, F)
+    around = np.einsum("nd,de->ne", X, prior.L)
+    added = (scores**2).sum(axis=2).mean() - (around**2).sum(axis=1).mean()
+    assert 0 < added <= 2 * 1.0 + 1e-9  # one for each coordinate
+
+
+def test_side_information_far_from_all_tasks_adds_a_bounded_variance():
+    points, Phi, prior = balanced()
+    found = open_prior(points, Phi, Binomial(), prior, 1.0)
+    far, further = found.factors(np.array([[1e3, 0.0], [1e200, 0.0]])).factor
+    np.testing.assert_allclose(far, further)
+    np.testing.assert_allclose(((points.X @ far) ** 2).sum(axis=1).mean(), 2.0, atol=1.0)
+
+
+@pytest.mark.parametrize("law", [Binomial(), NegativeBinomial(0.5)])
+def test_factors_of_their_own_equal_one_solve_for_each_task(law):
+    rng = np.random.default_rng(0)
+    sizes = np.array([3, 0, 6, 1])
+    offsets = np.append(0, np.cumsum(sizes))
+    X = rng.normal(size=(10, 3))
+    y = rng.integers(4, size=10).astype(float)
+    y = np.where(y > 1, 1.0, -1.0) if isinstance(law, Binomial) else y
+    theta, F = rng.normal(size=(4, 3)), np.tril(rng.normal(size=(4, 3, 3)))
+    points = Points(X, y, offsets)
+    found = solve_rows(law, points, theta, F)
+    for t in range(4):
+        alone = solve_rows(law, points.take(np.array([t])), theta[t : t + 1], F[t])
+        np.testing.assert_allclose(found.coef[t], alone.coef[0], atol=1e-7)
+        np.testing.assert_allclose(found.state.covariance[t], alone.state.covariance[0], atol=1e-7)
+
+
+def fitted(kind, n_tasks=24):
+    rng = np.random.default_rng(1)
+    s, X = rng.normal(size=(n_tasks, 2)), rng.normal(size=(n_tasks * 6, 2))
+    task = np.repeat(np.arange(n_tasks), 6)
+    f = X[:, 0] * s[task, 0] + s[task, 1]
+    y = (
+        rng.poisson(np.exp(f / 2))
+        if kind is cm.ConditionalCount
+        else f + rng.normal(size=len(f)) > 0
+    )
+    side = cm.TaskTable(s, ids=range(n_tasks))
+    return kind(metric="diagonal", kappa=1.0), X, y, task, side
+
+
+@pytest.mark.parametrize("kind", [cm.ConditionalLogistic, cm.ConditionalCount])
+def test_unusual_side_information_leaves_more_open(kind):
+    learner, X, y, task, side = fitted(kind)
+    model = learner.fit(X, y, task=task, side_info=side)
+
+    def ask(s):
+        return model.adapt(side_info=s)._state.covariance[0].trace()
+
+    usual, unusual = ask([0.0, 0.0]), ask([6.0, -6.0])
+    assert unusual > 1.5 * usual > 1.5 * model.H_.trace()
+
+
+@pytest.mark.parametrize("kind", [cm.ConditionalLogistic, cm.ConditionalCount])
+def test_new_known_and_adapted_tasks_have_the_same_prior(kind, tmp_path):
+    """A new task in `predict`, one that `adapt` solves, and one that `update` enrols are one."""
+    learner, X, y, task, side = fitted(kind)
+    model = learner.fit(X, y, task=task, side_info=side)
+    new = cm.TaskTable([[4.0, -3.0]], ids=["new"])
+    rows, labels, ids = X[:3], y[:3], ["new"] * 3
+    ask = model.predict if kind is cm.ConditionalCount else model.predict_proba
+    cold = ask(rows, task=ids, side_info=new)
+    one = model.adapt(side_info=[4.0, -3.0])
+    zero = one.predict(rows) if kind is cm.ConditionalCount else one.predict_proba(rows)
+    np.testing.assert_allclose(cold, zero, rtol=1e-12)
+    whole = model.adapt(rows, labels, side_info=[4.0, -3.0])
+    one.update(rows[:1], labels[:1]).update(rows[1:], labels[1:])
+    np.testing.assert_allclose(one.coef_, whole.coef_, atol=1e-7)
+    model.update(rows[:1], labels[:1], task=ids[:1], side_info=new)
+    model.update(rows[1:], labels[1:], task=ids[1:])
+    store = model.fitted_.tasks
+    np.testing.assert_allclose(
+        store.state.covariance[store.index["new"]], whole._state.covariance[0], atol=1e-7
+    )
+    model.save(tmp_path / "model")
+    again = cm.load(tmp_path / "model")
+    ask_again = again.predict if kind is cm.ConditionalCount else again.predict_proba
+    other = cm.TaskTable([[1.0, 2.0]], ids=["other"])
+    given = {"task": ["other"] * 3, "side_info": other}
+    np.testing.assert_array_equal(ask_again(rows, **given), ask(rows, **given))
