@@ -38,7 +38,7 @@ def holds(field, value):
 @pytest.mark.parametrize(
     ("field", "good", "bad"),
     [
-        (number(), [0, -1.5, np.float64(2)], [np.nan, np.inf, True, "1", None]),
+        (number(), [0, -1.5, np.float64(2)], [np.nan, np.inf, True, "1", None, 2**63, -(2**70)]),
         (number(above=0), [1e-300], [0, -1]),
         (number(low=0, whole=True), [0, 7], [-1, 1.0, True]),
         (number(infinite=True, low=0), [np.inf], [-np.inf, np.nan]),
@@ -123,6 +123,11 @@ def state(*fields):
         (("fitted", "n_tasks"), "x", "fitted.n_tasks must be a whole number >= 0. Got 'x' instead"),
         (("fitted", "conditioning"), 3, "fitted.conditioning must be 'shared' or 'split'. Got 3"),
         (("fitted", "predictor", "scales", "y_offset"), None, "scales.y_offset must be a finite"),
+        (
+            ("fitted", "predictor", "scales", "y_offset"),
+            {"int": "0x" + "f" * 40},
+            "y_offset must be",
+        ),
         (("fitted", "reader", "missing_side"), "no", "reader.missing_side must be 'error' or"),
         (("fitted", "tasks", "coef"), None, "tasks.coef must be an array .T, w. of finite float64"),
         (("fitted",), {"object": {"class": "Online", "state": {}}}, "fitted.lam is missing"),

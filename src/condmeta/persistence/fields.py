@@ -88,6 +88,8 @@ def number(
         real = Integral if whole else Real
         if not isinstance(value, real) or isinstance(value, bool | np.bool_):
             return False
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:  # NumPy would make an object
+            return False
         within = value > above if above > -inf else value == value
         return bool(within and low <= value <= high and (infinite or whole or abs(value) < inf))
 
