@@ -3,9 +3,9 @@
 Tasks have 10 rows, 10 features and 5 side columns. Passes: the evaluation of J and its gradient for
 the statistics of 1,000,000 and of 8,000,000 tasks in files; processor seconds of all processes, and
 wall clock, one after the other. These are the statistics of 100,000 tasks, many times, with other
-keys; they take up to 11 GB in the folder for temporary files (TMPDIR). Fit: Parquet files of 100,000
-tasks, by `TableModel.fit_dask` with two workers and by `fit_files`; the models have the same bits.
-Beside it stands what many run: one regression a task in a Dask `groupby.apply`.
+keys; they take up to 11 GB in the folder for temporary files (TMPDIR). Fit: Parquet files of
+100,000 tasks, by `TableModel.fit_dask` with two workers and by `fit_files`; the models have the
+same bits. Beside it stands what many run: one regression a task in a Dask `groupby.apply`.
 """
 
 from __future__ import annotations

@@ -27,18 +27,19 @@ COLLECTED = TaskStatistics, WideTasks  # what a learner by statistics keeps of i
 
 
 def collect(
-    fitted: Fitted, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics, timed=False
-) -> Any:
+    fitted: Fitted, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics, timed=False,
+    **options: Any,
+) -> Any:  # fmt: skip
     """Return the statistics of tasks, of one `kind`, and their side rows or features.
 
-    With `timed`, also their rows with their times.
+    With `timed`, also their rows with their times; `options` are those of the kind.
     """
     raw = raw_points(tasks, fitted.scales)
     if not fitted.reader.reads_points:
         table = tasks.side
         if table is not None:
             table = table.take(tasks.ids[table.has(tasks.ids)])
-        found = kind.of(tasks.ids, raw, table)
+        found = kind.of(tasks.ids, raw, table, **options)
         if not timed:
             return found
         clock = required_clock(tasks.time, len(tasks.X), fitted.info.get("time"))

@@ -7,7 +7,7 @@ the files, leaf after leaf: the fit of all tasks in memory, with the same bits.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,12 +27,13 @@ from condmeta.learners.learn import Training, begin, conclude, settled
 from condmeta.learners.parameters import check_learner, is_auto
 from condmeta.meta.blocks import LEAF
 from condmeta.meta.stored_tasks import Here, Runner, StoredTasks
-from condmeta.meta.task_files import Piece, write_piece
+from condmeta.meta.task_files import Piece, distinct_in_all, write_piece
 from condmeta.meta.task_statistics import TaskStatistics, scaled_packed
 from condmeta.meta.trained_tasks import RawBlock
 from condmeta.meta.wide_tasks import WIDE
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.points import Points
+from condmeta.tasks.splits import copied_columns
 
 log = logging.getLogger("condmeta")
 NEED_ALL_ROWS = {
@@ -56,6 +57,7 @@ def fit_parts(
 
     Parameters
     ----------
+    parts : iterable, which may be gone through twice
     read_side : callable
         It returns the side rows of all tasks, or None, after the last part; tasks without points
         are kept.
@@ -66,19 +68,43 @@ def fit_parts(
         updated.
     """
     check_learner(learner)
-    pieces: list[Piece] = []
-    start = sampled = None
-    for number, tasks in enumerate(parts):
-        start = start_with(learner, tasks) if start is None else start
-        piece, more = reduce_part(learner, start, tasks, folder / f"piece-{number:06d}")
-        pieces.append(piece)
-        sampled = more if sampled is None else sampled.join(more).sampled()
-    if start is None:
-        raise DataError("There are no rows.")
+    start: Fitted | None = None
+
+    def reduced(distinct: np.ndarray | None) -> Iterator[tuple[Piece, TaskStatistics]]:
+        nonlocal start
+        for number, tasks in enumerate(parts):
+            start = start_with(learner, tasks) if start is None else start
+            path = folder / f"piece-{number:06d}"
+            yield reduce_part(learner, start, tasks, path, distinct)
+
+    pieces, sampled = join_reduced(reduced)
     stored = StoredTasks.merge(folder, sampled, pieces, runner or Here())
     del pieces  # they hold all ids
     learner._model = learn_stored(learner, start, stored, read_side, keep)
     return learner
+
+
+def join_reduced(
+    reduced: Callable[[np.ndarray | None], Iterable[tuple[Piece, TaskStatistics]]],
+) -> tuple[list[Piece], TaskStatistics]:
+    """Return the pieces of all parts, and the statistics of the sample.
+
+    Keys leave out columns that are copies of others. If a column is a copy in some parts alone, all
+    parts are reduced once more: `reduced(mask of the columns that keys are made of)`.
+    """
+    distinct = None
+    while True:
+        pieces, sampled = [], None
+        for piece, more in reduced(distinct):
+            pieces.append(piece)
+            sampled = more if sampled is None else sampled.join(more).sampled()
+        if sampled is None:
+            raise DataError("There are no rows.")
+        wanted = distinct_in_all(pieces)
+        if distinct is not None or all(piece.has_keys_of(wanted) for piece in pieces):
+            return pieces, sampled
+        log.info("summing up the rows once more: a column is a copy in some parts alone")
+        distinct = wanted
 
 
 def start_with(learner: Any, first: TaskSet) -> Fitted:
@@ -100,14 +126,20 @@ def start_with(learner: Any, first: TaskSet) -> Fitted:
 
 
 def reduce_part(
-    learner: Any, start: Fitted, tasks: TaskSet, path: Path | str
-) -> tuple[Piece, TaskStatistics]:
-    """Write the statistics of whole tasks to a file; return it, and those of its sample."""
+    learner: Any, start: Fitted, tasks: TaskSet, path: Path | str,
+    distinct: np.ndarray | None = None,
+) -> tuple[Piece, TaskStatistics]:  # fmt: skip
+    """Write the statistics of whole tasks to a file; return it, and those of its sample.
+
+    `distinct`: see `TaskStatistics.of`.
+    """
     tasks, _ = read_tasks(learner, start, tasks, None, None, None)
     spare = tasks.ids[tasks.sizes == 0]  # all rows of these tasks have weight 0
     tasks = tasks.subset(np.flatnonzero(tasks.sizes)) if len(spare) else tasks
-    found = collect(start, tasks, None)
-    return write_piece(path, found)._replace(spare=spare), found.sampled()
+    found = collect(start, tasks, None, distinct=distinct)
+    varies = np.append(np.ptp(tasks.X, axis=0), np.ptp(tasks.y)) > 0
+    about = {"copied": copied_columns(tasks), "varies": varies}
+    return write_piece(path, found)._replace(spare=spare, **about), found.sampled()
 
 
 def learn_stored(

@@ -29,12 +29,28 @@ class Piece(NamedTuple):
     ids : (m,) object array, as the tasks came
     edges : (2^8 + 1,) ints: where the tasks begin whose keys begin with 0, 1, 2, ...
     spare : ids of tasks of the same part that have no points; they are not in the file
+    copied, varies : (d+1,) arrays: the first column of (x, y) that each is a copy of in this part,
+        and whether it has several values
     """
 
     path: str
     ids: np.ndarray
     edges: np.ndarray
     spare: np.ndarray = np.empty(0, object)
+    copied: np.ndarray = np.empty(0, np.int64)
+    varies: np.ndarray = np.empty(0, bool)
+
+    def has_keys_of(self, distinct: np.ndarray) -> bool:
+        """Return whether the keys were made of these columns; constant ones do not matter."""
+        here = self.copied == np.arange(len(self.copied))
+        return not ((here != distinct) & self.varies).any()
+
+
+def distinct_in_all(pieces: Sequence[Piece]) -> np.ndarray:
+    """Return the mask of columns that are no copy of an earlier one in all pieces together."""
+    copied = np.array([piece.copied for piece in pieces])
+    _, first, group = np.unique(copied, axis=1, return_index=True, return_inverse=True)
+    return first[group.ravel()] == np.arange(copied.shape[1])
 
 
 class Shard(NamedTuple):

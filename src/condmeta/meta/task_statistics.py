@@ -27,6 +27,7 @@ from condmeta.tasks import TaskTable
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import (
+    distinct_columns,
     first_points,
     fold_numbers,
     half_of,
@@ -105,16 +106,21 @@ class TaskStatistics(NamedTuple):
     few: tuple[Scatter, ...] = ()
 
     @classmethod
-    def of(cls, ids, points: Points, table=None, Phi=None, features=None) -> Self:
+    def of(
+        cls, ids, points: Points, table=None, Phi=None, features=None,
+        distinct: np.ndarray | None = None,
+    ) -> Self:  # fmt: skip
         """Collect the tasks of one call.
 
         `features(tasks, points)` gives Phi of the tasks at some positions from these points of
-        theirs, for a map that reads the points themselves.
+        theirs, for a map that reads the points themselves. `distinct` is the mask of columns that
+        are no copies; without it, those of these points.
         """
-        keys = without_ties(keys_by_content(points), ids)
+        distinct = distinct_columns(points) if distinct is None else distinct
+        keys = without_ties(keys_by_content(points, distinct), ids)
         order = np.argsort(keys, kind="stable")
         sample = order[points.sizes[order] > 0][:SAMPLE]
-        sampled = in_content_order(points.take(sample))
+        sampled = in_content_order(points.take(sample), distinct=distinct)
         halves = [half_of(sampled, half) for half in (True, False)]
         few = tuple(Scatter.of(*first_points(halves[0], n)) for n in FEW)
         Phi_support = None if Phi is None else Phi[sample]

@@ -211,6 +211,16 @@ def test_calls_that_cannot_work(tmp_path):
         model().fit_files(tmp_path / "empty")
 
 
+def test_columns_that_are_copies_in_some_parts_alone(tmp_path, monkeypatch):
+    """Keys of tasks leave out copies of columns: of those in all parts, not in one of them."""
+    frame = table(gaps=False)[["store", "price", "promo", "sold"]]
+    frame["again"], frame["copy"] = frame["price"], frame["price"]
+    frame.loc[frame["store"] == "s017", "again"] += 1.0
+    monkeypatch.setattr(fit, "PART", 50)
+    found = model().fit_files(cut(frame, tmp_path / "rows"), stores())
+    same(model().fit(frame, stores()), found)
+
+
 @pytest.mark.parametrize("kind", ["class", "text", "ordered", "count", "trials"])
 def test_learners_that_need_rows(tmp_path, kind):
     """The prior is learned from a sample, and all tasks are solved; targets are read as by fit."""

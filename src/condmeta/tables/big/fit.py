@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from condmeta import __version__
 from condmeta.errors import DataError
@@ -68,32 +68,32 @@ def _fit(
     rows.connection.close()
     shutil.rmtree(statistics, ignore_errors=True)
     statistics.mkdir()
-    count = [0]
+    parts = OrderedParts(ordered, table.schema)
     if table.by_rows:
-        table.fit_rows(OrderedParts(ordered, table.schema, count), statistics)
+        table.fit_rows(parts, statistics)
         shutil.rmtree(statistics, ignore_errors=True)
-        return table.learner, table.schema, count[0]
-    parts = _tasks(ordered, table.schema, count)
+        return table.learner, table.schema, parts.count[0]
     fit_parts(table.learner, parts, statistics, table.read_side, keep=limit // KEPT)
     table.warn_not_kept(f"more than 1/{KEPT} of {memory}", "; for that allow more memory", 4)
     shutil.rmtree(statistics, ignore_errors=True)
-    return table.learner, table.schema, count[0]
+    return table.learner, table.schema, parts.count[0]
 
 
-class OrderedParts(NamedTuple):
+class OrderedParts:
     """Whole tasks of a file, part after part (see `condmeta.learners.sampled`); `count` rows."""
 
-    path: Path
-    schema: Schema
-    count: list
+    def __init__(self, path: Path, schema: Schema):
+        self.path, self.schema, self.count = path, schema, [0]
+
+    def __iter__(self) -> Iterator[TaskSet]:
+        self.count[0] = 0
+        return _tasks(self.path, self.schema, self.count)
 
     def map(self, function: Callable[..., Any], each: Iterable[tuple] = ()) -> list[Any]:
         """Return function(tasks, *more) of each part."""
-        self.count[0] = 0
-        parts = _tasks(self.path, self.schema, self.count)
         if not each:
-            return [function(tasks) for tasks in parts]
-        return [function(tasks, *more) for tasks, more in zip(parts, each, strict=True)]
+            return [function(tasks) for tasks in self]
+        return [function(tasks, *more) for tasks, more in zip(self, each, strict=True)]
 
 
 def _tasks(path: Path, schema: Schema, count: list) -> Iterator[TaskSet]:

@@ -20,7 +20,7 @@ import numpy as np
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
-from condmeta.learners.parts import learn_stored, reduce_part, start_with
+from condmeta.learners.parts import join_reduced, learn_stored, reduce_part, start_with
 from condmeta.learners.streams import StreamLearner
 from condmeta.meta.stored_tasks import StoredTasks
 from condmeta.meta.task_files import Piece
@@ -88,11 +88,13 @@ def _fit(table: TableOfFiles, rows: Any, client: Any, work: Path) -> tuple[Any, 
         return learner, table.schema, source.n_rows
     log.info("summing up the rows")
     (start,) = runner.map(start_of_group, [(learner, schema, split, int(filled[0]))])
-    jobs = [(learner, start, schema, split, int(g), str(work / f"piece-{g:06d}")) for g in filled]
-    pieces, sampled = [], None
-    for piece, more in runner.map(reduce_group, jobs):
-        pieces.append(piece)
-        sampled = more if sampled is None else sampled.join(more).sampled()
+
+    def reduced(distinct: np.ndarray | None) -> list[tuple[Piece, TaskStatistics]]:
+        how = learner, start, schema, split
+        jobs = [(*how, int(g), str(work / f"piece-{g:06d}"), distinct) for g in filled]
+        return runner.map(reduce_group, jobs)
+
+    pieces, sampled = join_reduced(reduced)
     stored = StoredTasks.merge(work, sampled, pieces, runner)
     learner._model = learn_stored(learner, start, stored, table.read_side, KEPT)
     table.warn_not_kept(f"{stored.nbytes / 1e9:.1f} GB", "", 4)
@@ -190,7 +192,8 @@ def start_of_group(learner: Any, schema: Schema, split: list[str], group: int) -
 
 
 def reduce_group(
-    learner: Any, start: Fitted, schema: Schema, split: list[str], group: int, path: str
-) -> tuple[Piece, TaskStatistics]:
+    learner: Any, start: Fitted, schema: Schema, split: list[str], group: int, path: str,
+    distinct: np.ndarray | None,
+) -> tuple[Piece, TaskStatistics]:  # fmt: skip
     """Write the statistics of a group of tasks to a file."""
-    return reduce_part(learner, start, read_group(schema, split, group), path)
+    return reduce_part(learner, start, read_group(schema, split, group), path, distinct)

@@ -6,6 +6,8 @@ and rows that these divisions follow where ids and the order of the input must n
 """
 
 from condmeta.tasks.splits.by_content import (
+    copied_columns,
+    distinct_columns,
     folds_by_content,
     in_content_order,
     keys_by_content,
@@ -35,7 +37,15 @@ from condmeta.tasks.splits.tasks import (
 
 __all__ = ["FOLDS", "ORDERS", "SupportQuery", "TaskSplit", "across_tasks", "as_split"]
 __all__ += ["check_shots", "fifths", "first_halves", "first_points", "fold_numbers"]
-__all__ += ["folds_by_content", "folds_of_tasks", "half_of", "in_content_order", "keys_by_content"]
+__all__ += [
+    "copied_columns",
+    "distinct_columns",
+    "folds_by_content",
+    "folds_of_tasks",
+    "half_of",
+    "in_content_order",
+    "keys_by_content",
+]
 __all__ += [
     "make_generator",
     "point_mask",

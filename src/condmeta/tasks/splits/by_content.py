@@ -46,16 +46,18 @@ def tasks_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
 
     Tasks with the same rows stay in the order of the input.
     """
-    hashes = _hashes(_numbers(tasks), tasks.offsets[[0, -1]], salt)
+    hashes = _hashes(tasks, tasks.offsets[[0, -1]], salt)
     if tasks.weight is not None:
         hashes *= _times(repeats(tasks.weight))
     return np.lexsort((_sums(hashes, tasks.offsets), tasks.sizes == 0))
 
 
-def keys_by_content(tasks: TaskSet | Points) -> np.ndarray:
+def keys_by_content(tasks: TaskSet | Points, distinct: np.ndarray | None = None) -> np.ndarray:
     """Return a hash (T,) of the rows of each task, which does not depend on the other tasks.
 
     Units and zeros of columns do not matter, except those of y in tasks of one or two rows.
+    `distinct` is a mask of the columns of (x, y) that are read: without it, those that are no copy
+    of an earlier one in these tasks.
 
     Examples
     --------
@@ -64,10 +66,40 @@ def keys_by_content(tasks: TaskSet | Points) -> np.ndarray:
     >>> len(set(keys_by_content(tasks).tolist()))
     1
     """
-    return _sums(_hashes_of_rows(tasks), tasks.offsets)
+    return _sums(_hashes_of_rows(tasks, distinct=distinct), tasks.offsets)
 
 
-def rows_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
+def copied_columns(tasks: TaskSet | Points) -> np.ndarray:
+    """Return for each column of (x, y) the first column that has the same bytes.
+
+    Examples
+    --------
+    >>> from condmeta.tasks import TaskSet
+    >>> tasks = TaskSet.from_arrays([[1.0, 5.0, 1.0], [2.0, 5.0, 2.0]], [3.0, 4.0], task=[1, 1])
+    >>> copied_columns(tasks).tolist()
+    [0, 1, 0, 3]
+    """
+    found: dict[bytes, list[tuple[int, np.ndarray]]] = {}
+    first = []
+    for number, column in enumerate(_numbers(tasks)):
+        words = column.view(np.uint64)
+        few = found.setdefault(words[:: max(len(words) // FEW, 1)].tobytes(), [])
+        same = (at for at, other in few if np.array_equal(words, other))
+        first.append(next(same, number))
+        if first[-1] == number:
+            few.append((number, words))
+    return np.array(first, np.int64)
+
+
+def distinct_columns(tasks: TaskSet | Points) -> np.ndarray:
+    """Return the mask of columns of (x, y) that are no copy of an earlier one."""
+    first = copied_columns(tasks)
+    return first == np.arange(len(first))
+
+
+def rows_by_content(
+    tasks: TaskSet | Points, salt: int = 0, distinct: np.ndarray | None = None
+) -> np.ndarray:
     """Return the rows (N,), task after task, those of a task in an order of their numbers alone.
 
     Equal rows may be in any order.
@@ -81,7 +113,7 @@ def rows_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
     True
     """
     task = np.repeat(np.arange(len(tasks.sizes)), tasks.sizes)
-    hashes = _hashes_of_rows(tasks, salt)
+    hashes = _hashes_of_rows(tasks, salt, distinct)
     # The largest row has the same place in every task: without its task's key it would come first
     # in all of them, or last.
     hashes = _mixed(hashes ^ np.repeat(_sums(hashes, tasks.offsets), tasks.sizes))
@@ -97,12 +129,16 @@ def rows_by_content(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
     return np.lexsort((hashes, task))
 
 
-def in_content_order(points: Points, raw: TaskSet | Points | None = None) -> Points:
+def in_content_order(
+    points: Points, raw: TaskSet | Points | None = None, distinct: np.ndarray | None = None
+) -> Points:
     """Return the points with the rows of each task in an order of their numbers alone.
 
-    `raw` are the same rows before they were scaled, if they were.
+    `raw` are the same rows before they were scaled, if they were; `distinct`: see
+    `keys_by_content`.
     """
-    return points.pick(rows_by_content(points if raw is None else raw), points.offsets)
+    order = rows_by_content(points if raw is None else raw, distinct=distinct)
+    return points.pick(order, points.offsets)
 
 
 def _numbers(tasks: TaskSet | Points) -> list[np.ndarray]:
@@ -111,18 +147,22 @@ def _numbers(tasks: TaskSet | Points) -> list[np.ndarray]:
     return [*(X.T if isinstance(X, np.ndarray) else ()), *([] if y is None else [y])]
 
 
-def _hashes_of_rows(tasks: TaskSet | Points, salt: int = 0) -> np.ndarray:
+def _hashes_of_rows(
+    tasks: TaskSet | Points, salt: int = 0, distinct: np.ndarray | None = None
+) -> np.ndarray:
     """Return a hash (N,) of what each row is to the other rows of its task.
 
     Any two rows are the same to each other: the digits of y tell such tasks apart.
     """
-    hashes = _hashes(_numbers(tasks), tasks.offsets, salt)
+    hashes = _hashes(tasks, tasks.offsets, salt, distinct)
     if tasks.y is not None:
         _stir(hashes, np.frexp(tasks.y)[0], np.repeat(tasks.sizes <= 2, tasks.sizes))
     return hashes
 
 
-def _hashes(columns: list[np.ndarray], offsets: np.ndarray, salt: int = 0) -> np.ndarray:
+def _hashes(
+    tasks: TaskSet | Points, offsets: np.ndarray, salt: int = 0, distinct: np.ndarray | None = None
+) -> np.ndarray:
     """Return a hash (N,) of the numbers in each row.
 
     A number counts as its place between the least and the largest of its column, within parts of
@@ -132,7 +172,10 @@ def _hashes(columns: list[np.ndarray], offsets: np.ndarray, salt: int = 0) -> np
     edges = offsets[:-1][np.diff(offsets) > 0]
     edges = np.append(edges, offsets[-1])
     hashes = np.full(int(edges[-1] - edges[0]), (salt + 1) * STEP & WORD, np.uint64)
-    columns = _different(columns) if len(hashes) else []
+    columns: list[np.ndarray] = []
+    if len(hashes):
+        distinct = distinct_columns(tasks) if distinct is None else distinct
+        columns = [c for c, read in zip(_numbers(tasks), distinct, strict=True) if read]
     for begin, end in pairwise(_cuts(edges)):
         here = slice(edges[begin], edges[end])
         starts, sizes = edges[begin:end] - edges[begin], np.diff(edges[begin : end + 1])
@@ -152,18 +195,6 @@ def _cuts(edges: np.ndarray) -> np.ndarray:
     most = max(int(edges[-1]) // ROWS, 1)
     ends = np.searchsorted(edges, np.linspace(edges[0], edges[-1], most + 1))
     return np.unique(ends)
-
-
-def _different(columns: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the columns without those that have the bytes of an earlier one."""
-    found: dict[bytes, list[np.ndarray]] = {}
-    for column in columns:
-        words = column.view(np.uint64)
-        few = found.setdefault(words[:: max(len(words) // FEW, 1)].tobytes(), [])
-        if not any(np.array_equal(words, other.view(np.uint64)) for other in few):
-            few.append(column)
-    kept = {id(column) for few in found.values() for column in few}
-    return [column for column in columns if id(column) in kept]
 
 
 def _stir(hashes: np.ndarray, column: np.ndarray, rows: Any) -> None:
