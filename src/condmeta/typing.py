@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from narwhals.typing import IntoDataFrame, IntoSeries
+    from narwhals.typing import IntoSeries
     from numpy.typing import ArrayLike
     from scipy.sparse import sparray, spmatrix
 
@@ -168,14 +168,19 @@ if TYPE_CHECKING:
 
         def sample(self, n_tasks: int, random_state: Any = None) -> SampledTaskSet: ...
 
+    class Table(Protocol):
+        """A table of pandas, polars, PyArrow, Dask, ...: something with columns."""
+
+        @property
+        def columns(self) -> Any: ...
+
     PathLike: TypeAlias = str | os.PathLike[str]
     TaskId: TypeAlias = Hashable
-    Table: TypeAlias = IntoDataFrame  # pandas, polars, PyArrow, ...
-    Matrix: TypeAlias = ArrayLike | IntoDataFrame | sparray | spmatrix | TaskSet  # rows (N, d)
+    Matrix: TypeAlias = ArrayLike | Table | sparray | spmatrix | TaskSet  # rows (N, d)
     # These may be None where a parameter is optional. Ids may be the name of a column.
     Values: TypeAlias = ArrayLike | IntoSeries | None  # (N,): targets, weights, times
-    Ids: TypeAlias = ArrayLike | IntoSeries | IntoDataFrame | Sequence[Hashable] | None  # (N,)
-    SideInfo: TypeAlias = TaskTable | IntoDataFrame | Mapping[Any, Any] | ArrayLike | TaskSet | None
+    Ids: TypeAlias = ArrayLike | IntoSeries | Table | Sequence[Hashable] | None  # (N,)
+    SideInfo: TypeAlias = TaskTable | Table | Mapping[Any, Any] | ArrayLike | TaskSet | None
     Names: TypeAlias = str | Sequence[str] | None  # one column, or several
     Labels: TypeAlias = Sequence[Hashable] | np.ndarray | None  # names of classes
     Numbers: TypeAlias = ArrayLike

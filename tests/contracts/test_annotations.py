@@ -96,6 +96,7 @@ ANYTHING = {
     "restore_estimator.return": "such an estimator",
     "TableModel.fit_dask.rows": "a DataFrame of Dask, which has no types",
     "TableModel.fit_dask.client": "a client of Dask, which has no types",
+    "reproduce.client": "a client of Dask, which has no types",
 }
 
 
@@ -130,11 +131,11 @@ def annotations_of(function):
         yield "return", function.returns
 
 
-def is_anything(annotation):
+def is_anything(annotation, names=("Any",)):
     """Whether an annotation is Any, or a union with Any."""
     if isinstance(annotation, ast.BinOp):
-        return is_anything(annotation.left) or is_anything(annotation.right)
-    return isinstance(annotation, ast.Name) and annotation.id == "Any"
+        return is_anything(annotation.left, names) or is_anything(annotation.right, names)
+    return isinstance(annotation, ast.Name) and annotation.id in names
 
 
 def untyped():
@@ -142,7 +143,9 @@ def untyped():
     for function in FUNCTIONS.values():
         for node in definitions(function):
             for name, annotation in annotations_of(node):
-                if is_anything(annotation):
+                # A result may be a `Frame`, a table of whatever library the input came from.
+                names = ("Any",) if name == "return" else ("Any", "Frame")
+                if is_anything(annotation, names):
                     yield f"{function.__qualname__}.{name}"
     for value in public_objects():
         for cls in value.__mro__ if inspect.isclass(value) else ():

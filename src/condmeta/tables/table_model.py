@@ -200,7 +200,7 @@ class TableModel(BaseEstimator):
 
     # -- learn: the value is set last, so a call that fails leaves the model as it was ----------
 
-    def fit(self, frame: Frame, side_info: SideInfo = None) -> Self:
+    def fit(self, frame: Table, side_info: SideInfo = None) -> Self:
         """Learn from a table of all tasks, and a side table with one row a task if there is one.
 
         Tasks of the side table without rows are kept: they are predicted by their side row alone. A
@@ -360,7 +360,7 @@ class TableModel(BaseEstimator):
             raise DataError("Times need all rows at once: fit the table whole, or without time=.")
 
     def update(
-        self, frame: Frame, side_info: SideInfo = None, *, again: bool | None = None
+        self, frame: Table, side_info: SideInfo = None, *, again: bool | None = None
     ) -> Self:
         """Add the rows of a table to the tasks they belong to, and enrol new tasks.
 
@@ -389,7 +389,7 @@ class TableModel(BaseEstimator):
             self._model = replace(model, n_rows=model.n_rows + n_rows, added=added)
         return self
 
-    def read_tasks(self, frame: Frame, side_info: SideInfo = None) -> TaskSet:
+    def read_tasks(self, frame: Table, side_info: SideInfo = None) -> TaskSet:
         """Return the tasks of a table as `fit` reads them, for `compare`, `advantage` and others.
 
         Classes are coded 0 and 1; the model is not changed.
@@ -409,14 +409,14 @@ class TableModel(BaseEstimator):
 
     @overload
     def predict(
-        self, frame: Frame, side_info: SideInfo = None, *, coverage: None = None
+        self, frame: Table, side_info: SideInfo = None, *, coverage: None = None
     ) -> np.ndarray: ...
     @overload
     def predict(
-        self, frame: Frame, side_info: SideInfo = None, *, coverage: float
+        self, frame: Table, side_info: SideInfo = None, *, coverage: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
     def predict(
-        self, frame: Frame, side_info: SideInfo = None, *, coverage: float | None = None
+        self, frame: Table, side_info: SideInfo = None, *, coverage: float | None = None
     ) -> np.ndarray | tuple[np.ndarray, ...]:
         """Predict the rows of a table; a new task is predicted by its side information.
 
@@ -449,7 +449,7 @@ class TableModel(BaseEstimator):
             return predicted
         return predicted, *predictions.interval(model, tasks, coverage)
 
-    def score(self, frame: Frame, side_info: SideInfo = None) -> float:
+    def score(self, frame: Table, side_info: SideInfo = None) -> float:
         """Return R^2 of the predictions of labelled rows, or for classes the share that is right.
 
         For counts it is the share of the Poisson deviance that predictions explain; shares of
@@ -474,7 +474,7 @@ class TableModel(BaseEstimator):
         return predictions.score(model, tasks, model.read(frame, side_info, labelled=True))
 
     def predict_frame(
-        self, frame: Frame, side_info: SideInfo = None, *, coverage: float | None = None
+        self, frame: Table, side_info: SideInfo = None, *, coverage: float | None = None
     ) -> Frame:
         """Return predictions as a table of the kind of `frame`, a row for each of its rows.
 
@@ -488,7 +488,7 @@ class TableModel(BaseEstimator):
         columns = predictions.columns(self._fitted, tasks, outside, coverage)
         return make_frame(columns, backend_of(frame))
 
-    def adapt(self, frame: Frame, side_info: SideInfo = None) -> TaskModels | BlendedModels:
+    def adapt(self, frame: Table, side_info: SideInfo = None) -> TaskModels | BlendedModels:
         """Solve the tasks of a table from its rows alone; the model is not changed.
 
         Returns
@@ -499,7 +499,7 @@ class TableModel(BaseEstimator):
         warn_extrapolating(uncalibrated(self.learner_), tasks.ids, tasks.side)
         return self.learner_.adapt(tasks)
 
-    def adapt_frame(self, frame: Frame, side_info: SideInfo = None) -> Frame:
+    def adapt_frame(self, frame: Table, side_info: SideInfo = None) -> Frame:
         """Return the result of `adapt` as a table: task, n, intercept, one column a feature.
 
         With more than two classes it has a row for each task and class.
@@ -516,14 +516,14 @@ class TableModel(BaseEstimator):
         columns |= dict(zip(names, coef.reshape(T * K, -1).T, strict=True))
         return make_frame(columns, backend_of(frame))
 
-    def n_points(self, frame: Frame) -> np.ndarray:
+    def n_points(self, frame: Table) -> np.ndarray:
         """Return for each row how many points of its task the model knows (N,); 0 is a new task."""
         return self.learner_.n_points(self._fitted.read(frame, None, labelled=False))
 
     # -- inspect and save -----------------------------------------------------------------------
 
     def check(
-        self, frame: Frame, side_info: SideInfo = None, *, false_alarm: float = 0.05
+        self, frame: Table, side_info: SideInfo = None, *, false_alarm: float = 0.05
     ) -> CheckReport:
         """Judge the model by new labelled rows: keep, update or refit (see `condmeta.check`)."""
         tasks = self._fitted.read(frame, side_info, labelled=True)

@@ -32,3 +32,4 @@ cm.theory.variance(cm.environments.Circle(), None)  # wrong
 cm.environments.Circle(inputs="uniform")  # wrong
 cm.plots.MapDisplay.from_estimator("model")  # wrong
 _ = cm.losses.Huber(1.0).value([1.0], 0.0).colour  # wrong
+cm.TableModel(task="a", target="b").fit("sales.csv")  # wrong
