@@ -182,7 +182,10 @@ def _variance_of_new(fitted: Fitted, phi: list[str]) -> list[str]:
     form, noise = [number(value) for value in variance_of_new(fitted)], fitted.tau.noise
     if noise is not None:
         terms = [f"{number(by)} * {term}" for by, term in zip(noise, [*phi, "1e0"], strict=True)]
-        form[0] += f" + {number(fitted.inner.s2)} * (EXP({' + '.join(terms)}) - 1e0)"
+        low, high = map(number, fitted.tau.noise_range)
+        log = " + ".join(terms)
+        log = f"CASE WHEN {log} < {low} THEN {low} WHEN {log} > {high} THEN {high} ELSE {log} END"
+        form[0] += f" + {number(fitted.inner.s2)} * (EXP({log}) - 1e0)"
     return form
 
 

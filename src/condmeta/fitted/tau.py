@@ -12,7 +12,7 @@ from condmeta.inner.scatter import LARGEST
 from condmeta.kernels.side_readers import has_side
 from condmeta.meta.blocks import with_one
 from condmeta.meta.kernel_sgd import KernelMap, kernel_theta, squared_norm
-from condmeta.meta.side_noise import noise_factors
+from condmeta.meta.side_noise import LARGEST_LOG, noise_factors
 from condmeta.persistence.fields import either, floats, instance, maybe, optional
 from condmeta.persistence.registry import construct, register, register_tuple
 
@@ -22,6 +22,7 @@ from condmeta.persistence.registry import construct, register, register_tuple
         "weights": floats("k+1 w"), "phi_mean": floats("k"),
         "cold": optional(maybe(floats("k+1 w", low=-LARGEST, high=LARGEST))),
         "noise": optional(maybe(floats("k+1", low=-LARGEST, high=LARGEST))),
+        "noise_range": optional(maybe(floats("2", low=-LARGEST_LOG, high=LARGEST_LOG))),
     }
 )  # fmt: skip
 class LinearTau(NamedTuple):
@@ -29,17 +30,21 @@ class LinearTau(NamedTuple):
 
     weights : (k+1, width) array, with b in its last row; phi_mean : (k,), the mean training Phi.
     cold : (k+1, width) array or None, the map for tasks without points if it is another one.
-    noise : (k+1,) array or None: the map to the logarithm of the factor of a task's noise.
+    noise : (k+1,) array or None: the map to the logarithm of the factor of a task's noise;
+    noise_range : (2,), between which this logarithm stays, as far as training tasks go.
     """
 
     weights: np.ndarray
     phi_mean: np.ndarray
     cold: np.ndarray | None = None
     noise: np.ndarray | None = None
+    noise_range: np.ndarray | None = None
 
     def noise_factors(self, Phi) -> np.ndarray | None:
         """Return the factor of the noise of tasks (T,); None if all tasks have the same."""
-        return None if self.noise is None else noise_factors(with_one(Phi), self.noise)
+        if self.noise is None or self.noise_range is None:
+            return None
+        return noise_factors(with_one(Phi), self.noise, self.noise_range)
 
     def theta(self, Phi, n_jobs: int = 1) -> np.ndarray:
         """Return theta = M Phi + b of tasks (T, width)."""

@@ -32,6 +32,7 @@ from condmeta.meta.prior import Prior, inverse_curvature, metrics_for
 from condmeta.meta.ridge import RidgeModel, learn_from_blocks, learn_prior
 from condmeta.meta.ridge_choice import Options, choose
 from condmeta.meta.ridge_judge import ROUGH, HeldOutFeatures, SplitStatistics
+from condmeta.meta.side_noise import LARGEST_LOG
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.trained_tasks import InMemory, Scaling, TrainedTasks, count_points
 from condmeta.meta.wide_tasks import WideTasks
@@ -85,7 +86,11 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
     own_noise = selection.chosen.noise == "per_task"
     inner = learner._inner(prior, change, own_noise, context, left_open)
     noise = None if delta is None else rotation.undo(np.append(delta, 0.0)[:, None])[:, 0]
-    return Learned(LinearTau(W, rotation.mean, cold, noise), inner, info)
+    if noise is None:
+        return Learned(LinearTau(W, rotation.mean, cold), inner, info)
+    logs = np.clip(rotation.apply(tasks.sample.Phi) @ delta, -LARGEST_LOG, LARGEST_LOG)
+    limits = np.array([logs.min(), logs.max()])
+    return Learned(LinearTau(W, rotation.mean, cold, noise, limits), inner, info)
 
 
 def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation: Any, overall: Any) -> LearnedMaps:

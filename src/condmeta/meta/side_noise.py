@@ -11,7 +11,7 @@ fits of the prior, in which s2_t / s2 is given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.stats import chi2
@@ -29,11 +29,14 @@ LARGEST_LOG = 30.0  # of s2_t / s2: a task far from all others has no infinite n
 LEVEL = 0.01  # of the test whether noise may follow side information
 
 
-def noise_factors(Phi: np.ndarray, delta: np.ndarray | None) -> np.ndarray | None:
-    """Return s2_t / s2 (T,) of tasks with features Phi (T, k); None if it is 1."""
-    if delta is None:
-        return None
-    return np.exp(np.clip(Phi @ delta, -LARGEST_LOG, LARGEST_LOG))
+def noise_factors(
+    Phi: np.ndarray, delta: np.ndarray | None, limits: Sequence[float] = (-LARGEST_LOG, LARGEST_LOG)
+) -> np.ndarray | None:
+    """Return s2_t / s2 (T,) of tasks with features Phi (T, k); None if it is 1.
+
+    `limits` of its logarithm: far from all training tasks nothing is known about the noise.
+    """
+    return None if delta is None else np.exp(np.clip(Phi @ delta, *limits))
 
 
 def learn_side_noise(

@@ -282,3 +282,11 @@ def test_it_goes_with_a_context():
     assert plain[third == 0].mean() > 0.95
     given = fitted(noise="by_side", context=True)
     np.testing.assert_allclose(given.fitted_.tau.noise, model.fitted_.tau.noise, rtol=0.05)
+
+
+def test_the_noise_of_a_task_far_from_all_others_is_that_of_the_nearest():
+    data = simulated(T=60)
+    model = fit(data, noise="by_side", **PLAIN)
+    logs = np.log(model.fitted_.tau.noise_factors(model.fitted_.tasks.Phi))
+    far = np.log(model.fitted_.tau.noise_factors(np.array([[50.0, 0.0], [-50.0, 0.0]])))
+    np.testing.assert_allclose(far, [logs.max(), logs.min()])
