@@ -6,7 +6,12 @@ Each round starts `fit -o`, `update`, `save` over an existing file, or `compare 
 its own and kills it (SIGKILL) at a random moment. Then the file must be whole: the old one or the
 new one, with its mode, behind its symbolic link; and after the next write no temporary file is
 left. The second part fills the disk, protects the folder, and removes or truncates a file while it
-is read: each is one sentence, and nothing is lost.
+is read: each is one sentence, and nothing is lost. The last part kills `fit` of many files, starts
+it again, and compares the model with that of a fit that nothing stopped.
+
+    python tools/kill_study.py --rounds 0 --fits 10
+
+runs the last part alone.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import argparse
 import collections
 import hashlib
 import os
+import re
 import shlex
 import signal
 import stat
@@ -22,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -244,11 +251,73 @@ def study_reads(rounds: int, seed: int) -> dict[str, int]:
     return counts
 
 
+def study_fits(rounds: int, seed: int, tasks: int = 20_000) -> dict[str, int]:
+    """Kill fits of many files at random moments; started again, each ends with the same bits."""
+    rng, counts = np.random.default_rng(seed), collections.Counter()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        _write_parts(folder, tasks, rng)
+        fit = [*COMMAND, "fit", f"{folder}/rows-*.csv", *COLUMNS, "--memory", "500MB", "-o"]
+        started = time.monotonic()
+        run([*fit, str(folder / "whole.condmeta")])
+        longest, whole = time.monotonic() - started, contents(folder / "whole.condmeta")
+        for number in range(rounds):
+            model = folder / f"{number}.condmeta"
+            writer = subprocess.Popen([*fit, str(model)], stderr=subprocess.DEVNULL)
+            try:
+                writer.wait(rng.uniform(0.0, longest))
+            except subprocess.TimeoutExpired:
+                writer.send_signal(signal.SIGKILL)
+                writer.wait()
+                counts[_progress(Path(f"{model}.work"))] += 1
+            else:
+                counts["ended first"] += 1
+            if not model.exists():
+                run([*fit, str(model)])
+            assert contents(model) == whole, f"the model of round {number} differs"
+            assert not Path(f"{model}.work").exists(), "the work folder is left"
+    return counts
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """Return all that a model file holds but the time at which it was written."""
+    with zipfile.ZipFile(path) as file:
+        found = {name: file.read(name) for name in file.namelist()}
+    found["meta.json"] = re.sub(rb'"created":"[^"]*"', b"", found["meta.json"])
+    return found
+
+
+def _write_parts(folder: Path, tasks: int, rng: np.random.Generator) -> None:
+    """Write the rows of tasks, shuffled, to four files."""
+    shop = rng.permutation(np.repeat(np.arange(tasks), 10))
+    price = rng.normal(size=shop.size)
+    sold = (2 + shop % 5) * price + rng.normal(size=shop.size)
+    for number in range(4):
+        lines = zip(shop[number::4], price[number::4], sold[number::4], strict=True)
+        text = "".join(f"s{a},{b:.4f},{c:.4f}\n" for a, b, c in lines)
+        (folder / f"rows-{number}.csv").write_text("shop,price,sold\n" + text, encoding="utf-8")
+
+
+def _progress(work: Path) -> str:
+    """Return how far a fit came."""
+    if not work.exists():
+        return "killed before it read"
+    if (work / "statistics").exists():
+        return "killed while it learned"
+    return "killed while it read and ordered"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--fits", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.fits:
+        print("fits of files:", dict(study_fits(options.fits, options.seed)))
+        print("started again, each ended with the same model, bit for bit")
+    if not options.rounds:
+        return 0
     for name, counted in study_kills(options.rounds, options.seed).items():
         print(f"killed {name:12}", *(f"{what} {n}" for what, n in sorted(counted.items())))
     for name, sentence in study_faults():

@@ -173,6 +173,13 @@ def test_traffic_leaves_the_state_of_the_same_updates():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_killed_fit_of_files_ends_with_the_same_model():
+    """The short form of tools/kill_study.py --fits 10."""
+    pytest.importorskip("duckdb")
+    assert sum(kill_study.study_fits(2, seed=1, tasks=300).values()) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_killed_save_leaves_a_whole_file():
     """The short form of tools/kill_study.py."""
     counts = kill_study.study_kills(6, seed=0, names=["save"])
