@@ -36,8 +36,8 @@ RULES = (
     Rule("auto-squared", "squared", "root mean squared error", 90, 5),
     Rule("ridge", "errors", "absolute error", 75, 15),
     Rule("ridge", "squared", "root mean squared error", 75, 15),
-    Rule("ridge-transforms", "errors", "absolute error", 75, 15),
-    Rule("ridge-transforms", "squared", "root mean squared error", 75, 15),
+    Rule("ridge-linear", "errors", "absolute error", 75, 15),
+    Rule("ridge-linear", "squared", "root mean squared error", 75, 15),
     Rule("auto-classifier", "errors", "log loss", 90, None),
     Rule("logistic", "errors", "log loss", 75, None),
 )
