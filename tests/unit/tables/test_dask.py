@@ -96,7 +96,6 @@ def client():
 @pytest.fixture(autouse=True)
 def few_tasks_in_a_leaf(monkeypatch):
     monkeypatch.setattr(blocks, "LEAF", 60)  # 4 leaves
-    monkeypatch.setattr(cluster_workers, "LEAVES_A_JOB", 1)
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +106,11 @@ def whole():
         return model().fit(table(), stores())
     finally:
         blocks.LEAF = before
+
+
+def sum_on_workers(monkeypatch):
+    """Let workers sum up few leaves too, pass after pass."""
+    monkeypatch.setattr(cluster_workers, "LEAVES_A_JOB", 1)
 
 
 def restrict(client, n_workers, monkeypatch):
@@ -122,7 +126,9 @@ def restrict(client, n_workers, monkeypatch):
 
 
 @pytest.mark.parametrize("partitions", [1, 4, 11])
-def test_any_partitions_give_the_bits_of_the_rows_in_memory(client, whole, partitions):
+def test_any_partitions_give_the_bits_of_the_rows_in_memory(client, whole, partitions, monkeypatch):
+    if partitions == 4:
+        sum_on_workers(monkeypatch)
     ddf = dd.from_pandas(table(), npartitions=partitions, sort=False)
     same(whole, model().fit(ddf, stores()))
 
@@ -137,6 +143,7 @@ def test_all_choices(client, monkeypatch):
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_any_number_of_workers_gives_the_same_bits(client, whole, n_workers, monkeypatch):
     restrict(client, n_workers, monkeypatch)
+    sum_on_workers(monkeypatch)
     ddf = dd.from_pandas(table(), npartitions=5, sort=False)
     same(whole, model().fit(ddf, stores()))
 
@@ -169,6 +176,8 @@ def test_predictions_are_lazy_and_equal(client, whole):
 def test_a_worker_that_is_killed_changes_nothing(client, whole, step, monkeypatch):
     ddf, runs = dd.from_pandas(table(), npartitions=4, sort=False), []
     run = cluster_workers.OnWorkers._submit
+    if step == "sum_leaves":
+        sum_on_workers(monkeypatch)
 
     def watched(runner, function, jobs):
         inner = getattr(function, "func", function)
@@ -237,7 +246,6 @@ def test_workers_use_freed_memory_again(client):
 
 
 def test_few_leaves_are_summed_up_by_the_caller(client, whole, monkeypatch):
-    monkeypatch.setattr(cluster_workers, "LEAVES_A_JOB", 4)
     run, functions = cluster_workers.OnWorkers._submit, []
 
     def watched(runner, function, jobs):
