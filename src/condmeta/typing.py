@@ -159,14 +159,16 @@ if TYPE_CHECKING:
     class PointMapObject(Protocol):
         """A feature map of one's own that reads the points of tasks."""
 
-        reads_points: bool
-
-        def transform_tasks(self, X: Any, y: Any, offsets: Any) -> Any: ...
+        @property
+        def reads_points(self) -> bool: ...
+        @property
+        def transform_tasks(self) -> Callable[..., Any]: ...
 
     class Environment(Protocol):
         """A source of tasks with known weights: of `condmeta.environments`, or one's own."""
 
-        def sample(self, n_tasks: int, random_state: Any = None) -> SampledTaskSet: ...
+        @property
+        def sample(self) -> Callable[..., SampledTaskSet]: ...
 
     class Table(Protocol):
         """A table of pandas, polars, PyArrow, Dask, ...: something with columns."""

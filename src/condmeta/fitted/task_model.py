@@ -211,8 +211,13 @@ class TaskModels(Mapping):
         self.n_ = n
         self.gap_ = solved.gap
 
-    coef_ = TaskModel.coef_
-    theta_ = TaskModel.theta_
+    @property
+    def coef_(self) -> np.ndarray:
+        return self._predictor.scales.to_user(self._coef)[0]
+
+    @property
+    def theta_(self) -> np.ndarray:
+        return self._predictor.scales.user_vector(self._theta)
 
     @property
     def intercept_(self) -> np.ndarray:

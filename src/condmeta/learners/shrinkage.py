@@ -39,9 +39,9 @@ NEW = "(new)"  # the id of a task that `adapt` is given without one
 
 
 def shrink(
-    estimates: Numbers | Table, covariances: Numbers | None = None, *,
-    std_errors: Numbers | Table | None = None, task: Ids = None, side_info: SideInfo = None,
-    feature_map: FeatureMapLike = "auto", metric: Metric = "auto",
+    estimates: Numbers | Table | Mapping[str, Any], covariances: Numbers | None = None, *,
+    std_errors: Numbers | Table | Mapping[str, Any] | None = None, task: Ids = None,
+    side_info: SideInfo = None, feature_map: FeatureMapLike = "auto", metric: Metric = "auto",
     kappa: float | Literal["auto"] = "auto", missing_side: MissingSide = "error",
 ) -> Shrinkage:  # fmt: skip
     r"""Learn tau(s) from coefficients that were estimated task by task, and shrink them towards it.
@@ -135,10 +135,10 @@ class Shrinkage(Learner):
 
     def fit(
         self,
-        estimates: Numbers | Table,
+        estimates: Numbers | Table | Mapping[str, Any],
         covariances: Numbers | None = None,
         *,
-        std_errors: Numbers | Table | None = None,
+        std_errors: Numbers | Table | Mapping[str, Any] | None = None,
         task: Ids = None,
         side_info: SideInfo = None,
     ) -> Shrinkage:
@@ -150,10 +150,10 @@ class Shrinkage(Learner):
 
     def adapt(
         self,
-        estimates: Numbers | Table | None = None,
+        estimates: Numbers | Table | Mapping[str, Any] | None = None,
         covariances: Numbers | None = None,
         *,
-        std_errors: Numbers | Table | None = None,
+        std_errors: Numbers | Table | Mapping[str, Any] | None = None,
         task: Ids = None,
         side_info: SideInfo = None,
     ) -> TaskModel | TaskModels:
@@ -180,10 +180,10 @@ class Shrinkage(Learner):
 
     def update(
         self,
-        estimates: Numbers | Table,
+        estimates: Numbers | Table | Mapping[str, Any],
         covariances: Numbers | None = None,
         *,
-        std_errors: Numbers | Table | None = None,
+        std_errors: Numbers | Table | Mapping[str, Any] | None = None,
         task: Ids = None,
         side_info: SideInfo = None,
     ) -> Self:

@@ -101,3 +101,14 @@ assert_type(cm.TaskSet.from_frame(frame, "a", "b"), cm.TaskSet)
 assert_type(cm.TaskSet.from_frame(other, ["a", "b"]), cm.TaskSet)
 assert_type(cm.from_formula("y ~ x | g", frame), cm.FormulaModel)
 assert_type(cm.plots.ShotCurveDisplay.from_frame(frame), cm.plots.ShotCurveDisplay)
+assert_type(many.coef_, np.ndarray)
+assert_type(cm.plots.CoverageDisplay.from_estimator(model, X, y), cm.plots.CoverageDisplay)
+assert_type(cm.shrink({"a": 1.0}, std_errors={"a": 0.1}), cm.Shrinkage)
+
+
+class Step:
+    def sample(self, n_tasks: int, random_state: int) -> Any:
+        return n_tasks + random_state
+
+
+cm.experiments.run(Step(), {"ridge": model}, setting=(9, (5, 2, 2)))

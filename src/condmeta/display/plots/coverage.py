@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from scipy import stats as distributions
@@ -11,11 +11,7 @@ from condmeta.display.plots.canvas import Display, axes_to_draw
 from condmeta.errors import DataError
 from condmeta.meta.conformal import gives_std
 from condmeta.tasks.call_input import as_tasks
-from condmeta.typing import Axes, Ids, Matrix, Numbers, SideInfo, Values
-
-if TYPE_CHECKING:
-    from condmeta.evaluation.calibrate import Calibrated
-
+from condmeta.typing import Axes, FittedModel, Ids, Matrix, Numbers, SideInfo, Values
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 COLOUR = "#d55e00"
@@ -50,7 +46,7 @@ class CoverageDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Calibrated,
+        estimator: FittedModel,
         X: Matrix,
         y: Values = None,
         *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class ShotCurveDisplay(Display):
 
     @classmethod
     def from_frame(
-        cls, frame: Table, learners: Sequence[str] | None = None,
+        cls, frame: Table | Mapping[str, Sequence[Any]], learners: Sequence[str] | None = None,
         error_name: str = "mean absolute error",
     ) -> Self:  # fmt: skip
         """Make the display of a tidy table with the columns learner, shot, error and se.
