@@ -89,6 +89,7 @@ def _bends(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
     *first, last = knots
     unit = last - knots[0]
     z, a = (x - knots[0]) / unit, (np.array(first) - knots[0]) / unit
-    above = np.maximum(z - 1, 0.0)[:, None] ** 3
-    c = (np.maximum(z[:, None] - a, 0.0) ** 3 - above) / (1 - a)
+    # Beyond the last knot cubes would cancel, or overflow: there the splines are lines.
+    within, beyond = np.minimum(z, 1.0)[:, None], np.maximum(z - 1, 0.0)[:, None]
+    c = np.maximum(within - a, 0.0) ** 3 / (1 - a) + 3 * beyond * (1 - a)
     return c[:, :-1] - c[:, -1:]

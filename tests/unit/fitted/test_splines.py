@@ -53,3 +53,12 @@ def test_columns_with_few_values_or_one_frequent_value_stay_as_they_are():
 @pytest.mark.parametrize(("d", "bends"), [(MOST_COLUMNS, MOST_COLUMNS), (MOST_COLUMNS + 1, 0)])
 def test_with_many_columns_none_bends(d, bends):
     assert Splines.learn(np.random.default_rng(0).normal(size=(50, d))).bends.sum() == bends
+
+
+def test_far_beyond_the_knots_splines_are_lines():
+    """The difference of two cubes has no digits left at 1e6, and overflows at 1e103."""
+    splines = Splines.learn(np.arange(101.0)[:, None])
+    at = splines.transform(np.array([[200.0], [201.0], [1e6], [1e300]]))[:, 1:]
+    slope = at[1] - at[0]
+    np.testing.assert_allclose(at[2], at[0] + (1e6 - 200) * slope, rtol=1e-9)
+    np.testing.assert_allclose(at[3], 1e300 * slope, rtol=1e-9)
