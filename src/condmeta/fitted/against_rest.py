@@ -327,6 +327,15 @@ class ClassModels(Mapping):
         return f"ClassModels({tasks}, classes={len(self.classes_)})"
 
 
+def with_classes(fitted: Fitted | AgainstRest, names: Any) -> Fitted | AgainstRest:
+    """Return the value with other names of its classes, None for those that it has."""
+    if names is None:
+        return fitted
+    if isinstance(fitted, AgainstRest):
+        return fitted._replace(classes=np.array(names))
+    return fitted._replace(predictor=fitted.predictor._replace(classes=np.array(names)))
+
+
 def require_classes(y: Any, classes: np.ndarray) -> np.ndarray:
     """Return labels as an array, or raise if one is no class."""
     y = np.asarray(y)

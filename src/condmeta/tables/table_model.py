@@ -14,6 +14,7 @@ from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.evaluation import CheckReport, Explanation, check, explain
 from condmeta.evaluation.extrapolation import warn_extrapolating
+from condmeta.fitted.against_rest import with_classes
 from condmeta.fitted.sql import Tables
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
@@ -556,7 +557,8 @@ class TableModel(BaseEstimator):
         learner = self._fitted.linear
         if not hasattr(learner, "summary"):
             raise DataError(f"{type(learner).__name__} has no summary: fit ConditionalRidge.")
-        return learner.summary(level, robust)
+        fitted = with_classes(learner.fitted_, self._fitted.schema.classes)
+        return Summary.of(fitted, level, robust, type(learner).__name__)
 
     def card(self) -> dict[str, Any]:
         """Return what a reader of the model wants to know: columns, sizes, settings, choices."""

@@ -1,6 +1,7 @@
 """`summary` of counts and classes: standard errors against quadrature and simulation."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, gammaln, roots_hermitenorm
 
@@ -128,3 +129,16 @@ def test_shared_coefficients_have_standard_errors(tmp_path):
     model.save(tmp_path / "model", resume=False)
     with pytest.raises(cm.errors.DataError, match="resume=True"):
         cm.load(tmp_path / "model").summary()
+
+
+def test_tables_name_their_classes():
+    s, task, y = draw("class", 30, 6, 2)
+    table = pd.DataFrame({"task": task, "x": np.arange(180.0) % 7, "s": s[task]})
+    learner = cm.ConditionalLogistic(metric="identity", kappa=1.0)
+    model = cm.TableModel(learner, task="task", side=["s"], target="y")
+    two = model.fit(table.assign(y=np.where(y, "b", "a"))).summary()
+    assert str(two).splitlines()[0].endswith("log odds of b")
+    three = np.array(["u", "v", "w"])[np.digitize(np.arange(180) % 5 / 5 + y, [0.5, 1.0])]
+    with pytest.warns(cm.errors.ReadingNote, match="3 classes"):
+        found = model.fit(table.assign(y=three)).summary()
+    assert found.effects["class"].unique().tolist() == ["u", "v", "w"]
