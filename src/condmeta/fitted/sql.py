@@ -25,7 +25,14 @@ from condmeta.fitted.sql_labels import (
     probability_of,
     slope_of,
 )
-from condmeta.fitted.sql_std import require_std, variance_columns, variance_names, variance_of_new
+from condmeta.fitted.sql_std import (
+    require_std,
+    variance_by_features,
+    variance_columns,
+    variance_names,
+    variance_of_new,
+    varies_by_side,
+)
 from condmeta.fitted.tau import LinearTau
 from condmeta.tasks.ids import id_columns
 
@@ -139,10 +146,10 @@ def score_query(
         own = [sql.name("c", name) for name in variance_names(names)]
         mean = [number(value) for value in fitted.tau.phi_mean]
         cases = [f"CASE\n    WHEN {has_points} THEN\n      {_quadratic(own, centred)}"]
-        if phi and fitted.tau.noise is not None:
-            new = _quadratic(_variance_of_new(fitted, phi), centred)
+        if phi and varies_by_side(fitted):
+            new = _variance_of_new(fitted, phi, centred)
             cases.append(f"    WHEN {sql.name('s', ids[0])} IS NOT NULL THEN\n      {new}")
-        new = _quadratic(_variance_of_new(fitted, mean), centred)
+        new = _variance_of_new(fitted, mean, centred)
         found[SCORE_VARIANCE] = "\n".join([*cases, f"    ELSE\n      {new}\n  END"])
     scored = _select(sql, "r", found, source).replace("\n", "\n  ").rstrip()
     answers = _answers(fitted, sql, std)
@@ -177,8 +184,10 @@ def _answers(fitted: Fitted, sql: SqlDialect, std: bool) -> dict[str, str]:
     return found
 
 
-def _variance_of_new(fitted: Fitted, phi: list[str]) -> list[str]:
-    """Return the quadratic form of a task without points; the noise may follow features `phi`."""
+def _variance_of_new(fitted: Fitted, phi: list[str], centred: list[str]) -> str:
+    """Return the variance of the score of a task without points, which may follow features."""
+    if getattr(fitted.inner, "spread", None) is not None:
+        return variance_by_features(fitted, phi, centred)
     form, noise = [number(value) for value in variance_of_new(fitted)], fitted.tau.noise
     if noise is not None:
         terms = [f"{number(by)} * {term}" for by, term in zip(noise, [*phi, "1e0"], strict=True)]
@@ -186,7 +195,7 @@ def _variance_of_new(fitted: Fitted, phi: list[str]) -> list[str]:
         log = " + ".join(terms)
         log = f"CASE WHEN {log} < {low} THEN {low} WHEN {log} > {high} THEN {high} ELSE {log} END"
         form[0] += f" + {number(fitted.inner.s2)} * (EXP({log}) - 1e0)"
-    return form
+    return _quadratic(form, centred)
 
 
 def _quadratic(form: list[str], centred: list[str]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.dialects import number
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.known_statistics import known_statistics
 from condmeta.inner.posterior import BLOCK, Gaussian
@@ -60,6 +61,39 @@ def variance_of_new(fitted: Fitted) -> np.ndarray:
     width = fitted.scales.width
     blank = SquaredState.start(1, width), np.zeros((1, width))
     return _form(fitted, *fitted.inner.label_covariances(*blank))[0]
+
+
+def varies_by_side(fitted: Fitted) -> bool:
+    """Return whether the variance of a task without points depends on its side information."""
+    return fitted.tau.noise is not None or getattr(fitted.inner, "spread", None) is not None
+
+
+def variance_by_features(fitted: Fitted, phi: list[str], centred: list[str]) -> str:
+    """Return the variance of <x, w> of a task without points, as `PriorCovariance` has it.
+
+    With t as above it is sum_i g_i <t, B_i>^2, g the growth of each coordinate; `phi` are the
+    features of the task and `centred` those of the row, as expressions.
+    """
+    basis, mean, directions, variances, most = fitted.inner.spread
+    unit = np.append(1 / fitted.scales.x_scale, np.ones(len(basis) - len(centred)))
+    row = [*centred, *["1e0"] * (len(basis) - len(centred))]
+    away = [f"({term} - {number(middle)})" for term, middle in zip(phi, mean, strict=True)]
+    squares = [_square(_products(axis, away)) for axis in directions.T]
+    terms = []
+    for weights, by, bound in zip((basis * unit[:, None]).T, variances.T, most, strict=True):
+        if weights.any():
+            opened = _products(by, [*squares, "1e0"])
+            cut = f"CASE WHEN {opened} > {number(bound)} THEN {number(bound)} ELSE {opened} END"
+            terms.append(f"(1e0 + {cut}) * {_square(_products(weights, row))}")
+    return "\n      + ".join(terms) if terms else "0e0"
+
+
+def _products(numbers, terms: list[str]) -> str:
+    return " + ".join(f"{number(a)} * {term}" for a, term in zip(numbers, terms, strict=True))
+
+
+def _square(term: str) -> str:
+    return f"({term}) * ({term})"
 
 
 def require_std(fitted: Fitted) -> None:

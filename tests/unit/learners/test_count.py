@@ -259,11 +259,6 @@ def test_files_keep_everything(fitted, tmp_path):
         again.predict(X, task=task)
 
 
-def test_sql_needs_a_linear_model(fitted):
-    with pytest.raises(DataError, match="this ConditionalCount predicts counts"):
-        fitted.to_sql()
-
-
 def test_some_coefficients_are_shared(tmp_path):
     X, y, task, exposure, side = draw(80)
     X = np.column_stack([X, np.random.default_rng(1).normal(size=len(X))])
