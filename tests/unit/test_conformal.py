@@ -306,6 +306,7 @@ def test_weights_of_two_are_rows_given_twice():
     X, y, task = _skewed(30, 2, n=4)
     weight = rng.integers(1, 3, size=len(y))
     fixed = {"metric": "identity", "noise": "shared", "kappa": 1.0}  # a copy may judge, or be shown
+    fixed |= {"x_transform": None, "y_transform": None}
     learner = cm.ConditionalRidge(context=False, cold_start="prior", **fixed)
     options = {"shots": (0,), "bounds": None}
     weighted = cm.calibrate(learner, X, y, task=task, sample_weight=weight, **options)
