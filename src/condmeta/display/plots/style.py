@@ -35,6 +35,8 @@ LEARNERS = {  # those of `compare`; the colours stand out from white and from da
     "constant on base": Style("#a0522d", (0, (2, 2)), ">"),
     "unconditional counts": Style("#4f7cac", (0, (1, 1)), "h"),
     "conditional counts": Style("#c0504d", (0, (8, 2, 2, 2)), "p"),
+    "never forgets": Style("#3f7f5f", (0, (3, 2)), "d"),
+    "forgets": Style("#b5527a", (0, (10, 2)), "*"),
     "auto": Style("#a6761d", (0, (7, 1, 1, 1)), "X"),
 }
 FIXED = PAPER | LEARNERS
