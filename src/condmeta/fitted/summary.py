@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
@@ -23,6 +24,10 @@ from condmeta.text import pluralize
 from condmeta.typing import Frame
 
 Table = dict[str, np.ndarray]
+NO_ROWS = {  # how a task without rows is predicted, by `cold_start_`
+    "pooled": "one model of all rows",
+    "mixture": "the mean of the effects and one model of all rows",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,6 +71,9 @@ class Summary:
         Whether coefficients are those of splines of x, named such as "x0 (bend 1)".
     law : str or None
         The law of counts or classes, in words; None for numbers.
+    settings : tuple of str
+        A sentence for each setting by which predictions or numbers differ from those of maximum
+        likelihood with these effects, and what to write instead.
 
     Examples
     --------
@@ -91,6 +99,7 @@ class Summary:
     by_side: bool = False
     splines: bool = False
     law: str | None = None
+    settings: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -116,6 +125,7 @@ class Summary:
             by_side=getattr(fitted.tau, "noise", None) is not None,
             splines=isinstance(fitted.scales.transformer, Splines),
             law=_law(fitted),
+            settings=tuple(_settings(parts[0].info, bool(fitted.reader.names))),
         )  # fmt: skip
 
     @property
@@ -131,9 +141,11 @@ class Summary:
         scale = "" if self.scale is None else f"; all numbers are on the {self.scale} scale of y"
         splines = "; x has splines (bends)" if self.splines else ""
         scale += "" if self.law is None else f"; {self.law}"
+        has_side = any(side != BASE for side in self._tables[0]["side"])
+        effects = "Effects of side columns" if has_side else "Coefficients of an average task"
         return [
             f"{self.title}: {rows} of {tasks}, {likely}{noise}{drift}{scale}{splines}",
-            f"Effects of side columns, with {100 * self.level:g} % intervals ({kind}):",
+            f"{effects}, with {100 * self.level:g} % intervals ({kind}):",
             "Differences between tasks that side columns do not explain:",
         ]
 
@@ -153,18 +165,41 @@ class Summary:
 
     @property
     def _notes(self) -> list[str]:
-        """Why some effects have no standard error."""
+        """What the numbers depend on, and why some effects have no standard error."""
         effects = self._tables[0]
         lacking = np.isnan(effects["std_error"])
         if not lacking.any():
-            return []
+            return list(self.settings)
         sides = list(dict.fromkeys(side for side in effects["side"][lacking] if side != BASE))
         named = f" of {', '.join(sides[:4])}" if sides else ""
         return [
+            *self.settings,
             f"Effects{named} have no standard error: the tasks determine only their differences, "
             "as with all levels of a category. Give a 0/1 column for all levels but one, or a "
-            "kappa above 0."
+            "kappa above 0.",
         ]
+
+
+def _settings(info: dict, has_side: bool) -> Iterator[str]:
+    """Say which settings make numbers or predictions differ from maximum likelihood."""
+    kappa = info.get("kappa_", 0) if has_side else 0
+    if kappa == np.inf:
+        yield "Side information is not used (kappa=inf)."
+    elif kappa > 0:
+        yield (
+            f"A penalty (kappa={kappa:g}) shrinks the effects and is part of the log likelihood: "
+            "kappa=0 gives maximum likelihood."
+        )
+    if info.get("context_"):
+        yield (
+            "The level of a task also follows the means of its features (context), which "
+            "predictions use and the effects above leave out: context=False to do without."
+        )
+    if info.get("cold_start_", "prior") != "prior":
+        yield (
+            f"A task without rows is predicted by {NO_ROWS[info['cold_start_']]}: "
+            'cold_start="prior" predicts it by the effects above.'
+        )
 
 
 def _law(fitted: Fitted | AgainstRest) -> str | None:

@@ -7,7 +7,7 @@ the training tasks are not correlated, and B B^T = H,
     cov(w) = B diag(1 + min(sum_j u_j^2 v_j + v_b, m)) B^T,
 
 where row j of the variances v belongs to feature j, and v_b to b (see `meta.unseen_map`). The bound
-m keeps the mean of counts, which grows with the variance, finite far from all training tasks.
+m keeps the mean of counts, which grows exponentially with the variance, in proportion.
 """
 
 from __future__ import annotations

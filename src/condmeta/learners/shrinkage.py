@@ -246,15 +246,27 @@ def _read(
     names: Any = None,
 ) -> Estimates:
     """Read estimates and their covariances; `names` are the coefficients of a fitted model."""
-    table = read_side_table(estimates, side_key=task)
+    table = _keyed(estimates, task, "estimates")
     table = table if names is None else table.align(names)
     if side_info is not None:
         side_info = read_side_table(side_info, task_name=task)
     if std_errors is not None:
-        std_errors = read_side_table(std_errors, side_key=task).align(table.columns)
+        std_errors = _keyed(std_errors, task, "std_errors").align(table.columns)
     tasks = _whitened(table, _covariances(table, covariances, std_errors), side_info)
     name = task if task is not None else getattr(getattr(estimates, "index", None), "name", None)
     return Estimates(tasks, name, table.backend)
+
+
+def _keyed(values: Any, task: Ids, argument: str) -> TaskTable:
+    """Read a table with a row for each task; a Series is a table of one column."""
+    if hasattr(values, "to_frame") and not is_frame(values):
+        values = values.to_frame("estimate")
+    if not (isinstance(values, Mapping | TaskTable) or is_frame(values)):
+        raise DataError(
+            f"{argument} must be keyed by task id: a table or a Series with the ids as its index, "
+            f"a dict of id -> estimates, or TaskTable(values, ids). Got a {type(values).__name__}."
+        )
+    return read_side_table(values, side_key=task)
 
 
 def _covariances(table: TaskTable, covariances: Any, std_errors: TaskTable | None) -> np.ndarray:

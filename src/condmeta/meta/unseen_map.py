@@ -24,6 +24,8 @@ from condmeta.tasks.points import Points
 
 BLOCK = 1 << 12  # tasks whose information is computed at once
 MOST = 1.0  # variance of <x, w>, at an average row, that one coordinate of theta may add
+MOST_OF_ROW = 4.0  # the same at any training row
+NOT_SEEN = 1e-12  # of the largest square along a direction: rows do not go along such a one
 SMALLEST = 1e-300
 
 
@@ -55,11 +57,27 @@ def open_prior(
         information = np.maximum(rho, 0.0)[:, None] * delta + kappa
         by_feature = 1 / np.maximum(information, SMALLEST)
     variances = np.vstack([by_feature, 1 / delta])
-    size = np.mean((points.X @ basis) ** 2, axis=0)
-    most = np.minimum(MOST / np.maximum(size, SMALLEST), LARGEST)
+    most = _bounds(points.X, basis)
     if T == 1:  # one task says nothing about others
         most[:] = 0.0
     return PriorCovariance(basis, np.zeros(r), E, np.minimum(variances, LARGEST), most)
+
+
+def _bounds(X, basis) -> np.ndarray:
+    """Return how much each coordinate may add, as a multiple of its variance in H.
+
+    Rows of a rare level lie far from the average row, and their coordinate is the least known: so
+    the largest row counts too. A direction that no row has a part in, as where the columns of all
+    levels sum to the intercept, adds nothing: it would multiply rounding errors.
+    """
+    squares = (X @ basis) ** 2
+    mean, largest = squares.mean(axis=0), squares.max(axis=0, initial=0.0)
+    most = np.minimum(
+        MOST / np.maximum(mean, SMALLEST), MOST_OF_ROW / np.maximum(largest, SMALLEST)
+    )
+    along = largest / np.maximum((basis**2).sum(axis=0), SMALLEST)
+    seen = along > NOT_SEEN * along.max(initial=0.0)
+    return np.where(seen, np.minimum(most, LARGEST), 0.0)
 
 
 def of_features(spread: PriorCovariance, rotation: Rotation) -> PriorCovariance:

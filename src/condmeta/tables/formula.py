@@ -18,6 +18,7 @@ from condmeta.evaluation.explanation import Explanation
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT
 from condmeta.fitted.task_model import TaskModel, TaskModels
+from condmeta.learners.inputs import Form
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.persistence.fields import (
     TEXT,
@@ -250,9 +251,9 @@ def from_formula(
     side_table : DataFrame, optional
         One row for each task; by default the side columns are in `table`.
     learner : learner, optional
-        By default the linear model that a formula names, whatever the labels:
-        `ConditionalRidge(x_transform=None, y_transform=None)`. "0 + ..." among the features leaves
-        the intercept out.
+        By default `ConditionalRidge()`. A formula names a linear model: x_transform and y_transform
+        of the learner are None where they are "auto". "0 + ..." among the features leaves the
+        intercept out.
 
     Returns
     -------
@@ -276,8 +277,9 @@ def from_formula(
         raise ImportError(
             'Formulas need the package formulaic: pip install "condmeta[formula]".'
         ) from None
-    linear = ConditionalRidge(x_transform=None, y_transform=None)
-    learner = linear if learner is None else clone(learner)
+    learner = ConditionalRidge() if learner is None else clone(learner)
+    given = learner.get_params(deep=False)
+    learner.set_params(**{name: None for name in Form._fields if given.get(name) == "auto"})
     terms = Parts.of(formula).rows.split("~")[1].strip()
     if terms == "1" or re.match(r"0\s*\+", terms):  # a column of ones, or no intercept
         learner.set_params(fit_intercept=False)

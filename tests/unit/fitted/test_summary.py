@@ -128,3 +128,23 @@ def test_levels_of_a_category_have_no_standard_error_and_a_note_says_so():
     one.fit(X, y, task=task, side_info=cm.TaskTable({"male": sex == "male"}, ids=range(30)))
     assert "no standard error" not in repr(one.summary())
     assert one.summary().effects["std_error"].notna().all()
+
+
+def test_settings_that_differ_from_maximum_likelihood_are_said(wages):
+    (cold,) = wages.summary().settings
+    assert cold.startswith("A task without rows is predicted by the mean of the effects")
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(400, 1)), np.repeat(np.arange(50), 8)
+    side = cm.TaskTable({"s": rng.normal(size=50)}, range(50))
+    y = rng.normal(size=50)[task] + rng.normal(size=400)
+    model = cm.ConditionalRidge(kappa=10.0, context=False, cold_start="pooled")
+    text = repr(model.fit(X, y, task=task, side_info=side).summary())
+    assert "A penalty (kappa=10) shrinks the effects" in text
+    assert "A task without rows is predicted by one model of all rows" in text
+    assert "(context)" not in text
+    exact = cm.ConditionalRidge(kappa=0.0, context=False, cold_start="prior")
+    assert exact.fit(X, y, task=task, side_info=side).summary().settings == ()
+    alone = cm.ConditionalRidge(kappa=10.0, context=True).fit(X, y, task=task).summary()
+    assert "penalty" not in repr(alone)
+    assert "follows the means of its features (context)" in repr(alone)
+    assert "Coefficients of an average task" in repr(alone)

@@ -282,3 +282,16 @@ def test_some_coefficients_are_shared(tmp_path):
         cm.ConditionalCount(random=["z"]).fit(X, y, **call)
     with pytest.raises(DataError, match=r"^The 'random' parameter of ConditionalCount must be"):
         cm.ConditionalCount(random="some").fit(X, y, **call)
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_levels_that_sum_to_the_intercept_do_not_blow_up_counts(seed):
+    """A direction without rows had a variance of 1e100 or so, and rounding made 1e304 of it."""
+    rng = np.random.default_rng(seed)
+    task, weekday = np.repeat(np.arange(60), 25), rng.integers(0, 7, 1500)
+    effect = np.array([0, -0.1, 0, 0.1, 0.3, 0.6, -0.5])[weekday]
+    mean = np.exp(2 + 0.5 * rng.normal(size=60)[task] + effect)
+    y, X = rng.negative_binomial(2, 2 / (2 + mean)), np.eye(7)[weekday]
+    model = cm.ConditionalCount().fit(X, y, task=task)
+    assert model.predict(X, task=task).max() < y.max()
+    assert model.predict(X, task=np.full(len(X), "new")).max() < y.max()

@@ -205,3 +205,16 @@ def test_asymmetric_covariance():
     table = cm.TaskTable([[1.0, 2.0]], ["a"], ["u", "v"])
     with pytest.raises(DataError, match="Task 'a' has a covariance that is not symmetric"):
         cm.shrink(table, np.array([[[1.0, 0.5], [0.1, 1.0]]]))
+
+
+def test_a_series_is_keyed_by_its_index():
+    estimates = pd.Series([1.0, 2.0, 3.0, 2.5], index=list("abcd"))
+    errors = pd.Series(0.3, index=list("abcd"), name="se")
+    found = cm.shrink(estimates, std_errors=errors)
+    same = cm.shrink(dict(estimates), std_errors=dict(errors))
+    np.testing.assert_array_equal(found.coef_frame()["adapted"], same.coef_frame()["adapted"])
+    for wrong in ([1.0, 2.0], np.ones(2)):
+        with pytest.raises(DataError, match=r"estimates must be keyed by task id: .* Got a"):
+            cm.shrink(wrong, std_errors=wrong)
+    with pytest.raises(DataError, match="std_errors must be keyed by task id"):
+        cm.shrink(estimates, std_errors=[0.3] * 4)

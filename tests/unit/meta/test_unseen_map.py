@@ -146,3 +146,19 @@ def test_new_known_and_adapted_tasks_have_the_same_prior(kind, tmp_path):
     other = cm.TaskTable([[1.0, 2.0]], ids=["other"])
     given = {"task": ["other"] * 3, "side_info": other}
     np.testing.assert_array_equal(ask_again(rows, **given), ask(rows, **given))
+
+
+def test_no_training_row_gets_more_than_four_from_a_coordinate():
+    """The rows of a rare level are far from the average row, and their coefficient is unknown."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random(1000) < 0.002, rng.normal(size=1000), np.ones(1000)])
+    X[0, 0] = 1.0
+    offsets = np.arange(0, 1001, 10)
+    y = rng.poisson(np.exp(0.5 * X[:, 1])).astype(float)
+    prior = Prior(np.zeros((1, 3)), np.diag([20.0, 0.5, 0.5]), 1.0)
+    Z = np.empty((100, 0))
+    found = open_prior(Points(X, y, offsets, None), Z, NegativeBinomial(0.1), prior, 1.0)
+    added = (X @ found.basis) ** 2 * np.minimum(found.variances[-1], found.most)
+    assert added.max() <= 4 + 1e-12
+    plain = (X @ found.basis) ** 2 * found.variances[-1]
+    assert plain.max() > 8  # without the bound it would be more

@@ -236,3 +236,14 @@ def test_unsafe_formulas_are_not_saved(tables, tmp_path):
     model = cm.from_formula("sold ~ np.log(price) | store", sales)
     with pytest.raises(DataError, match=r"^The formula has the part 'np\.log"):
         model.save(tmp_path / "no.condmeta")
+
+
+def test_a_formula_transforms_nothing_with_a_learner_of_ones_own_either(tables):
+    sales, stores = tables
+    skewed = sales.assign(sold=np.exp(3 * sales["sold"]))
+    given = cm.ConditionalRidge(metric="diagonal")
+    model = cm.from_formula("sold ~ price | store ~ size", skewed, stores, learner=given)
+    assert (model.learner_.x_transform, model.learner_.y_transform) == (None, None)
+    kept = cm.ConditionalRidge(y_transform="log")
+    model = cm.from_formula("sold ~ price | store ~ size", skewed, stores, learner=kept)
+    assert model.learner_.y_transform == "log"
