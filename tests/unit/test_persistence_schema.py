@@ -209,6 +209,14 @@ def test_a_huge_cold_start_is_refused(path):
         cm.load(path)
 
 
+def test_huge_covariances_of_classes_are_refused(path):
+    """Probabilities were not finite."""
+    covariance = stored_models.stored("logistic").model.fitted_.tasks.state.covariance
+    put(path, "logistic", covariance, 1e308)
+    with pytest.raises(ModelFileError, match=r"state\.covariance must be .* <= 1e\+100"):
+        cm.load(path)
+
+
 def test_a_whole_number_beyond_64_bits_is_no_parameter(path):
     stored_models.stored("ridge wide").save(path)
     change(path, (*state("params"), "dict", "kappa"), {"int": "0x" + "f" * 40})

@@ -99,7 +99,7 @@ def covariances(fitted: Fitted, rows: Rows) -> Covariances:
     covariance = np.empty((len(ids), *inner.factor.shape))
     if new.any():
         priors = None
-        if inner.spread is not None:
+        if inner.prior_covariance is not None:
             priors = inner.priors(features(fitted, ids[new], rows.side, rows.points))
         factor = inner.factor[None] if priors is None else priors.factor
         covariance[new] = factor @ np.swapaxes(factor, 1, 2)

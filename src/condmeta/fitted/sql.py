@@ -186,7 +186,7 @@ def _answers(fitted: Fitted, sql: SqlDialect, std: bool) -> dict[str, str]:
 
 def _variance_of_new(fitted: Fitted, phi: list[str], centred: list[str]) -> str:
     """Return the variance of the score of a task without points, which may follow features."""
-    if getattr(fitted.inner, "spread", None) is not None:
+    if getattr(fitted.inner, "prior_covariance", None) is not None:
         return variance_by_features(fitted, phi, centred)
     form, noise = [number(value) for value in variance_of_new(fitted)], fitted.tau.noise
     if noise is not None:

@@ -65,7 +65,9 @@ def variance_of_new(fitted: Fitted) -> np.ndarray:
 
 def varies_by_side(fitted: Fitted) -> bool:
     """Return whether the variance of a task without points depends on its side information."""
-    return fitted.tau.noise is not None or getattr(fitted.inner, "spread", None) is not None
+    return (
+        fitted.tau.noise is not None or getattr(fitted.inner, "prior_covariance", None) is not None
+    )
 
 
 def variance_by_features(fitted: Fitted, phi: list[str], centred: list[str]) -> str:
@@ -74,7 +76,7 @@ def variance_by_features(fitted: Fitted, phi: list[str], centred: list[str]) -> 
     With t as above it is sum_i g_i <t, B_i>^2, g the growth of each coordinate; `phi` are the
     features of the task and `centred` those of the row, as expressions.
     """
-    basis, mean, directions, variances, most = fitted.inner.spread
+    basis, mean, directions, variances, most = fitted.inner.prior_covariance
     unit = np.append(1 / fitted.scales.x_scale, np.ones(len(basis) - len(centred)))
     row = [*centred, *["1e0"] * (len(basis) - len(centred))]
     away = [f"({term} - {number(middle)})" for term, middle in zip(phi, mean, strict=True)]

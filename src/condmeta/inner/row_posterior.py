@@ -12,7 +12,7 @@ import numpy as np
 from condmeta.inner.algorithms import Solved
 from condmeta.inner.likelihoods import Binomial, Likelihood, NegativeBinomial, Ordered
 from condmeta.inner.posterior import precision
-from condmeta.inner.prior_covariance import PriorCovariance, PriorFactors
+from condmeta.inner.prior_covariance import LARGEST, PriorCovariance, PriorFactors
 from condmeta.inner.scores import row_scores
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.variational import RowForm, Variational, invert, variational_pass
@@ -49,7 +49,7 @@ def weighted_statistics(X, offsets, weight) -> SquaredState:
     return SquaredState.of(np.sqrt(weight)[:, None] * X, np.zeros(len(X)), offsets)
 
 
-@register_tuple(fields={"covariance": floats("T d d")})
+@register_tuple(fields={"covariance": floats("T d d", low=-LARGEST, high=LARGEST)})
 class Covariances(NamedTuple):
     """The state of T tasks that predictions need: covariance (T, d, d) of the weights."""
 
@@ -114,23 +114,23 @@ class RowPosterior:
     factor : (d, d) array
         L, lower triangular; L L^T is the covariance of a new task's weights around theta: H, and
         what is left open about theta.
-    spread : PriorCovariance, optional
+    prior_covariance : PriorCovariance, optional
         This covariance as a function of a task's features; without, it is the same for all tasks.
     """
 
-    spread: PriorCovariance | None = None
+    prior_covariance: PriorCovariance | None = None
     resumable = False  # the covariance is invalid once points are added
     keeps_rows = True  # from which a task is solved again: see `condmeta.fitted.kept_rows`
     likelihood: Likelihood
 
-    def __init__(self, factor, spread: PriorCovariance | None = None):
+    def __init__(self, factor, prior_covariance: PriorCovariance | None = None):
         self.factor = factor
-        if spread is not None:
-            self.spread = spread
+        if prior_covariance is not None:
+            self.prior_covariance = prior_covariance
 
     def priors(self, Phi) -> PriorFactors | None:
         """Return the priors of tasks with features Phi (T, k), if they differ; else None."""
-        return None if self.spread is None else self.spread.factors(Phi)
+        return None if self.prior_covariance is None else self.prior_covariance.factors(Phi)
 
     def solve(self, theta, X, y):
         """Return the mean, the gradient of the averaged loss there, and no gap."""
@@ -159,8 +159,9 @@ class RowPosterior:
 
 
 PRIOR = {
-    "factor": floats("d d"), "spread": optional(maybe(instance("PriorCovariance", d="d"))),
-}  # fmt: skip
+    "factor": floats("d d"),
+    "prior_covariance": optional(maybe(instance("PriorCovariance", d="d"))),
+}
 
 
 @register(restore=construct, fields=PRIOR)
@@ -175,8 +176,8 @@ class Bernoulli(RowPosterior):
 class Counts(RowPosterior):
     """Counts with a negative binomial law: variance mu + alpha mu^2."""
 
-    def __init__(self, factor, alpha: float, spread: PriorCovariance | None = None):
-        super().__init__(factor, spread)
+    def __init__(self, factor, alpha: float, prior_covariance: PriorCovariance | None = None):
+        super().__init__(factor, prior_covariance)
         self.alpha = float(alpha)
 
     def allows(self, y) -> bool:
@@ -195,8 +196,8 @@ class Ordinal(RowPosterior):
 
     loss = LogisticLoss()
 
-    def __init__(self, factor, gaps: np.ndarray, spread: PriorCovariance | None = None):
-        super().__init__(factor, spread)
+    def __init__(self, factor, gaps: np.ndarray, prior_covariance: PriorCovariance | None = None):
+        super().__init__(factor, prior_covariance)
         self.gaps = gaps
 
     def allows(self, y) -> bool:
