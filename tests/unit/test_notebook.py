@@ -71,7 +71,7 @@ WANTED = {
     "Comparison": ["learner", "conditional", "Use ", "0", "4"],
     "Advantage": ["side column", "size", "explains alone", "gain", "±"],
     "Explanation": ["a mean task", "starts at", "with its 8 points", "like ", "1 more task"],
-    "CheckReport": ["verdict", "z", "26 more tasks in frame", "refit"],
+    "CheckReport": ["rmse | expected | z | side | shop", "26 more tasks in frame", "refit"],
 }
 
 
