@@ -10,6 +10,8 @@ import warnings
 
 import pytest
 
+import condmeta as cm
+from condmeta.errors import ModelFileError
 from condmeta.persistence import atomic, read_model, write_model
 from condmeta.persistence.atomic import write_atomically
 
@@ -201,3 +203,16 @@ def test_a_full_disk_is_said_with_the_name_of_the_file(path):
     assert f"'{path}'" in ended.stdout
     assert temporaries(path) == []
     assert read_model(path) == {"old": 1}
+
+
+def test_save_replaces_models_but_no_table(tmp_path):
+    model = cm.PooledRegressor(lam=1.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], task=[0, 0, 1])
+    table = tmp_path / "sales.csv"
+    table.write_text("store,sold\na,1\n")
+    with pytest.raises(ModelFileError, match=r"sales.csv' is no model, and save would replace it"):
+        model.save(table)
+    assert table.read_text() == "store,sold\na,1\n"
+    other = tmp_path / "model.bin"
+    model.save(other)
+    model.save(other)  # a model under any name
+    assert cm.load(other).predict([[1.0]], task=[0]).shape == (1,)

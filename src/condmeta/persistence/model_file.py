@@ -22,6 +22,8 @@ from condmeta.persistence.encoder import encode
 from condmeta.persistence.file_errors import errors_name_field, errors_name_file
 from condmeta.persistence.some_tasks import DecoderOfTasks
 
+ENDING = ".condmeta"
+
 
 def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> None:
     """Write an object to a model file, atomically.
@@ -29,7 +31,8 @@ def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> N
     Parameters
     ----------
     path : path
-        The file to write. An old file is replaced only once the new one is complete.
+        The file to write. An old model is replaced only once the new one is complete. A file of
+        another kind, such as a table, is not replaced, unless its name ends in .condmeta.
     obj : object
         An object of a registered class, of values that can be stored (see `encode`).
     card : dict
@@ -41,6 +44,7 @@ def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> N
     -----
     The same object gives the same bytes if the environment variable SOURCE_DATE_EPOCH is set.
     """
+    _refuse_foreign(path)
     model, arrays = encode(obj)
     automatic = {
         "format": FORMAT, "format_version": FORMAT_VERSION,
@@ -52,6 +56,20 @@ def write_model(path: str | os.PathLike, obj: Any, *, card: dict[str, Any]) -> N
     if taken:
         raise ValueError(f"The card must not set {', '.join(taken)}: they are filled in.")
     write_container(path, automatic | _plain(card, "card"), model, arrays)
+
+
+def _refuse_foreign(path: str | os.PathLike) -> None:
+    """Refuse to replace a file that is no model."""
+    name = os.fspath(path)
+    if str(name).endswith(ENDING) or not os.path.isfile(path) or not os.path.getsize(path):
+        return
+    try:
+        read_card(path)
+    except ModelFileError:
+        raise ModelFileError(
+            f"'{name}' is no model, and save would replace it: give a name that ends in {ENDING}, "
+            "or remove the file first."
+        ) from None
 
 
 def read_model(path: str | os.PathLike, tasks: set[Any] | None = None) -> Any:

@@ -10,19 +10,36 @@ from condmeta.tasks.times import as_clock
 from condmeta.tasks.weights import repeats
 from condmeta.text import pluralize
 
+MIXING = np.uint64(0x9E3779B97F4A7C15)  # odd, with bits in no order
+
 
 def digest_of(tasks: TaskSet) -> str:
     """Return the SHA-256 of the rows of tasks: ids, features, targets, times and weights.
 
-    The order of the tasks counts, the format of the file that they came from does not.
+    The order of the rows and the format of the file that they came from do not count, nor do tasks
+    without rows.
     """
-    found = hashlib.sha256(repr((tasks.ids.tolist(), tasks.sizes.tolist())).encode())
     times = () if tasks.time is None else (as_clock(tasks.time),)
     weights = () if tasks.weight is None else (repeats(tasks.weight),)
     weights = [weight for weight in weights if (weight != 1).any()]
-    for array in (tasks.X, tasks.y, *times, *weights):
-        found.update(np.ascontiguousarray(array, np.float64).data)
+    rows = np.column_stack([tasks.X, tasks.y, *times, *weights]).astype(np.float64) + 0.0  # no -0
+    names = sorted(map(repr, tasks.ids[tasks.sizes > 0].tolist()))
+    rank = {name: number for number, name in enumerate(names)}
+    place = np.array([rank.get(repr(task), 0) for task in tasks.ids.tolist()], np.int64)
+    of_row = np.repeat(place, tasks.sizes)
+    order = np.lexsort((_mixed(rows), of_row))
+    found = hashlib.sha256(repr((names, np.bincount(of_row).tolist())).encode())
+    found.update(np.ascontiguousarray(rows[order]).data)
     return found.hexdigest()
+
+
+def _mixed(rows: np.ndarray) -> np.ndarray:
+    """Return a number (N,) for each row, by which equal rows come together in any order."""
+    found = np.zeros(len(rows), np.uint64)
+    for column in np.ascontiguousarray(rows.T).view(np.uint64):
+        found = (found ^ column) * MIXING
+        found ^= found >> np.uint64(29)
+    return found
 
 
 def refuse_again(digest: str, added: dict[str, int]) -> None:

@@ -1,0 +1,46 @@
+"""Rows that a model holds already are recognised."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import condmeta as cm
+from condmeta.errors import DataError
+
+
+@pytest.fixture
+def sales():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"store": np.repeat(list("abcdefghijklmno"), 4), "price": rng.normal(size=60)}
+    )
+    return table.assign(sold=2 * table["price"] + rng.normal(size=60))
+
+
+def stores():
+    return pd.DataFrame(
+        {"size": range(17)}, index=pd.Index(list("abcdefghijklmnopq"), name="store")
+    )
+
+
+def test_rows_in_another_order_are_the_same_rows(sales):
+    model = cm.TableModel(task="store", target="sold").fit(sales[:48])
+    monday = sales[48:]
+    model.update(monday, again=False)
+    with pytest.raises(DataError, match="The model holds these 12 rows already"):
+        model.update(monday.sample(frac=1, random_state=1), again=False)
+    model.update(monday.assign(sold=monday["sold"] + 1e-9), again=False)  # other labels
+
+
+def test_the_rows_of_fit_are_held_too(sales):
+    """Tasks without rows, which the side table has, do not matter."""
+    model = cm.TableModel(task="store", target="sold").fit(sales, stores())
+    with pytest.raises(DataError, match="The model holds these 60 rows already"):
+        model.update(sales[::-1], again=False)
+
+
+def test_the_same_row_twice_is_not_the_row_once(sales):
+    model = cm.TableModel(task="store", target="sold").fit(sales[:48])
+    monday = sales[48:]
+    model.update(monday, again=False)
+    model.update(pd.concat([monday, monday[:1]]), again=False)
