@@ -21,6 +21,7 @@ from condmeta.meta.map_covariance import information_of_theta
 from condmeta.meta.prior import Prior
 from condmeta.meta.rotation import Rotation
 from condmeta.tasks.points import Points
+from condmeta.tasks.weights import repeats
 
 BLOCK = 1 << 12  # tasks whose information is computed at once
 MOST = 1.0  # variance of <x, w>, at an average row, that one coordinate of theta may add
@@ -57,21 +58,22 @@ def open_prior(
         information = np.maximum(rho, 0.0)[:, None] * delta + kappa
         by_feature = 1 / np.maximum(information, SMALLEST)
     variances = np.vstack([by_feature, 1 / delta])
-    most = _bounds(points.X, basis)
+    most = _bounds(points, basis)
     if T == 1:  # one task says nothing about others
         most[:] = 0.0
     return PriorCovariance(basis, np.zeros(r), E, np.minimum(variances, LARGEST), most)
 
 
-def _bounds(X, basis) -> np.ndarray:
+def _bounds(points: Points, basis) -> np.ndarray:
     """Return how much each coordinate may add, as a multiple of its variance in H.
 
     Rows of a rare level lie far from the average row, and their coordinate is the least known: so
     the largest row counts too. A direction that no row has a part in, as where the columns of all
     levels sum to the intercept, adds nothing: it would multiply rounding errors.
     """
-    squares = (X @ basis) ** 2
-    mean, largest = squares.mean(axis=0), squares.max(axis=0, initial=0.0)
+    squares = (points.X @ basis) ** 2
+    weight = None if points.weight is None else repeats(points.weight)
+    mean, largest = np.average(squares, axis=0, weights=weight), squares.max(axis=0, initial=0.0)
     most = np.minimum(
         MOST / np.maximum(mean, SMALLEST), MOST_OF_ROW / np.maximum(largest, SMALLEST)
     )
