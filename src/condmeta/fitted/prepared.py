@@ -77,13 +77,13 @@ def prepare(
 
 def scaled_tasks(tasks: TaskSet, scales: Scales, farthest: float = LARGEST):
     """Return the scaled rows and targets of tasks, without the intercept column."""
-    X = _transformed(tasks, scales, farthest)
+    X = transformed_rows(tasks, scales, farthest)
     return scales.rescaled(X), scales.target(tasks.y)
 
 
 def raw_points(tasks: TaskSet, scales: Scales, farthest: float = LARGEST) -> Points:
     """Return the points of tasks in units that do not depend on other tasks."""
-    X, y, units = _transformed(tasks, scales, farthest), tasks.y, scales.units
+    X, y, units = transformed_rows(tasks, scales, farthest), tasks.y, scales.units
     X = scales.rescaled(X) if scales.scale == "rows" else X
     return Points(_times(X, 1 / units[:-1]), y / units[-1], tasks.offsets, tasks.weight)
 
@@ -95,7 +95,8 @@ def _times(X, factor) -> np.ndarray:
     return X.times(factor) if is_sparse(X) else X * factor
 
 
-def _transformed(tasks: TaskSet, scales: Scales, farthest: float) -> np.ndarray:
+def transformed_rows(tasks: TaskSet, scales: Scales, farthest: float = LARGEST) -> np.ndarray:
+    """Return the transformed rows of tasks, or raise as `check_size`."""
     X, of_row = scales.transformed(tasks.X), task_of_row((tasks.ids, tasks.offsets))
     check_size(X, tasks.y, scales, tasks.feature_names, of_row, farthest)
     return X

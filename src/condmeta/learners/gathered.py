@@ -11,7 +11,7 @@ from condmeta.errors import DataError
 from condmeta.fitted.against_rest import AgainstRest
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.kept_rows import Gathered, KeptRows
-from condmeta.fitted.prepared import user_points
+from condmeta.fitted.prepared import transformed_rows, user_points
 from condmeta.learners.inputs import is_nameless, n_rows, read_tasks, read_training
 from condmeta.learners.learn import begin
 from condmeta.learners.parameters import check_learner
@@ -38,6 +38,7 @@ def gather_more(
     task = free_id(learner, known, X, task)
     tasks, _ = read_tasks(learner, before, X, y, task, side_info, weight)
     refuse_known(known, tasks.ids, "Use update to add points to tasks that are known.")
+    transformed_rows(tasks, before.scales)  # a row that spoils the next fit is refused now
     return before._replace(state=before.state.join(tasks))
 
 
