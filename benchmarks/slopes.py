@@ -76,7 +76,7 @@ def chances(n_tasks: int, draws: int = DRAWS) -> tuple[np.ndarray, np.ndarray]:
         shown = [new.where(rank < n) for n in POINTS]
         ours = [predicted(model, part, asked) for part in shown]
         inner = model.fitted_.inner
-        inner.spread, inner.factor = None, lower_root(model.H_)
+        inner.prior_covariance, inner.factor = None, lower_root(model.H_)
         peer = [predicted(model, part, asked) for part in shown]
         labels.append(asked.y)
         found.append([ours, peer, [true_chances(part, asked, theta) for part in shown]])
