@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
 
 import condmeta as cm
 from condmeta.errors import DataError
@@ -23,6 +24,7 @@ X = RNG.normal(size=(T * N, 3))
 TASK = np.repeat([f"t{t}" for t in range(T)], N)
 Y = X @ [1.0, 0.0, -1.0] + np.repeat(RNG.normal(size=T), N) + 0.1 * RNG.normal(size=T * N)
 LABELS = np.where(np.median(Y) < Y, "yes", "no")
+COUNTS = np.floor(np.exp(Y / 2))
 SIDE = cm.TaskTable(RNG.normal(size=(T, 2)), ids=[f"t{t}" for t in range(T)])
 
 
@@ -40,7 +42,7 @@ def stream(cls):
 
 def part(cls, lo, hi):
     rows = slice(lo * N, hi * N)
-    y = LABELS if issubclass(cls, cm.ConditionalSGDClassifier) else Y
+    y = COUNTS if cls is cm.ConditionalCount else LABELS if is_classifier(cls()) else Y
     given = {"task": TASK[rows], "side_info": SIDE.take([f"t{t}" for t in range(lo, hi)])}
     return X[rows], y[rows], given
 
