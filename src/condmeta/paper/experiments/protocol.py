@@ -110,11 +110,21 @@ def _check_grid(grid: Mapping[str, Any]) -> None:
             "values of another parameter, pass one method for each value."
         )
     for name, values in grid.items():
+        if np.ndim(values) != 1 or not len(values):
+            raise DataError(
+                f"The grid of run holds a list of numbers for each parameter. Got {values!r} for "
+                f"{name!r}."
+            )
         odd = next((value for value in values if not isinstance(value, Real)), None)
         if odd is not None:
             raise DataError(
                 f"The grid of run holds numbers. Got a {type(odd).__name__} for {name!r}: pass one "
                 "method for each outer step."
+            )
+        wrong = next((value for value in values if not 0 < value < np.inf), None)
+        if wrong is not None:
+            raise DataError(
+                f"The grid of run holds finite numbers above 0. Got {wrong} for {name!r}."
             )
 
 
@@ -189,11 +199,12 @@ def evaluate(method: Any, tasks: SeedTasks, grid: Any, metric: Metric, at: Seque
     """Yield (T, lam, meta_step, split, error) of one method."""
     params = method.get_params(deep=False)
     fixed = [name for name in PARAMETERS if name in params and not _is_searched(name, params, grid)]
-    fast = params.get("inner") in INNER and "meta_step" not in fixed
-    names = [name for name in PARAMETERS if name in params and (fast or name not in fixed)]
-    values = [np.asarray(grid[n], float) if n in grid else [params[n]] for n in names]
-    values = [[1.0] if isinstance(v[0], str) else v for v in values]  # lam="cv" without a grid
-    columns = np.meshgrid(*(np.asarray(v, float) for v in values), indexing="ij")
+    fast = params.get("inner") in INNER and not fixed
+    names = [name for name in PARAMETERS if name in params and name not in fixed]
+    values = [np.asarray(grid.get(name, [params[name]]), float) for name in names]
+    if fast and isinstance(params.get("lam"), str):  # the grid takes the place of "cv"
+        method = clone(method).set_params(lam=float(grid["lam"][0]))
+    columns = np.meshgrid(*values, indexing="ij")
     pairs = {name: column.ravel() for name, column in zip(names, columns, strict=True)}
     if fast and isinstance(method, ConditionalSGD) and type(method).__name__.endswith("Regressor"):
         yield from _evaluate_sgd(method, tasks, pairs, metric, at)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 import condmeta as cm
 from condmeta.environments import Circle
@@ -231,3 +231,33 @@ def test_tasks_without_query_rows_are_left_out_with_a_note():
 def test_unknown_keys_of_the_grid_are_an_error():
     with pytest.raises(DataError, match=r"may hold 'lam' and 'meta_step'\. Got 'lamda' too"):
         run(ENVIRONMENT, METHODS, setting=SETTING, grid={"lamda": [1.0]}, seeds=1)
+
+
+@pytest.mark.parametrize(
+    "method", [cm.IndependentRegressor(), cm.FixedBiasRegressor(0.0, lam="cv")]
+)
+def test_a_grid_takes_the_place_of_a_lam_that_is_chosen(method):
+    env = cm.environments.paper_environment("one-cluster")
+    setting = Setting(sizes=(20, 10, 10))
+    grid = {"lam": [0.1, 1.0]}
+    found = run(env, {"method": method}, setting=setting, grid=grid, seeds=1).frame
+    given = clone(method).set_params(lam=1.0)
+    same = run(env, {"method": given}, setting=setting, grid=grid, seeds=1).frame
+    np.testing.assert_array_equal(found["error"], same["error"])
+    assert len(run(env, {"method": method}, setting=setting, seeds=1).frame)  # by itself
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([0.0], "finite numbers above 0. Got 0.0 for 'lam'"),
+        ([1.0, -1.0], "finite numbers above 0. Got -1.0"),
+        ([np.nan], "finite numbers above 0. Got nan"),
+        ([], "a list of numbers for each parameter"),
+        (1.0, "a list of numbers for each parameter"),
+    ],
+)
+def test_a_grid_holds_positive_numbers(values, sentence):
+    env = cm.environments.paper_environment("one-cluster")
+    with pytest.raises(DataError, match=sentence):
+        run(env, {}, setting=Setting(sizes=(20, 10, 10)), grid={"lam": values})
