@@ -50,19 +50,17 @@ def test_one_task_learns_the_zero_map_and_its_own_model(engine, inner):
 
 @pytest.mark.parametrize("cls", REGRESSORS, **named)
 @pytest.mark.parametrize("intercept", [True, False])
-def test_constant_target(engine, cls, intercept):
+def test_constant_target(engine, cls, intercept, request):
+    if intercept and cls is ConditionalCount:
+        why = "the variance of the map raises means by half of it: the map should be lower by that"
+        request.applymarker(pytest.mark.xfail(reason=why, raises=AssertionError, strict=True))
     learner = cls(fit_intercept=intercept, scale="standard")
     learner.fit(X, np.full(len(Y), 5.0), task=TASK, side_info=SIDE)
     predicted = learner.predict(X, task=TASK)
-    if intercept and cls is ConditionalCount:
-        # A Poisson law has noise. In one regression of all rows the score of a row has the variance
-        # leverage / 5, and the mean of exp(score) exceeds 5 by half of it. Tasks differ a little.
-        rows = np.column_stack([X, np.ones(len(X))])
-        leverage = np.einsum("ij,ji->i", rows, np.linalg.pinv(rows))
-        assert (np.abs(np.log(predicted / 5)) < 1.2 * leverage / 10).all()
-    elif intercept:
-        np.testing.assert_allclose(predicted, 5.0, rtol=1e-12)
     assert np.isfinite(predicted).all()
+    if intercept:
+        rtol = 0.01 if cls is ConditionalCount else 1e-12  # 1e-12 needs noise that can vanish
+        np.testing.assert_allclose(predicted, 5.0, rtol=rtol)
 
 
 FAR = 1e8
