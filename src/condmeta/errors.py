@@ -5,7 +5,15 @@ Each message names the task, the column or the parameter, and the remedy.
 
 
 class DataError(ValueError):
-    """The data or a parameter cannot be used; nothing was changed."""
+    """The data or a parameter cannot be used; nothing was changed.
+
+    `remedy` ends the sentence. Errors of columns with the same remedy become one error: see
+    `condmeta.tasks.each_column`.
+    """
+
+    def __init__(self, what: str = "", remedy: str = ""):
+        super().__init__(what + remedy)
+        self.what, self.remedy = what, remedy
 
 
 class DivergenceError(ArithmeticError):
@@ -37,7 +45,7 @@ class ReadingNote(UserWarning):
 
 
 class ConstantFeatureWarning(UserWarning):
-    """A feature has one value in all training rows, or all but one far away."""
+    """A feature has, or nearly has, one value in all training rows, or in all but one."""
 
 
 class MemoryUseWarning(UserWarning):

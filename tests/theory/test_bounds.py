@@ -1,9 +1,12 @@
 """Theorems 1 and 2 as formulas: reference values, minimisers, special cases and errors."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+import condmeta as cm
 from condmeta.environments import Circle, Clusters, Latent
 from condmeta.errors import DataError
 from condmeta.feature_maps import CircleMap
@@ -283,3 +286,21 @@ def test_guarantees_are_the_bounds_of_three_ways_of_learning(n):
     for bound, (V, norm, more) in zip(found, expected, strict=True):
         by_hand = bound_learned(V, norm, n=n, T=T, L=1.0, R=R, inner="batch", **more)
         assert bound.value == pytest.approx(by_hand.value, rel=0.02)
+
+
+def test_a_bound_that_says_nothing_is_said_to():
+    env = cm.environments.Circle(radius=8.0, center=1.0, d=20)
+    good = cm.theory.guarantees(env, cm.feature_maps.CircleMap(), T=1000)
+    assert re.fullmatch(
+        r"Conditional learning has the smallest bound, 11\.7: 40 % below .*\.", good.sentence
+    )
+    many = cm.feature_maps.RandomFourier(200, std=5.0, random_state=0)
+    bad = cm.theory.guarantees(env, many, T=1000, n_tasks=2000)
+    assert bad.conditional.value > 10 * bad.unconditional.value
+    value = f"{bad.conditional.value:.3g}"
+    assert bad.sentence.startswith(f"The bound of conditional learning, {value}, is not below")
+    assert "100 % of it is the cost of learning the map from T tasks" in bad.sentence
+    flat = cm.theory.guarantees(Circle(d=2, n=6), cm.kernels.GaussianKernel(), T=50, n_tasks=200)
+    assert flat.sentence.endswith(": the features explain too little of the weights of tasks.")
+    assert repr(bad).endswith(f"\n{bad.sentence}")
+    assert repr(bad).startswith("Guarantees(independent=Bound(value=")

@@ -141,4 +141,4 @@ def test_tasks_must_know_their_weights():
             return TaskSet(tasks.X, tasks.y, tasks.offsets, tasks.ids)
 
     with pytest.raises(DataError, match=r"Plain\.sample must return a SampledTaskSet"):
-        variance(Plain(), 0)
+        variance(Plain(), 0, n_tasks=3)

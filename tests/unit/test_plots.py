@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,7 @@ from condmeta.evaluation.gains import Gain
 from condmeta.evaluation.linear_gap import Interval
 from condmeta.evaluation.report_words import LABELS
 from condmeta.experiments import PANELS, Published, Results
+from condmeta.feature_maps import CircleMap
 from condmeta.plots import (
     AdvantageDisplay,
     CoverageDisplay,
@@ -242,6 +244,33 @@ def test_at_most_five_methods_are_drawn_and_the_others_are_named():
     assert list(display.lines_) == [name for name in names if name != worst]
     assert f"Not drawn: {worst}." in display.ax_.get_xlabel()
     assert list(display.plot(most=None).lines_) == list(names)
+
+
+def test_baselines_are_drawn_beyond_five_methods():
+    """Gains are judged by them, though their errors are the largest."""
+    env, lam = cm.environments.Circle(d=2, n=6), {"lam": [1.0]}
+    fast = {"meta_step": 0.1, "lam": 1.0}
+    methods = {f"map {i}": cm.ConditionalSGDRegressor(CircleMap(), **fast) for i in range(5)}
+    methods |= {
+        "alone": cm.IndependentRegressor(), "one bias": cm.ConditionalSGDRegressor(None, **fast),
+    }  # fmt: skip
+    results = cm.experiments.run(env, methods, setting=((15, 4, 4),), seeds=1, grid=lam)
+    assert results.baselines == ["alone", "one bias"]
+    display = results.plot()
+    assert {"alone", "one bias"} <= set(display.lines_)
+    assert len(display.lines_) == 5
+    note = " ".join(display.ax_.get_xlabel().splitlines())
+    assert re.search(r"Not drawn: map \d, map \d\. plot\(most=None\) draws all\.", note)
+    both = results + cm.experiments.run(env, {"more": methods["map 0"]}, setting=((15, 4, 4),),
+                                        seeds=1, grid=lam)  # fmt: skip
+    assert both.baselines == ["alone", "one bias"]
+
+
+def test_baselines_of_the_paper_are_known_by_name(tmp_path):
+    names = ("ITL", "mean", "unconditional", *(f"method {i}" for i in range(4)))
+    fake_results(methods=names).to_csv(tmp_path / "results.csv")
+    results = Results.read_csv(tmp_path / "results.csv")
+    assert set(names[:3]) <= set(results.plot().lines_)
 
 
 def test_many_numbers_of_points_are_labelled_as_far_as_there_is_room():

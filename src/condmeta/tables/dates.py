@@ -147,8 +147,8 @@ def as_dates(values: np.ndarray, name: str, order: str) -> np.ndarray:
         if found is None and not is_na(value):
             row = values.tolist().index(value) + 1
             raise DataError(
-                f"Column {name!r} holds dates, but {str(value)!r} in row {row:,}: write it as "
-                "2024-01-31, or leave the cell empty."
+                f"Column {name!r} holds dates, but {str(value)!r} in row {row:,}",
+                ": write it as 2024-01-31, or leave the cell empty.",
             )
         known[value] = np.datetime64("NaT" if found is None else found, "s")
     return np.array([known[value] for value in values.tolist()], "datetime64[s]")
@@ -195,8 +195,8 @@ def _find_order(texts: Collection[str], name: str) -> str | None:
     if fits["dmy"] and fits["mdy"] and any(match[6] != "." for match in written):
         example = next((m[0] for m in written if m[5] != m[7]), written[0][0])
         raise DataError(
-            f"Column {name!r} holds dates such as {example.strip()!r}: is the day or the month "
-            "first? Write them as 2024-01-31."
+            f"Column {name!r} holds dates such as {example.strip()!r}",
+            ": is the day or the month first? Write them as 2024-01-31.",
         )
     return next((order for order, fit in fits.items() if fit), None)
 

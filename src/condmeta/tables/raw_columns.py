@@ -13,6 +13,7 @@ from condmeta.errors import DataError, ReadingNote
 from condmeta.tables.dates import PARTS, DateReader, find_dates
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.written_numbers import NumberReader, find_numbers
+from condmeta.tasks.each_column import each_column
 from condmeta.tasks.frames import column_names, get_raw, replace_columns
 from condmeta.tasks.numbers import is_na
 from condmeta.typing import Frame
@@ -21,19 +22,20 @@ Readers: TypeAlias = Mapping[str, NumberReader | DateReader]
 
 
 def find_readers(
-    frame: Frame, names: Iterable[str], options: ColumnOptions, country: str | None = None
-) -> Readers:
-    """Return a reader for each of the named columns that needs one; a note says how it is read."""
-    readers: dict[str, NumberReader | DateReader] = {}
-    for name in names:
-        if name in options.text:
-            continue
-        values = get_raw(frame, name)
-        reader = _find(values, name, options, country)
-        if reader is not None:
-            readers[name] = reader
-            shown = next((str(v) for v in values.tolist() if not is_na(v)), "")
-            warnings.warn(f"{reader.note(name, shown)}.", ReadingNote, stacklevel=5)
+    frame: Frame, names: Iterable[str], options: ColumnOptions, country: str | None = None, *,
+    of_rows: bool = True,
+) -> Readers:  # fmt: skip
+    """Return a reader for each of the named columns that needs one; a note says how it is read.
+
+    `of_rows` says that the table has all rows, so that errors can name them, and not each value
+    once.
+    """
+    raw = {name: get_raw(frame, name) for name in names if name not in options.text}
+    found = each_column(raw, lambda name: _find(raw[name], name, options, country, of_rows))
+    readers = {name: reader for name, reader in found.items() if reader is not None}
+    for name, reader in readers.items():
+        shown = next((str(v) for v in raw[name].tolist() if not is_na(v)), "")
+        warnings.warn(f"{reader.note(name, shown)}.", ReadingNote, stacklevel=5)
     refuse_clash(column_names(frame), readers)
     return readers
 
@@ -46,7 +48,9 @@ def refuse_clash(have: Iterable[str], readers: Readers) -> None:
         raise DataError(f"Column {clash!r} would be made from dates, and is there: rename it.")
 
 
-def _find(values: np.ndarray, name: str, options: ColumnOptions, country: str | None) -> Any:
+def _find(
+    values: np.ndarray, name: str, options: ColumnOptions, country: str | None, of_rows: bool
+) -> Any:
     if name != options.target:
         parts = PARTS if options.dates is None else options.dates
         reader = find_dates(values, name, parts, country)
@@ -54,16 +58,18 @@ def _find(values: np.ndarray, name: str, options: ColumnOptions, country: str | 
             return reader
     if values.dtype != object:
         return None
-    texts = {v for v in set(values.tolist()) if not is_na(v)}
+    texts = [v for v in dict.fromkeys(values.tolist()) if not is_na(v)]  # in the order of rows
     if all(isinstance(v, str) for v in texts):
-        return find_numbers(texts, name, options.decimal)
+        row_of = values.tolist().index if of_rows else None
+        return find_numbers(texts, name, options.decimal, row_of)
     return None
 
 
 def apply_readers(frame: Frame, readers: Readers, names: Iterable[str] | None = None) -> Any:
     """Return a table in which raw columns, or the named ones, are replaced by what they become."""
     have = set(column_names(frame)) if names is None else set(names)
-    found = {n: r.read(get_raw(frame, n), n) for n, r in readers.items() if n in have}
+    raw = [name for name in readers if name in have]
+    found = each_column(raw, lambda name: readers[name].read(get_raw(frame, name), name))
     return replace_columns(frame, found) if found else frame
 
 

@@ -232,11 +232,12 @@ def assign_roles(frame: Frame, side_table: Any, options: ColumnOptions) -> Roles
         features = as_names(options.features)
         require_columns(frame, features, "features")
     names = [*task, target, *side, *features, *given]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        shown = " has two roles, column ".join(map(repr, twice))
         raise DataError(
-            f"Column {twice!r} has two roles: a column can be only one of task, target, feature "
-            "and side column."
+            f"Column {shown} has two roles: a column can be only one of task, target, feature and "
+            "side column."
         )
     if options.time in (*task, target, *side):
         raise DataError(

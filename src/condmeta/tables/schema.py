@@ -38,6 +38,7 @@ from condmeta.tables.values import (
 )
 from condmeta.tables.written_numbers import NumberReader
 from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks.each_column import each_column
 from condmeta.tasks.frames import (
     backend_of,
     column_names,
@@ -301,7 +302,7 @@ def _read_features(frame: Any, names: list[str], readers: Readers) -> TaskTable:
     require_columns(frame, names, "features")
     frame = apply_readers(select_columns(frame, names), readers)
     read = expand_names(names, readers)
-    data = {n: type_column(get_series(frame, n), n, "Column") for n in read}
+    data = each_column(read, lambda name: type_column(get_series(frame, name), name, "Column"))
     n_rows = len(next(iter(data.values()))) if data else 0
     return TaskTable.trusted(np.arange(n_rows), data)
 
@@ -342,38 +343,41 @@ def _side_of_rows(frame: Any, roles: Roles, readers: Readers) -> TaskTable:
 
 def _refuse_names_and_dates(profiles: dict[str, ColumnProfile], encoder: TableEncoder) -> None:
     """Refuse text features that are dates, or where nearly every value is different."""
-    for name, levels in encoder.levels_.items():
-        pooled = encoder.pooled_[name]
+
+    def refuse(name: str) -> None:
+        levels, pooled = encoder.levels_[name], encoder.pooled_[name]
         texts = levels or pooled
         if len(texts) > 1 and all(re.match(DATE, text) for text in texts):
             raise DataError(
-                f"Column {name!r} holds dates ({texts[0]}, ...): write them as 2024-01-31, or "
-                "exclude the column."
+                f"Column {name!r} holds dates ({texts[0]}, ...)",
+                ": write them as 2024-01-31, or exclude the column.",
             )
         different = len(levels) + len(pooled)
         if (not levels and pooled) or profiles[name].is_unique:
             raise DataError(
                 f"Column {name!r} holds {different:,} different texts in "
-                f"{profiles[name].size:,} rows "
-                f"({texts[0]!r}, ...): as categories they say nothing about other rows. Leave it "
-                "out, or turn it into numbers."
+                f"{profiles[name].size:,} rows ({texts[0]!r}, ...)",
+                ": as categories they say nothing about other rows. Leave it out, or turn it into "
+                "numbers.",
             )
+
+    each_column(encoder.levels_, refuse)
 
 
 def _without_names(side: TaskTable, roles: Roles) -> tuple[TaskTable, Roles]:
     """Leave out text columns in which nearly every task has a value of its own, with a note."""
     names = [name for name, column in side.data.items() if has_text(column) and is_unique(column)]
-    for name in names:
-        what = (
-            f"Side column {name!r} holds {len(set(side.data[name].tolist())):,} different texts in "
-            f"{side.n_tasks:,} rows ({side.data[name][0]!r}, ...), which say nothing about other "
-            "tasks"
-        )
-        if len(names) == len(side.data):
-            raise DataError(f"{what}: give other side columns, or none.")
-        warnings.warn(f"{what}: it is left out.", stacklevel=5)
     if not names:
         return side, roles
+    shown = ", side column ".join(
+        f"{name!r} holds {len(set(side.data[name].tolist())):,} different texts in "
+        f"{side.n_tasks:,} rows ({side.data[name][0]!r}, ...)"
+        for name in names
+    )
+    what = f"Side column {shown}, which say nothing about other tasks"
+    if len(names) == len(side.data):
+        raise DataError(f"{what}: give other side columns, or none.")
+    warnings.warn(f"{what}: {'it is' if len(names) == 1 else 'they are'} left out.", stacklevel=4)
     data = {name: column for name, column in side.data.items() if name not in names}
     kept = {"side": roles.side, "side_table": roles.side_table}
     kept = {role: [name for name in column if name not in names] for role, column in kept.items()}

@@ -8,6 +8,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks.categories import ordered_categories
+from condmeta.tasks.each_column import each_column
 from condmeta.tasks.frames import gaps_of, get_column, get_series
 from condmeta.tasks.messages import show_ids
 from condmeta.tasks.numbers import DATE, to_floats
@@ -32,13 +33,17 @@ def is_unique(column: np.ndarray) -> bool:
 
 def require_values(frame: Frame, names: Sequence[str], role: str) -> None:
     """Refuse missing values in columns; the error counts them and names the first row."""
-    for name in names:
+
+    def require(name: str) -> None:
         gaps = gaps_of(get_series(frame, name))
         if gaps.any():
             raise DataError(
                 f"Column {name!r} ({role}) is empty in {gaps.sum():,} of {len(gaps):,} rows, first "
-                f"in row {int(gaps.argmax()) + 1:,}: fill it, or drop these rows."
+                f"in row {int(gaps.argmax()) + 1:,}",
+                ": fill it, or drop these rows.",
             )
+
+    each_column(names, require)
 
 
 class Target(NamedTuple):

@@ -1,7 +1,7 @@
 """Numbers that are written as text: 12%, 1,904.66, EUR 5."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +9,6 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.persistence.fields import TEXT, one_of
 from condmeta.persistence.registry import register_tuple
-from condmeta.tasks.messages import show_ids
 from condmeta.tasks.numbers import is_na
 
 _SYMBOLS = "€$£¥₹₽₩₺₫₴₪฿%‰"
@@ -70,7 +69,8 @@ class NumberReader(NamedTuple):
             if self.unit in _PERCENT:
                 raise DataError(
                     f"Column {name!r} was written with {self.unit} in fit, as 12{self.unit}, and "
-                    f"holds numbers without it now: write them in the same way."
+                    "holds numbers without it now",
+                    ": write them in the same way.",
                 )
             return {name: values.astype(np.float64)}
         known: dict[Any, float] = {}
@@ -85,7 +85,8 @@ class NumberReader(NamedTuple):
             like = f"{self.unit} 1{self.decimal}5".strip()
             raise DataError(
                 f"Column {name!r} holds {str(value)!r} in row {row:,}, which is not a number "
-                f"written as in fit (like {like!r}): correct it, or leave the cell empty."
+                f"written as in fit (like {like!r})",
+                ": correct it, or leave the cell empty.",
             )
         _, sign, body = found
         thousands = "," if self.decimal == "." else "."
@@ -107,25 +108,34 @@ register_tuple(NumberReader, fields={"decimal": one_of(".", ","), "unit": TEXT})
 
 
 def find_numbers(
-    texts: Iterable[str], name: str, decimal: str | None = None
-) -> NumberReader | None:
+    texts: Iterable[str], name: str, decimal: str | None = None,
+    row_of: Callable[[str], int] | None = None,
+) -> NumberReader | None:  # fmt: skip
     """Return how the numbers of a column are written, or None if it holds no written numbers.
 
     Numbers without unit and separators, such as 12 or 1.5, are left alone: as text they are codes.
-    What could be read in two ways is refused, unless `decimal` decides it.
+    What could be read in two ways is refused, unless `decimal` decides it. `row_of` returns the row
+    of a text, from 0 on, for errors.
     """
+
+    def shown(text: str) -> str:
+        return repr(text) if row_of is None else f"{text!r} in row {row_of(text) + 1:,}"
+
     parts = {text: _split(text) for text in texts}
     if not parts or None in parts.values():
         return None
     bodies = {text: part[2] for text, part in parts.items()}
     signs = [d for d in _FORMS if all(map(_FORMS[d].fullmatch, bodies.values()))]
-    units = {part[0]: text for text, part in parts.items()}
+    units: dict[str, str] = {}
+    for text, part in parts.items():
+        units.setdefault(part[0], text)
     if not signs or (units.keys() == {""} and all(map(_PLAIN.fullmatch, bodies.values()))):
         return None
     if len(units) > 1:
+        listed = ", ".join(map(shown, list(units.values())[:5]))
         raise DataError(
-            f"Column {name!r} holds numbers in several units ({show_ids(list(units.values()))}): "
-            "write all of them in one unit."
+            f"Column {name!r} holds numbers in several units ({listed})",
+            ": write all of them in one unit.",
         )
     open_to_doubt = next((text for text, body in bodies.items() if re.search(r"[.,]", body)), None)
     if decimal is not None and decimal in signs:
@@ -134,8 +144,9 @@ def find_numbers(
         both = [NumberReader(d, next(iter(units)))._number(open_to_doubt, np.array([]), name)
                 for d in signs]  # fmt: skip
         raise DataError(
-            f"Column {name!r} holds {open_to_doubt!r}, which may be {both[0]:g} or {both[1]:g}: "
-            "set decimal= to '.' or ','. If it holds names, list it in text=."
+            f"Column {name!r} holds {shown(open_to_doubt)}, which may be {both[0]:g} or "
+            f"{both[1]:g}",
+            ": set decimal= to '.' or ','. If it holds names, list it in text=.",
         )
     return NumberReader(signs[0], next(iter(units)))
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks.messages import name_task, show_ids
+from condmeta.text import pluralize
 
 
 def check_finite(
@@ -36,7 +37,7 @@ def check_finite(
         row, column = (int(i) for i in np.argwhere(~np.isfinite(X))[0])
         known = feature_names is not None
         named = f"column {feature_names[column]!r}" if known else f"feature {column}"
-        raise DataError(_sentence(X, row, X[row, column], f"{named} of X", tasks))
+        raise DataError(_sentence(X, row, X[row, column], f"{named} of X", tasks, feature_names))
     if y is not None and y.dtype != object and not _all_finite(y):
         row = int(np.argmax(~np.isfinite(y)))
         named = "y" if target_name is None else f"the target {target_name!r}"
@@ -63,8 +64,11 @@ def _all_finite(array: np.ndarray) -> bool:
         return bool(np.isfinite(array.sum())) or bool(np.isfinite(array).all())
 
 
-def _sentence(values: np.ndarray, row: int, value: float, where: str, tasks: Any) -> str:
-    """Describe the first bad value, and count the bad values and their tasks."""
+def _sentence(
+    values: np.ndarray, row: int, value: float, where: str, tasks: Any,
+    names: Sequence[str] | None = None,
+) -> str:  # fmt: skip
+    """Describe the first bad value, and count the bad values, their columns and their tasks."""
     bad = ~np.isfinite(values)
     count = int(bad.sum())
     word = "NaN" if np.isnan(value) else "infinity"
@@ -72,11 +76,14 @@ def _sentence(values: np.ndarray, row: int, value: float, where: str, tasks: Any
     begin = f"Row {row}" if of_row is None else name_task(of_row(row))
     sentence = f"{begin} has {word} in {where}"
     if count > 1:
-        sentence += f" ({count} such values"
+        places, columns = [], np.flatnonzero(bad.any(axis=0)).tolist()
+        if len(columns) > 1:
+            listed = show_ids(columns if names is None else [names[j] for j in columns])
+            places.append(f" in {len(columns)} columns: {listed}")
         if of_row is not None:
             hit = list(dict.fromkeys(of_row(i) for i in np.flatnonzero(bad.any(axis=1)).tolist()))
-            sentence += f" in {len(hit)} task{'s' if len(hit) > 1 else ''}: {show_ids(hit)}"
-        sentence += ")"
+            places.append(f" in {pluralize(len(hit), 'task')}: {show_ids(hit)}")
+        sentence += f" ({count} such values{';'.join(places)})"
     return sentence + ": fill it or drop the row."
 
 

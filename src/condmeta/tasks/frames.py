@@ -13,6 +13,8 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks.containers import refuse_odd
+from condmeta.tasks.each_column import each_column
+from condmeta.tasks.messages import show_ids
 from condmeta.tasks.numbers import class_names, level_name, refuse_masked, to_floats
 
 _MARKS = ("pandas", "columns", "factorize"), ("pyarrow", "column_names", "to_pylist")
@@ -97,24 +99,28 @@ def column_names(frame: Any) -> list[Any]:
     frame = eager(frame)
     names = list(frame.column_names if backend_of(frame) == "pyarrow" else frame.columns)
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"Column {twice!r} occurs {names.count(twice)} times: rename its copies.")
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        shown = ", column ".join(f"{name!r} occurs {names.count(name)} times" for name in twice)
+        raise DataError(f"Column {shown}: rename {'its' if len(twice) == 1 else 'the'} copies.")
     return names
 
 
 def require_columns(frame: Any, names: Iterable[Any], role: str = "") -> None:
-    """Raise a DataError that names the first absent column, and its role."""
+    """Raise a DataError that names the absent columns, and their role."""
     have = column_names(frame)
-    for name in names:
-        if name not in have and name not in index_names(frame):
-            if len(have) > 10:  # similar names first
-                from difflib import get_close_matches  # slow to import, and errors alone need it
+    absent = [n for n in dict.fromkeys(names) if n not in have and n not in index_names(frame)]
+    if not absent:
+        return
+    if len(have) > 10:  # similar names first
+        from difflib import get_close_matches  # slow to import, and errors alone need it
 
-                near = get_close_matches(str(name), [n for n in have if isinstance(n, str)], n=3)
-                have = [*near, *(n for n in have if n not in near)]
-            shown = ", ".join(map(repr, have[:10])) + (", ..." if len(have) > 10 else "")
-            what = f"Column {name!r} ({role})" if role else f"Column {name!r}"
-            raise DataError(f"{what} is not in the table; it has {shown}.")
+        texts = [name for name in have if isinstance(name, str)]
+        near = [like for name in absent for like in get_close_matches(str(name), texts, n=3)]
+        have = list(dict.fromkeys([*near, *have]))
+    shown = ", ".join(map(repr, have[:10])) + (", ..." if len(have) > 10 else "")
+    named, of_role = show_ids(absent), f" ({role})" if role else ""
+    are = f"Column {named}{of_role} is" if len(absent) == 1 else f"Columns {named}{of_role} are"
+    raise DataError(f"{are} not in the table; it has {shown}.")
 
 
 def index_names(frame: Any) -> list[Any]:
@@ -235,7 +241,8 @@ def numeric_matrix(frame: Any, columns: Iterable[Any] | None = None) -> np.ndarr
         plain = (isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in frame.dtypes)
         if all(plain):  # neither text nor nullable numbers: all columns at once
             return np.ascontiguousarray(frame.to_numpy(dtype=np.float64))
-    parts = [to_floats(get_column(frame, name), f"Column {name!r}") for name in names]
+    read = each_column(names, lambda name: to_floats(get_column(frame, name), f"Column {name!r}"))
+    parts = list(read.values())
     n_rows = parts[0].shape[0] if parts else int(frame.shape[0])
     out = np.empty((n_rows, len(parts)))
     step = max(1, _BLOCK_BYTES // (8 * max(1, len(parts))))

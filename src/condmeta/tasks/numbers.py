@@ -1,5 +1,6 @@
 """Convert values to numbers; name the column if it holds text, dates or other objects."""
 
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -37,12 +38,12 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
         )
         remedy = f"X must be numeric: {options}"
     if kind == "c":
-        raise DataError(f"{label} holds complex numbers; {role} must be real.")
+        raise DataError(f"{label} holds complex numbers", f"; {role} must be real.")
     if kind in "Mm":
         holds, number = ("dates", "days since a start") if kind == "M" else ("durations", "hours")
         raise DataError(
-            f"{label} holds {holds}; {role} must be numeric: turn it into a number, such as the "
-            f"{number}."
+            f"{label} holds {holds}",
+            f"; {role} must be numeric: turn it into a number, such as the {number}.",
         )
     flat = values.ravel().tolist()
     if kind == "O":
@@ -52,10 +53,15 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
             return np.array(numbers, dtype=np.float64).reshape(values.shape)
         if not isinstance(others[0], str):
             name = type(others[0]).__name__
-            raise DataError(f"{label} holds objects (of type {name}); {remedy}")
+            raise DataError(f"{label} holds objects (of type {name})", f"; {remedy}")
         flat = others
+    if role == "X" and re.match(DATE, str(flat[0])):
+        remedy = (
+            "X must be numeric: turn dates into a number, such as the days since a start, or take "
+            "TableModel, which reads them."
+        )
     shown = ", ".join(repr(str(v)) for v in flat[:1])
-    raise DataError(f"{label} holds text ({shown}, ...); {remedy}")
+    raise DataError(f"{label} holds text ({shown}, ...)", f"; {remedy}")
 
 
 def class_names(values: np.ndarray, label: str) -> np.ndarray | None:
@@ -134,10 +140,26 @@ def standard_deviation(values: np.ndarray) -> float:
 
 
 def put_rows(array: np.ndarray, at: Any, values: Any) -> np.ndarray:
-    """Return a copy with other rows at positions `at`, of a type that holds both."""
-    out = array.astype(np.result_type(array, values))  # counts are integers until weights come
+    """Return an array with other rows at positions `at`, of a type that holds both.
+
+    Where all rows are others it is `values` itself.
+    """
+    kind = np.result_type(array, values)  # counts are integers until weights come
+    if np.shape(values) == array.shape and are_all(at, len(array)):
+        return values.astype(kind, copy=False)
+    out = array.astype(kind)
     out[at] = values
     return out
+
+
+def take_rows(array: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the rows at positions `at`; the array itself if these are all, in order."""
+    return array if are_all(at, len(array)) else array[at]
+
+
+def are_all(at: np.ndarray, n: int) -> bool:
+    """Return whether positions are 0, 1, ..., n - 1."""
+    return len(at) == n and at.dtype != bool and bool((at == np.arange(n)).all())
 
 
 def tree_sum(parts: Iterable[tuple]) -> tuple:

@@ -58,15 +58,16 @@ def _type_list(values: list, name: str, what: str) -> np.ndarray:
     other = next((v for v in filled if not isinstance(v, (str, *NUMBERS))), None)
     if other is not None:
         raise DataError(
-            f"{what} {name!r} holds objects (of type {type(other).__name__}): it must hold "
-            "numbers, booleans or text."
+            f"{what} {name!r} holds objects (of type {type(other).__name__})",
+            ": it must hold numbers, booleans or text.",
         )
-    raise DataError(f"{what} {name!r} mixes text and numbers: make it one of them.")
+    raise DataError(f"{what} {name!r} mixes text and numbers", ": make it one of them.")
 
 
 def _dates(name: str, what: str) -> DataError:
     return DataError(
-        f"{what} {name!r} holds dates: turn it into a number, such as the days since a start."
+        f"{what} {name!r} holds dates",
+        ": turn it into a number, such as the days since a start.",
     )
 
 

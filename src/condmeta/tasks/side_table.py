@@ -7,6 +7,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks import frames
+from condmeta.tasks.each_column import each_column
 from condmeta.tasks.ids import as_id_array
 from condmeta.tasks.messages import name_task, show_id
 from condmeta.tasks.numbers import is_na
@@ -103,7 +104,8 @@ def read_side_row(row: Any, columns: Sequence[str] | None = None) -> TaskTable:
         raise DataError(f"side_info has {n_rows} rows for one task: pass one row, or task=.")
     if columns is not None:  # a row of a keyed table may still contain its key
         data = {name: column for name, column in data.items() if name in columns} or data
-    return TaskTable.trusted(as_id_array([None]), {n: type_column(c, n) for n, c in data.items()})
+    typed = each_column(data, lambda name: type_column(data[name], name))
+    return TaskTable.trusted(as_id_array([None]), typed)
 
 
 def _read_values(row: Any, columns: Sequence[str] | None) -> dict[str, list]:
@@ -130,16 +132,18 @@ def side_from_rows(columns: Mapping[str, Any], codes: np.ndarray, ids: np.ndarra
     `codes` (N,) are the positions of the rows' tasks among `ids`; each task has at least one row.
     """
     first = _first_rows(codes, len(ids))
-    data = {}
-    for name, values in columns.items():
-        column = _as_array(values)
+
+    def read(name: str) -> np.ndarray:
+        column = _as_array(columns[name])
         for row in _differing(column, codes, first):
             raise DataError(
                 f"Side column {name!r} varies within task {show_id(ids[codes[row]])} "
-                f"({column[first[codes[row]]]} and {column[row]}): a side column has one value a "
-                "task; use it as a feature instead."
+                f"({column[first[codes[row]]]} and {column[row]})",
+                ": a side column has one value a task; use it as a feature instead.",
             )
-        data[str(name)] = type_column(column[first], str(name))
+        return type_column(column[first], str(name))
+
+    data = {str(name): column for name, column in each_column(columns, read).items()}
     return TaskTable.trusted(as_id_array(list(ids)), data)
 
 

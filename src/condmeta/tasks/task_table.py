@@ -11,6 +11,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.persistence import register
 from condmeta.persistence.fields import Field, ids, mapping, maybe, one_of
+from condmeta.tasks.each_column import each_column
 from condmeta.tasks.frames import backend_of, column_names, eager, get_series, is_frame, make_frame
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.messages import explain_absent, name_task, show_ids
@@ -66,7 +67,7 @@ class TaskTable:
             if len(column) != row_ids.size:
                 sizes = f"{len(column)} rows for {row_ids.size} task ids"
                 raise DataError(f"Side column {name!r} has {sizes}.")
-        self._set(row_ids, {n: type_column(c, n) for n, c in raw.items()}, backend)
+        self._set(row_ids, each_column(raw, lambda name: type_column(raw[name], name)), backend)
 
     def _set(self, ids: np.ndarray, data: dict[str, np.ndarray], backend: str | None) -> None:
         self.ids = ids

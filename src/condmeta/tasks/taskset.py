@@ -293,6 +293,12 @@ class TaskSet:
         out.feature_names = self.feature_names if X.shape[1] == self.n_features else None
         return out
 
+    def with_weight(self, weight: np.ndarray) -> TaskSet:
+        """Return the same rows with other weights (N,) or (N, 2), in the order of `X`."""
+        out = self._select(slice(None), self.offsets, self.ids, self.side)
+        out.weight = _frozen(weight)
+        return out
+
     def with_side(self, table: TaskTable) -> TaskSet:
         """Return the same tasks with another side table; its extra rows become tasks too."""
         ids, table = read.join_side(self.ids, table, "mean")

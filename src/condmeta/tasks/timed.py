@@ -59,8 +59,10 @@ class Timed(NamedTuple):
 
     def sorted(self) -> Timed:
         """Return the points of each task by rising time; those of one time keep their order."""
-        order = np.lexsort([self.time, self.task_of_row])
-        return self if (np.diff(order) == 1).all() else self.pick(order, self.offsets)
+        task = self.task_of_row
+        if ((np.diff(task) > 0) | (np.diff(self.time) >= 0)).all():
+            return self
+        return self.pick(np.lexsort([self.time, task]), self.offsets)
 
     def join(self, other: Timed) -> Timed:
         """Return the points of these tasks, then of others."""

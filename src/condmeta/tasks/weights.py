@@ -2,7 +2,8 @@
 
 Inside the package an array of weights has shape (N,), or (N, 2) if rows have a size as well: the
 precision of a label, with variance s2 / precision; the exposure of a count; the trials of a share.
-Such a row enters sums with weight times size, and counts weight times.
+Such a row enters sums with weight times size, and counts weight times. A third column is a part of
+the score <x, w> of a row that is known and fixed (see `condmeta.meta.shared_rows`).
 """
 
 from typing import Any, NamedTuple
@@ -64,6 +65,12 @@ def repeats(weight: np.ndarray) -> np.ndarray:
 def row_sizes(weight: np.ndarray | None, n_rows: int) -> np.ndarray:
     """Return the second column of weights (N, 2): precision, exposure or trials; else ones (N,)."""
     return np.ones(n_rows) if weight is None or weight.ndim == 1 else weight[:, 1].copy()
+
+
+def row_shifts(weight: np.ndarray | None, n_rows: int) -> np.ndarray:
+    """Return the third column of weights (N, 3), the fixed part of scores; else zeros (N,)."""
+    plain = weight is None or weight.ndim == 1 or weight.shape[1] == 2
+    return np.zeros(n_rows) if plain else weight[:, 2].copy()
 
 
 def masses(weight: np.ndarray | None) -> np.ndarray | None:

@@ -279,7 +279,7 @@ NAN, INF = np.array([[1, 2], [np.nan, 2], [1, np.nan]]), np.array([[1, 2], [1, -
         (ONE, ONE, "aab", r"y must be 1-D .*\(3, 2\)"),
         (ONE, ["u", 2, "w"], "aab", r"y mixes text and numbers \('u' and 2\)"),
         (NAN, [1, 2, 3], "aba",
-         r"Task 'a' has NaN in column 'q' of X \(2 such values in 2 tasks: 'a', 'b'\)"),
+         r"Task 'a' has NaN in column 'q' of X \(2 such values in 2 columns: 'p', 'q'; in 2 tasks"),
         (INF, [1, 2, 3], "aba", "Task 'b' has infinity in column 'q' of X: fill it or drop"),
         (ONE, [1, np.nan, 3], "aba", "Task 'b' has NaN in y"),
         (ONE, [1, 2, np.inf], "aba", "Task 'a' has infinity in y"),

@@ -81,9 +81,21 @@ def draw_curve(
     return line
 
 
-def lowest(errors: Mapping[str, float], most: int | None) -> list[str]:
-    """Return the names of the `most` lowest errors (None: of all), in the order given."""
+def lowest(
+    errors: Mapping[str, float], most: int | None, baselines: Sequence[str] = ()
+) -> list[str]:
+    """Return the names of the `most` lowest errors (None: of all), in the order given.
+
+    Baselines come before all methods but the best one: gains are judged by them.
+
+    Examples
+    --------
+    >>> lowest({"mean": 9.0, "a": 1.0, "b": 3.0, "c": 2.0}, 3, ["mean"])
+    ['mean', 'a', 'c']
+    """
     ranked = sorted(errors, key=lambda name: np.nan_to_num(errors[name], nan=np.inf))
+    best = next((name for name in ranked if name not in baselines), None)
+    ranked.sort(key=lambda name: (name != best, name not in baselines))
     kept = set(ranked[:most])
     return [name for name in errors if name in kept]
 

@@ -37,6 +37,8 @@ class LearningCurveDisplay(Display):
         Arrays `T`, `mean` and `std`; see `Results.curve`.
     metric : str, optional
         The name of the error, for the axis.
+    baselines : sequence of str
+        Methods that `plot` draws even if others have lower errors.
 
     Attributes
     ----------
@@ -53,14 +55,16 @@ class LearningCurveDisplay(Display):
     'test error (absolute)'
     """
 
-    def __init__(self, curves: dict[str, Any], metric: str | None = None):
-        self.curves, self.metric = curves, metric
+    def __init__(
+        self, curves: dict[str, Any], metric: str | None = None, baselines: Sequence[str] = ()
+    ):
+        self.curves, self.metric, self.baselines = curves, metric, baselines
 
     @classmethod
     def from_results(cls, results: Results, methods: Sequence[str] | None = None) -> Self:
         """Make the display of all methods of some `Results`, or of the named ones."""
         curves = {name: results.curve(name) for name in methods or results.methods}
-        return cls(curves, results.metric)
+        return cls(curves, results.metric, results.baselines)
 
     def plot(
         self, ax: Axes | None = None, *, title: str | None = None, legend: bool = True,
@@ -71,11 +75,12 @@ class LearningCurveDisplay(Display):
         Parameters
         ----------
         most : int or None
-            Number of methods to draw: those with the lowest last errors. A note names the others.
-            None draws all.
+            Number of methods to draw: the best one, the baselines, and those with the lowest last
+            errors. A note names the others. None draws all.
         """
         ax = axes_to_draw(ax, 5.0, 3.6)
-        drawn = lowest({name: float(c.mean[-1]) for name, c in self.curves.items()}, most)
+        errors = {name: float(curve.mean[-1]) for name, curve in self.curves.items()}
+        drawn = lowest(errors, most, self.baselines)
         styles, self.lines_ = styles_of(self.curves), {}
         for place, name in enumerate(drawn):
             curve = self.curves[name]

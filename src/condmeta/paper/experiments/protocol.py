@@ -23,7 +23,7 @@ from condmeta.blas_threads import limit_threads
 from condmeta.engine import active_engine
 from condmeta.errors import DataError
 from condmeta.inner.algorithms import INNER
-from condmeta.learners.baselines import FixedBias
+from condmeta.learners.baselines import Baseline, FixedBias
 from condmeta.learners.grid_trial import GridTrial, best_pair
 from condmeta.learners.sgd import ConditionalSGD
 from condmeta.paper.experiments.metric import Metric, get_metric
@@ -99,7 +99,13 @@ def run(
     if left_out:
         _warn_left_out(left_out, len(seeds), setting)
     made = {"seeds": seeds, "setting": setting._asdict(), "metric": metric.name}
+    made["baselines"] = [name for name, method in methods.items() if _is_baseline(method)]
     return Results(joined, made | {"left_out": left_out} | versions())
+
+
+def _is_baseline(method: Any) -> bool:
+    """Return whether a method is known to read no side information."""
+    return isinstance(method, Baseline) or method.get_params().get("feature_map", "") is None
 
 
 def _check_grid(grid: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from condmeta.errors import DataError
 from condmeta.tasks.frames import make_frame
 from condmeta.typing import Axes, Frame, PathLike
 
+BASELINES = "ITL", "mean", "unconditional"  # of the paper
 COLUMNS = ("method", "seed", "T", "lam", "meta_step", "split", "error")
 
 
@@ -77,6 +78,12 @@ class Results:
     def metric(self) -> str | None:
         """The name of the metric of all errors; None if it is not known, as in a CSV file."""
         return self.provenance.get("metric")
+
+    @property
+    def baselines(self) -> list[str]:
+        """The methods that read no side information, as far as is known; pictures keep them."""
+        known = self.provenance.get("baselines", BASELINES)
+        return [name for name in self.methods if name in known]
 
     @property
     def methods(self) -> list[str]:
@@ -161,7 +168,8 @@ class Results:
                 "table. Run both with the same metric=."
             )
         joined = {n: np.concatenate([self.columns[n], other.columns[n]]) for n in COLUMNS}
-        return Results(joined, self.provenance | other.provenance)
+        baselines = {"baselines": [*self.baselines, *other.baselines]}
+        return Results(joined, self.provenance | other.provenance | baselines)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Self:
         """Draw the learning curves; see `condmeta.display.plots.LearningCurveDisplay`."""

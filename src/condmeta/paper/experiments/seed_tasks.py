@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.paper.environments import own
 from condmeta.tasks import TaskSet
 from condmeta.typing import Order
 
@@ -47,13 +48,16 @@ def draw(source: Any, setting: Setting, seed: int) -> SeedTasks:
     rng = np.random.default_rng([seed, 0])
     total = sum(setting.sizes)
     if hasattr(source, "sample"):
-        tasks, order = source.sample(total, rng), np.arange(total)
+        tasks, order = own.sample(source, total, rng), np.arange(total)
     elif isinstance(source, TaskSet):
         if total > len(source):
             raise DataError(f"The setting needs {total} tasks; the source has {len(source)}.")
         tasks, order = source, rng.permutation(len(source))[:total]
     else:
-        raise DataError(f"source must be an environment or a TaskSet. Got {type(source)} instead.")
+        raise DataError(
+            "source must be an environment, with a method sample(n_tasks, random_state) that "
+            f"returns a TaskSet, or a TaskSet. Got {type(source).__name__} instead."
+        )
     train, validation, test = (
         tasks.subset(part) for part in np.split(order, np.cumsum(setting.sizes)[:-1])
     )

@@ -19,6 +19,7 @@ import numpy as np
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.kernels import PointSets, get_kernel
+from condmeta.paper.environments import own
 from condmeta.paper.theory.sources import draw, probabilities, weights_of
 from condmeta.paper.theory.variance import Estimate, variance
 from condmeta.tasks import TaskSet
@@ -184,5 +185,5 @@ def best_of_environment(
 
 def _mean_weights(environment: Any, n_tasks: int, random_state: Any) -> np.ndarray:
     if hasattr(environment, "w_rho"):
-        return environment.w_rho
+        return own.mean_weights(environment)
     return weights_of(draw(environment, n_tasks, random_state)).mean(axis=0)

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from condmeta.errors import DataError
 from condmeta.losses import Loss, get_loss
-from condmeta.paper.environments import SampledTaskSet
+from condmeta.paper.environments import SampledTaskSet, own
 from condmeta.tasks.splits import make_generator
 from condmeta.typing import Environment, LossLike, Numbers, RandomState
 
@@ -121,7 +121,7 @@ def _drawn(
     for lo in range(0, len(coef), step):
         at = np.arange(lo, min(lo + step, len(coef)))
         part = tasks.subset(at)
-        X, y = environment.sample_points(part, n_points, rng)
+        X, y = own.sample_points(environment, part, n_points, rng)
         ours, best = (loss.value((X @ w[:, :, None])[:, :, 0], y) for w in (coef[at], part.weights))
         values[at] = (ours - best).mean(axis=1)
         errors[at] = (ours - best).std(axis=1, ddof=1) / np.sqrt(n_points)

@@ -6,7 +6,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.feature_maps import ComposedMap
-from condmeta.paper.environments import SampledTaskSet
+from condmeta.paper.environments import SampledTaskSet, own
 from condmeta.tasks import TaskSet
 
 N_TASKS = 10_000  # to draw if an environment has no closed form
@@ -14,7 +14,7 @@ N_TASKS = 10_000  # to draw if an environment has no closed form
 
 def draw(environment: Any, n_tasks: int, random_state: Any) -> SampledTaskSet:
     """Draw tasks with known weights from an environment."""
-    tasks = environment.sample(n_tasks, random_state)
+    tasks = own.sample(environment, n_tasks, random_state)
     if not isinstance(tasks, SampledTaskSet):
         raise DataError(
             f"{type(environment).__name__}.sample must return a SampledTaskSet, because the theory "

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.paper.environments import own
 from condmeta.paper.theory.sources import N_TASKS, draw, probabilities, weights_of
 from condmeta.tasks import TaskSet
 from condmeta.typing import Environment, Numbers, RandomState, Tau
@@ -129,28 +130,28 @@ def _parts(source: Any, tau: Any, side: Any, p: Any, n_tasks: int, random_state:
     if known and not callable(tau):
         return _closed_form(source, tau)
     if known and hasattr(source, "tau"):
-        v = source.variances()
+        v = own.variances(source)
         if tau == source.tau:
             return _Parts(v.tau, v.error)
         tasks = draw(source, n_tasks, random_state)
-        best = source.tau(tasks)
+        best = own.tau(source, tasks)
         return _Parts(v.tau, v.error, _distances(best, _thetas(tau, best, tasks, None)))
     tasks = draw(source, n_tasks, random_state)
     if isinstance(tau, str) and tau == "best":
         if not hasattr(source, "tau"):
             raise DataError(f"{type(source).__name__} has no method 'tau': give a tau, not 'best'.")
-        tau = source.tau
+        tau = own.tau(source, tasks)
     W = weights_of(tasks)
     return _Parts(0.0, 0.0, _distances(W, _thetas(tau, W, tasks, None)))
 
 
 def _closed_form(environment: Any, tau: Any) -> _Parts:
     """Return V^2 of a constant, or of tau_rho."""
-    v = environment.variances()
+    v = own.variances(environment)
     named = {"zero": (v.zero, 0.0), "mean": (v.mean, 0.0), "best": (v.tau, v.error)}
     if isinstance(tau, str) and tau in named:
         return _Parts(*named[tau])
-    w_rho = np.asarray(environment.w_rho, dtype=np.float64)[None]
+    w_rho = own.mean_weights(environment)[None]
     theta = _thetas(tau, w_rho, None, None)
     return _Parts(v.mean + float(_distances(w_rho, theta)[0]), 0.0)
 

@@ -25,6 +25,7 @@ from condmeta.tables.roles import ColumnOptions, Roles, assign_roles
 from condmeta.tables.schema import Schema, fit_encoder, learn_side, target_of
 from condmeta.tables.values import Target
 from condmeta.tasks import TaskTable
+from condmeta.tasks.each_column import each_column
 from condmeta.tasks.frames import get_series
 from condmeta.tasks.side_column import type_column
 
@@ -102,17 +103,20 @@ def learn_rows(
         if name is not None:
             _refuse_empty(rows, name, role, n_rows)
     encoder, profiles, readers = TableEncoder(of_rows=True), {}, {}
-    for name in roles.features:
+
+    def profile(name: str) -> None:
         if _is_number(empty, name):
             profiles[name] = _profile_of_numbers(rows, empty, name, n_rows)
-            continue
+            return
         values, times = _values(rows, name)
-        found = find_readers(values, [name], options, options.holidays)
-        readers |= found
+        found = find_readers(values, [name], options, options.holidays, of_rows=False)
+        readers.update(found)
         values = apply_readers(values, found)
         for new in expand_names([name], found):
             column = type_column(get_series(values, new), new, "Column")
             profiles[new] = encoder.profile(column, new, times=times)
+
+    each_column(roles.features, profile)
     target, more = _learn_target(rows, empty, roles, options, kind, order)
     readers |= more
     refuse_clash(rows.names, readers)
@@ -177,7 +181,7 @@ def _learn_target(
         if kind not in ("class", "ordered") or roles.trials is not None:
             return target_of(empty, roles, kind), {}
     values, _ = _values(rows, name)
-    readers = find_readers(values, [name], options)
+    readers = find_readers(values, [name], options, of_rows=False)
     values = apply_readers(values, readers)
     if kind is None and readers:
         kind = "number"

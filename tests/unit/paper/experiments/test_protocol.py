@@ -102,7 +102,7 @@ def test_a_taskset_as_the_source():
     assert results.methods == list(METHODS)
     with pytest.raises(DataError, match="needs 40 tasks; the source has 30"):
         run(tasks, METHODS, setting=Setting((20, 10, 10)), seeds=1)
-    with pytest.raises(DataError, match="must be an environment or a TaskSet"):
+    with pytest.raises(DataError, match="must be an environment, with a method sample"):
         run([1, 2], METHODS, setting=SETTING, seeds=1)
 
 
