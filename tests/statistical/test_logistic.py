@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
 
 from condmeta import (
     ConditionalLogistic,
@@ -127,3 +128,30 @@ def test_probabilities_are_calibrated(drawn, points):
     assert worst_bin(expit(f), truth) > 3
     gap = log_loss(expit(f), truth) - log_loss(p, truth)
     assert gap.mean() > 2 * gap.std() / np.sqrt(len(gap))
+
+
+def few_tasks(W, rng, n_tasks, n):
+    """Return tasks with the weights W phi + N(0, .16 I), the intercept last."""
+    k, d = len(W) - 1, W.shape[1] - 1
+    side, X = rng.normal(size=(n_tasks, k)), rng.normal(size=(n_tasks, n, d))
+    w = side @ W[:-1] + W[-1] + 0.4 * rng.normal(size=(n_tasks, d + 1))
+    f = np.einsum("tij,tj->ti", X, w[:, :d]) + w[:, d:]
+    y = (rng.random(f.shape) < expit(f)).astype(int)
+    ids = rng.integers(1 << 40, size=n_tasks)
+    table = TaskTable(side, ids=ids)
+    return TaskSet(X.reshape(-1, d), y.ravel(), n * np.arange(n_tasks + 1), ids, table)
+
+
+def test_probabilities_are_not_too_extreme_with_twenty_tasks():
+    """The slope of labels on log odds, of six inputs; with a flat prior of b it is .86."""
+    labels, scores = [], []
+    for seed in range(40):
+        rng = np.random.default_rng([7, seed])
+        W = 0.4 * rng.normal(size=(2, 7))
+        model = ConditionalLogistic().fit(few_tasks(W, rng, 20, 12))
+        new = few_tasks(W, rng, 60, 9)
+        labels.append(new.y)
+        scores.append(logit(model.predict_proba(new)[:, 1]))
+    X = np.concatenate(scores)[:, None]
+    slope = LogisticRegression(C=np.inf).fit(X, np.concatenate(labels)).coef_[0, 0]
+    assert 0.9 < slope < 1.1

@@ -11,7 +11,8 @@ Each turns labels into rows (a, b, e) of `condmeta.inner.variational`,
 | `Ordered`: class k, two rows | 1; 0 | 1; 1 | c_{k-1}; c_k | gaps between the cuts c |
 
 A likelihood is a value: its class with a parameter, which `meta.logistic` learns by steps in its
-logarithm. In `Points` the weights (N, 2) hold trials or exposure as their second column.
+logarithm. In `Points` the weights (N, 2) hold trials or exposure as their second column; a third is
+a fixed part of f, which all likelihoods subtract from e.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ from condmeta.inner.quadrature import log_average
 from condmeta.inner.scores import row_scores
 from condmeta.inner.variational import RowForm, Variational
 from condmeta.tasks.points import Points
-from condmeta.tasks.weights import repeats, row_sizes
+from condmeta.tasks.weights import repeats, row_shifts, row_sizes
 
 POISSON = 1e-4  # alpha of a Poisson likelihood, where the mean count is 1 or more
 LARGEST_ALPHA = 1e3
+AT_LIMIT = 10.0  # times the smallest alpha: up to there counts are about Poisson's
+USUAL_ROWS = 5.0  # rows with the variance of the law that a dispersion is averaged with
 SMALLEST_GAP, LARGEST_GAP = 1e-6, 300.0  # between two cuts
 
 
@@ -60,6 +63,9 @@ class Likelihood(Protocol):
     def by_log_parameter(self, points: Points, rows: RowForm, found: Variational) -> Any:
         """Return the derivative of the bound of all tasks."""
 
+    def dispersion(self, points: Points, found: Variational) -> float:
+        """Return the share of the variance of the law that labels have around their posteriors."""
+
     def log_density(self, points: Points, mean, variance) -> np.ndarray:
         """Return log p of each point (N,), averaged over f ~ N(mean, variance)."""
 
@@ -81,7 +87,7 @@ class Binomial(NamedTuple):
         X, y, offsets, weight = points
         trials = row_sizes(weight, len(y))
         a = trials * (y + 1) / 2
-        return RowForm(X, offsets, a, trials, np.zeros(len(y)), _times(weight))
+        return RowForm(X, offsets, a, trials, -row_shifts(weight, len(y)), _times(weight))
 
     def start(self, points: Points, rows: RowForm, theta) -> tuple[np.ndarray, np.ndarray]:
         return 0.1 * rows.b * (1.0 if rows.times is None else rows.times), np.zeros(len(rows.a))
@@ -92,6 +98,9 @@ class Binomial(NamedTuple):
 
     def by_log_parameter(self, points: Points, rows: RowForm, found: Variational) -> float:
         return 0.0
+
+    def dispersion(self, points: Points, found: Variational) -> float:
+        return 1.0
 
     def log_density(self, points: Points, mean, variance) -> np.ndarray:
         if not _sized(points):
@@ -125,14 +134,14 @@ class NegativeBinomial(NamedTuple):
     def rows(self, points: Points) -> RowForm:
         X, y, offsets, weight = points
         r = 1 / self.parameter
-        e = np.log(r) - np.log(row_sizes(weight, len(y)))
+        e = np.log(r) - _log_exposure(points)
         return RowForm(X, offsets, y, y + r, e, _times(weight))
 
     def start(self, points: Points, rows: RowForm, theta) -> tuple[np.ndarray, np.ndarray]:
         y = points.y + 0.5
         weight = y / (1 + max(self.parameter, 0.5) * y)
         codes = np.repeat(np.arange(len(theta)), points.sizes)
-        gap = np.log(y) - np.log(row_sizes(points.weight, len(y)))
+        gap = np.log(y) - _log_exposure(points)
         push = weight * (gap - row_scores(points.X, theta, codes, 1))
         return (weight, push) if rows.times is None else (rows.times * weight, rows.times * push)
 
@@ -149,6 +158,20 @@ class NegativeBinomial(NamedTuple):
         times = 1.0 if rows.times is None else rows.times
         # (y + r) E[s] = a - r_i, where r_i of the pass counts several times
         return -float(np.sum(times * (explicit + y) - found.r))
+
+    def dispersion(self, points: Points, found: Variational) -> float:
+        """Return Pearson's statistic of Poisson counts as a share of its mean, at most 1.
+
+        The statistic of a row with mean mu has variance 2 + 1 / mu: rare counts say little.
+        """
+        if self.parameter > AT_LIMIT * self.poisson(points):
+            return 1.0
+        times = 1.0 if points.weight is None else repeats(points.weight)
+        mean = np.maximum(found.weight / times, 1e-300)  # the curvature of a Poisson row
+        share = 2 / (2 + 1 / mean)
+        n = np.sum(times * share)
+        pearson = np.sum(share * found.r**2 / (times * mean))
+        return float(min((pearson + USUAL_ROWS) / (n + USUAL_ROWS), 1.0))
 
     def log_density(self, points: Points, mean, variance) -> np.ndarray:
         _, _, a, b, e, _ = self.rows(points)
@@ -193,10 +216,10 @@ class Ordered(NamedTuple):
         X, y, offsets, weight = points
         at, above, cut = self._layout(y)
         counted = np.bincount(at, minlength=len(y))
-        times = _times(weight)
+        times, e = _times(weight), self.cuts[cut] - row_shifts(weight, len(y))[at]
         return RowForm(
             np.ascontiguousarray(X[at]), np.append(0, np.cumsum(counted))[offsets], above,
-            np.ones(len(at)), self.cuts[cut], None if times is None else times[at],
+            np.ones(len(at)), e, None if times is None else times[at],
         )  # fmt: skip
 
     def _layout(self, y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -242,13 +265,21 @@ class Ordered(NamedTuple):
         P = np.maximum(np.column_stack([below[0], *inner, above[-1]]), 1e-300)
         return P / P.sum(axis=1, keepdims=True)
 
+    def dispersion(self, points: Points, found: Variational) -> float:
+        return 1.0
+
     def log_density(self, points: Points, mean, variance) -> np.ndarray:
-        P = self.probabilities(mean, variance)
+        P = self.probabilities(mean + row_shifts(points.weight, len(points.y)), variance)
         return np.log(P[np.arange(len(P)), self.codes(points.y)])
 
 
 def _times(weight) -> np.ndarray | None:
     return None if weight is None else np.ascontiguousarray(repeats(weight))
+
+
+def _log_exposure(points: Points) -> np.ndarray:
+    n = len(points.y)
+    return np.log(row_sizes(points.weight, n)) + row_shifts(points.weight, n)
 
 
 def _sized(points: Points) -> bool:

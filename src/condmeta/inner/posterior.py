@@ -111,8 +111,8 @@ def information_of_level(state: SquaredState, factor, s2, n_jobs=1) -> np.ndarra
 def information(state: SquaredState, factor, s2: float) -> np.ndarray:
     """Return X^T V^-1 X of tasks (T, d, d), V = X H X^T + s2 I: what labels say of w's mean."""
     A = precision(state.gram, factor, np.full(len(state.gram), s2))
-    part = np.linalg.solve(root(A), factor.T @ state.gram)
-    return state.gram / s2 - np.swapaxes(part, 1, 2) @ part / s2**2
+    part = np.linalg.solve(root(A), factor.T @ state.gram) / s2  # s2^2 may be 0 where s2 is not
+    return state.gram / s2 - np.swapaxes(part, 1, 2) @ part
 
 
 def precision(S, factor, s2) -> np.ndarray:

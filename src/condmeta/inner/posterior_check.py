@@ -10,7 +10,8 @@ independent, because the points of a task share its weights. With S = X^T X and 
     q = (r^T r - e^T P (s2 I + S P)^-1 e) / s2,   E r^T r = n s2 + tr(S P).
 
 If a task has a noise of its own, estimated from nu residuals, q / n has the F distribution with n
-and nu degrees of freedom.
+and nu degrees of freedom. The same is used for noise with Student's t distribution: it is exact for
+one point, and allows more than independent noise for several.
 """
 
 from typing import Any, NamedTuple
@@ -40,7 +41,7 @@ def check_posterior(
     room : (T,) factor of V, which was learned and may be too small
     """
     n = new.count
-    s2 = inner.posterior(before, theta).s2
+    s2, nu = inner.posterior(before, theta).s2, getattr(inner, "nu", None)
     P = inner.covariances(before, theta)
     system = new.gram @ P
     spread = np.einsum("tii->t", system)
@@ -48,6 +49,8 @@ def check_posterior(
     pulled = np.linalg.solve(system, new.moment[:, :, None])
     explained = np.einsum("ti,tij,tj->t", new.moment, P, pulled[:, :, 0])
     q = np.maximum(new.square - explained, 0.0) / (s2 * room)
+    if nu is not None:
+        return PosteriorCheck(distributions.f.sf(q / n, n, nu), s2 * nu / (nu - 2) + spread / n)
     if inner.own_noise:
         p = distributions.f.sf(q / n, n, before.count + PRIOR_POINTS)
     else:

@@ -23,13 +23,23 @@ LARGEST = 1e100  # of variances, and of squared features: their products are fin
 
 
 class PriorFactors(NamedTuple):
-    """Priors of T tasks that differ: factor (T, d, d), whose F F^T is the covariance."""
+    """Priors of T tasks that differ: factor (T, d, d), whose F F^T is the covariance.
+
+    cold : (T, d, d) array or None, the factors while a task has no points, if these are others.
+    """
 
     factor: np.ndarray
+    cold: np.ndarray | None = None
 
     def take(self, at) -> Self:
         """Return the priors of the tasks at positions `at`."""
-        return type(self)(self.factor[at])
+        return type(self)(self.factor[at], None if self.cold is None else self.cold[at])
+
+    def of_sizes(self, sizes) -> np.ndarray:
+        """Return the factors (T, d, d) of tasks with so many rows (T,)."""
+        if self.cold is None:
+            return self.factor
+        return np.where((sizes == 0)[:, None, None], self.cold, self.factor)
 
 
 @register_tuple(
@@ -51,12 +61,12 @@ class PriorCovariance(NamedTuple):
     variances: np.ndarray
     most: np.ndarray
 
-    def factors(self, Phi) -> PriorFactors:
-        """Return the priors of tasks with features Phi (T, k)."""
+    def factors(self, Phi) -> np.ndarray:
+        """Return the factors (T, d, d) of tasks with features Phi (T, k)."""
         with np.errstate(over="ignore"):
             squares = np.minimum(((Phi - self.mean) @ self.directions) ** 2, LARGEST)
         open_ = np.minimum(squares @ self.variances[:-1] + self.variances[-1], self.most)
-        return PriorFactors(self.basis * np.sqrt(1 + open_)[:, None, :])
+        return self.basis * np.sqrt(1 + open_)[:, None, :]
 
     def widen(self, kept: np.ndarray) -> Self:
         """Return it for all coordinates, from that of a mask of them: the others are 0."""

@@ -116,9 +116,12 @@ class RowPosterior:
         what is left open about theta.
     prior_covariance : PriorCovariance, optional
         This covariance as a function of a task's features; without, it is the same for all tasks.
+    cold_covariance : PriorCovariance, optional
+        The same for tasks without points, if these have another prior.
     """
 
     prior_covariance: PriorCovariance | None = None
+    cold_covariance: PriorCovariance | None = None
     resumable = False  # the covariance is invalid once points are added
     keeps_rows = True  # from which a task is solved again: see `condmeta.fitted.kept_rows`
     likelihood: Likelihood
@@ -130,7 +133,10 @@ class RowPosterior:
 
     def priors(self, Phi) -> PriorFactors | None:
         """Return the priors of tasks with features Phi (T, k), if they differ; else None."""
-        return None if self.prior_covariance is None else self.prior_covariance.factors(Phi)
+        if self.prior_covariance is None:
+            return None
+        cold = None if self.cold_covariance is None else self.cold_covariance.factors(Phi)
+        return PriorFactors(self.prior_covariance.factors(Phi), cold)
 
     def solve(self, theta, X, y):
         """Return the mean, the gradient of the averaged loss there, and no gap."""
@@ -146,7 +152,7 @@ class RowPosterior:
         The `state` is that of tasks without points: their `PriorFactors`, if these differ.
         """
         points, factor = Points(X, y, offsets, weight), self.factor
-        factor = factor if state is None else state.factor
+        factor = factor if state is None else state.of_sizes(points.sizes)
         return solve_rows(self.likelihood, points, theta, factor, n_jobs, keep_state)
 
     def allows(self, y) -> bool:
@@ -172,13 +178,25 @@ class Bernoulli(RowPosterior):
     likelihood = Binomial()
 
 
-@register(restore=construct, fields=PRIOR | {"alpha": number(above=0)})
+@register(
+    restore=construct,
+    fields=PRIOR
+    | {
+        "alpha": number(above=0),
+        "cold_covariance": optional(maybe(instance("PriorCovariance", d="d"))),
+    },
+)
 class Counts(RowPosterior):
     """Counts with a negative binomial law: variance mu + alpha mu^2."""
 
-    def __init__(self, factor, alpha: float, prior_covariance: PriorCovariance | None = None):
+    def __init__(
+        self, factor, alpha: float, prior_covariance: PriorCovariance | None = None,
+        cold_covariance: PriorCovariance | None = None,
+    ):  # fmt: skip
         super().__init__(factor, prior_covariance)
         self.alpha = float(alpha)
+        if cold_covariance is not None:
+            self.cold_covariance = cold_covariance
 
     def allows(self, y) -> bool:
         """Return whether labels (N,) are counts."""

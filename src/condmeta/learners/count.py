@@ -15,14 +15,15 @@ from condmeta.inner.row_posterior import Counts
 from condmeta.learners.gathered import gather_more
 from condmeta.learners.inputs import read_exposure, require_exposure
 from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import Learner, found
+from condmeta.learners.learner import Learner, chosen_transform, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import FINITE, NON_NEGATIVE, jobs_of, one_of, or_word
-from condmeta.learners.row_prior import learn_row_prior, learn_shared_counts
+from condmeta.learners.row_prior import learn_row_prior
 from condmeta.learners.row_summary import summary
-from condmeta.learners.shared_columns import differing_columns, is_random
+from condmeta.learners.shared_columns import is_random
 from condmeta.learners.targets import Regressor, target_of
 from condmeta.learners.writing import writing
+from condmeta.meta.logistic_choice import COLD_STARTS
 from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import floats
 from condmeta.tasks import TaskSet
@@ -37,6 +38,7 @@ from condmeta.typing import (
     RandomColumns,
     SideInfo,
     Values,
+    XTransform,
 )
 
 
@@ -73,6 +75,17 @@ class ConditionalCount(Regressor, Learner):
         lme4 and glmmTMB; a list of names or positions: these columns, and the intercept if there is
         one. All other coefficients are the same for all tasks, whatever their side information, and
         are not penalised.
+    x_transform : None, "auto", "splines" or a transformer
+        What X becomes; a task's model can then be non-linear in x, and `coef_` has one entry for
+        each column of the result. "splines" adds natural cubic splines to each column with at least
+        six different values, if there are at most eight such columns. A transformer is one of
+        scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly make
+        the counts of held-out tasks more likely, and nothing with fewer than 20 tasks, a map of
+        points or `random` columns. None: the log-linear model, always.
+    cold_start : "auto", "prior" or "pooled"
+        How a task without points is predicted: by tau(s) and H; or by one model of the rows of all
+        tasks, with the same coefficients of x for all tasks and a level that goes with the side
+        information. With `random` columns it is always tau(s).
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
@@ -109,6 +122,12 @@ class ConditionalCount(Regressor, Learner):
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first, and their
         weights in the average.
+    cold_start_ : "prior" or "pooled"
+        How tasks without points are predicted; "auto" chooses by the log density of their counts.
+    x_transform_ : the transformation, chosen by "auto" or given
+    transform_choice_ : list of dict
+        The transformations that "auto" compared, with their log losses on held-out tasks as a share
+        of that without any, the best first.
     alpha_ : float
         Overdispersion of counts.
     H_ : (width, width) array
@@ -147,6 +166,8 @@ class ConditionalCount(Regressor, Learner):
     kappa: float | Literal["auto"] = "auto"
     alpha: float | Literal["auto"] = "auto"
     random: RandomColumns = "all"
+    x_transform: XTransform = "auto"
+    cold_start: Literal["auto", "prior", "pooled"] = "auto"
     conditioning: Conditioning = "shared"
     missing_side: MissingSide = "error"
     tol: float = 1e-2
@@ -157,10 +178,12 @@ class ConditionalCount(Regressor, Learner):
         "kappa": or_word("auto", NON_NEGATIVE),
         "alpha": or_word("auto", FINITE),
         "random": (is_random, "'all', 'intercept' or a list of columns"),
+        "cold_start": one_of(("auto", *COLD_STARTS)),
     }
     _labels = "count"
-    metric_, kappa_, choice_ = found(), found(), found()
+    metric_, kappa_, choice_, cold_start_ = found(), found(), found(), found()
     H_, n_iter_, objective_ = found(), found(), found()
+    x_transform_, transform_choice_ = chosen_transform(), found([])
 
     @property
     def alpha_(self) -> float:
@@ -414,14 +437,10 @@ class ConditionalCount(Regressor, Learner):
         if alpha != "auto":
             alpha = max(float(alpha), NegativeBinomial.poisson(data.rows))
         given = None if alpha == "auto" else alpha
-        names = data.scales.names(data.tasks.feature_names)
-        columns = differing_columns(self.random, names, self.fit_intercept)
-        if columns is None or len(columns) == len(names):
-            found = learn_row_prior(self, data, NegativeBinomial, given)
-        else:
-            found = learn_shared_counts(self, data, columns, given)
-        tau, factor, alpha, info, spread = found
-        return Learned(tau, Counts(factor, alpha, spread), info)
+        found = learn_row_prior(self, data, NegativeBinomial, given)
+        tau, factor, alpha, info, spread, cold_spread = found
+        info |= {"cold_start_": "prior" if cold_spread is None else "pooled"}
+        return Learned(tau, Counts(factor, alpha, spread, cold_spread), info)
 
 
 def _exposure_of(X: Any) -> np.ndarray | None:

@@ -19,6 +19,7 @@ from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, one_of, or_word
 from condmeta.learners.row_prior import learn_row_prior
 from condmeta.learners.row_summary import summary
+from condmeta.learners.shared_columns import is_random
 from condmeta.learners.targets import Classifier
 from condmeta.learners.writing import writing
 from condmeta.meta.prior import METRICS
@@ -33,6 +34,7 @@ from condmeta.typing import (
     Matrix,
     Metric,
     MissingSide,
+    RandomColumns,
     SideInfo,
     Values,
 )
@@ -53,6 +55,11 @@ class ConditionalLogistic(Classifier, Learner):
     new task is N(tau, H + C), with C the covariance of tau because W was estimated. Settings that
     are about equally good on held-out tasks are averaged, W and H by their weights.
 
+    The constant b has a weak prior, so that few tasks do not make probabilities too extreme. With
+    a_j = sd(x_j) b_j for the q slopes, and the intercept b_0,
+
+        -log p(b) = (q + 1) / 2 log(1 + a^T a) + log(1 + b_0^2).
+
     More than two classes are learned one against the rest, each with its own prior; their
     probabilities are divided by their sum. For classes with an order use `ConditionalOrdinal`.
 
@@ -65,7 +72,12 @@ class ConditionalLogistic(Classifier, Learner):
         The form of the covariance H: a multiple of the identity, diagonal, or any.
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
-        the side information is not used.
+        the side information is not used; 0 is maximum likelihood, without a prior of b.
+    random : "all", "intercept" or list of columns
+        Which coefficients may differ between tasks. "intercept": the intercept alone, (1 | g) of
+        lme4; a list of names or positions: these columns, and the intercept if there is one. All
+        other coefficients are the same for all tasks, whatever their side information, and are not
+        penalised. Settings are then not averaged.
     base : None, "boosting" or a scikit-learn classifier with predict_proba
         A shared model of x and the side columns, fitted to all tasks. Its log odds of the second
         class become one more input of the per-task models, the last; the prior of its weight shows
@@ -104,8 +116,8 @@ class ConditionalLogistic(Classifier, Learner):
         an entry for each class; `H_`, `M_`, `b_` and `theta_mean_` have a first axis of classes.
         Chosen by the log loss on held-out tasks: each half of the points of such a task is
         predicted without points, and after adapting to 1, 3 and all points of the other half. If
-        fewer than 20 tasks have
-        points to predict, the evidence (marginal likelihood) decides instead.
+        fewer than 30 tasks have points to predict, the evidence (marginal likelihood) decides
+        instead.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first, and their
         weights in the average.
@@ -113,7 +125,7 @@ class ConditionalLogistic(Classifier, Learner):
         Covariance of task weights around tau, in the learner's units.
     n_iter_ : int
     objective_ : float
-        The bound of the log likelihood, less the penalty on the map.
+        The bound of the log likelihood, less the penalty on the map, plus log p(b).
     classes_ : (K,) array
         The classes, sorted.
     M_, b_ : (width, k) and (width,) arrays
@@ -143,6 +155,7 @@ class ConditionalLogistic(Classifier, Learner):
     _: KW_ONLY
     metric: Metric = "auto"
     kappa: float | Literal["auto"] = "auto"
+    random: RandomColumns = "all"
     base: Base = None
     conditioning: Conditioning = "shared"
     missing_side: MissingSide = "error"
@@ -152,7 +165,11 @@ class ConditionalLogistic(Classifier, Learner):
     loss = "logistic"
     _many_classes = True
 
-    _rules = {"metric": or_word("auto", one_of(METRICS)), "kappa": or_word("auto", NON_NEGATIVE)}
+    _rules = {
+        "metric": or_word("auto", one_of(METRICS)),
+        "kappa": or_word("auto", NON_NEGATIVE),
+        "random": (is_random, "'all', 'intercept' or a list of columns"),
+    }
     metric_, kappa_, choice_ = found(), found(), found()
     H_, n_iter_, objective_ = found(), found(), found()
 
@@ -285,7 +302,7 @@ class ConditionalLogistic(Classifier, Learner):
     summary = summary
 
     def _learn(self, data: Training) -> Learned:
-        tau, factor, _, info, spread = learn_row_prior(self, data, Binomial)
+        tau, factor, _, info, spread, _ = learn_row_prior(self, data, Binomial)
         return Learned(tau, Bernoulli(factor, spread), info)
 
     def predict_proba(

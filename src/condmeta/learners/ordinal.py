@@ -19,6 +19,7 @@ from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, one_of, or_word
 from condmeta.learners.row_prior import learn_row_prior
 from condmeta.learners.row_summary import summary
+from condmeta.learners.shared_columns import is_random
 from condmeta.learners.targets import Classifier
 from condmeta.learners.writing import writing
 from condmeta.meta.prior import METRICS
@@ -32,6 +33,7 @@ from condmeta.typing import (
     Matrix,
     Metric,
     MissingSide,
+    RandomColumns,
     SideInfo,
     Values,
 )
@@ -39,13 +41,25 @@ from condmeta.typing import (
 TINY = 1e-300  # a probability of which the logarithm is finite
 
 
-def _check_gaps(learner: Any, fitted: Any) -> None:
+def _check_classes(learner: Any, fitted: Any) -> None:
     predictor = fitted.predictor
+    if learner.classes is not None and _different(learner.classes) is None:
+        raise InvalidFieldError("params['classes']", "must hold two or more different labels")
     if len(predictor.inner.gaps) != len(predictor.classes) - 2:
         raise InvalidFieldError("fitted.predictor.inner.gaps", "must lie between all classes")
 
 
-@storable(inner=Ordinal, state=KeptRows, info={"H_": floats("w w")}, also=_check_gaps)
+def _different(classes: Any) -> np.ndarray | None:
+    """Return two or more different labels as an array (K,); None if they are something else."""
+    try:
+        found = np.asarray(classes)
+        good = found.ndim == 1 and 2 <= len(found) == len(set(found.tolist()))
+    except (TypeError, ValueError):  # lists in a list
+        return None
+    return found if good else None
+
+
+@storable(inner=Ordinal, state=KeptRows, info={"H_": floats("w w")}, also=_check_classes)
 @dataclass(eq=False, repr=False)
 class ConditionalOrdinal(Classifier, Learner):
     r"""Learn the prior of a task's weights for ordered classes; all settings are automatic.
@@ -57,7 +71,8 @@ class ConditionalOrdinal(Classifier, Learner):
     and W, H and the cuts c_0 < c_1 < ... maximise a variational bound of the likelihood of all
     tasks: proportional odds, with coefficients of each task and cuts that all tasks share. A task's
     model is the posterior mean of w given its points; without points it is W phi = tau(s).
-    Probabilities average over the posterior of w.
+    Probabilities average over the posterior of w. The slopes in b have the weak prior of
+    `ConditionalLogistic`.
 
     Parameters
     ----------
@@ -71,7 +86,12 @@ class ConditionalOrdinal(Classifier, Learner):
         The form of the covariance H: a multiple of the identity, diagonal, or any.
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
-        the side information is not used.
+        the side information is not used; 0 is maximum likelihood, without a prior of b.
+    random : "all", "intercept" or list of columns
+        Which coefficients may differ between tasks. "intercept": the intercept alone, (1 | g) of
+        lme4; a list of names or positions: these columns, and the intercept if there is one. All
+        other coefficients are the same for all tasks, whatever their side information, and are not
+        penalised. Settings are then not averaged.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
@@ -103,8 +123,8 @@ class ConditionalOrdinal(Classifier, Learner):
     metric_, kappa_ : the settings of largest weight
         Chosen by the log loss on held-out tasks: each half of the points of such a task is
         predicted without points, and after adapting to 1, 3 and all points of the other half. If
-        fewer than 20 tasks have
-        points to predict, the evidence (marginal likelihood) decides instead.
+        fewer than 30 tasks have points to predict, the evidence (marginal likelihood) decides
+        instead.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first, and their
         weights in the average.
@@ -147,6 +167,7 @@ class ConditionalOrdinal(Classifier, Learner):
     classes: Labels = None
     metric: Metric = "auto"
     kappa: float | Literal["auto"] = "auto"
+    random: RandomColumns = "all"
     conditioning: Conditioning = "shared"
     missing_side: MissingSide = "error"
     tol: float = 1e-2
@@ -154,7 +175,11 @@ class ConditionalOrdinal(Classifier, Learner):
 
     loss = "logistic"
 
-    _rules = {"metric": or_word("auto", one_of(METRICS)), "kappa": or_word("auto", NON_NEGATIVE)}
+    _rules = {
+        "metric": or_word("auto", one_of(METRICS)),
+        "kappa": or_word("auto", NON_NEGATIVE),
+        "random": (is_random, "'all', 'intercept' or a list of columns"),
+    }
     metric_, kappa_, choice_ = found(), found(), found()
     H_, n_iter_, objective_ = found(), found(), found()
 
@@ -170,15 +195,17 @@ class ConditionalOrdinal(Classifier, Learner):
 
     def _given_classes(self, y: Any) -> np.ndarray | None:
         """Return the order of the classes: the parameter, or that of ordered categories."""
-        if self.classes is None:
-            return ordered_categories(y)
-        classes = np.asarray(self.classes)
-        if classes.ndim != 1 or len(classes) < 2 or len(set(classes.tolist())) < len(classes):
+        return ordered_categories(y) if self.classes is None else self._order(self.classes)
+
+    def _order(self, classes: Any) -> np.ndarray:
+        """Return the classes that the user gave, or raise."""
+        found = _different(classes)
+        if found is None:
             raise DataError(
                 "The 'classes' parameter of ConditionalOrdinal must be two or more different "
-                f"labels, from the lowest to the highest, or None. Got {self.classes!r} instead."
+                f"labels, from the lowest to the highest, or None. Got {classes!r} instead."
             )
-        return classes
+        return found
 
     def _classes_of(self, y: np.ndarray) -> np.ndarray:
         """Return numbers in their order; the order of texts has to be given."""
@@ -225,7 +252,7 @@ class ConditionalOrdinal(Classifier, Learner):
         -------
         self
         """
-        classes = self._given_classes(y) if classes is None else np.asarray(classes)
+        classes = self._given_classes(y) if classes is None else self._order(classes)
         with writing(self):
             self._model = gather_more(self, X, y, task, side_info, sample_weight, classes)
         return self
@@ -233,7 +260,7 @@ class ConditionalOrdinal(Classifier, Learner):
     summary = summary
 
     def _learn(self, data: Training) -> Learned:
-        tau, factor, gaps, info, spread = learn_row_prior(self, data, Ordered)
+        tau, factor, gaps, info, spread, _ = learn_row_prior(self, data, Ordered)
         return Learned(tau, Ordinal(factor, gaps, spread), info)
 
     def decision_function(

@@ -1,4 +1,4 @@
-"""`ConditionalRidge(random=...)`: some coefficients differ between tasks, the others are shared."""
+"""The parameter `random`: some coefficients differ between tasks, the others are shared."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_random(value: Any) -> bool:
     """Return whether a value can be the parameter `random`: a word, or columns."""
     if isinstance(value, str):
         return value in WORDS
-    names = isinstance(value, list | tuple) and all(isinstance(v, str | Integral) for v in value)
+    names = isinstance(value, (list, tuple)) and all(isinstance(v, str | Integral) for v in value)
     return names and len(value) > 0 and not any(isinstance(v, bool) for v in value)
 
 
@@ -63,6 +63,22 @@ def _positions(column: Any, names: list[str]) -> list[int]:
     return found
 
 
+def divide_columns(columns: np.ndarray, scales: Scales) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of coefficients that differ between tasks, and of those they share.
+
+    The intercept, if there is one, is last among those that differ; constant columns are in
+    neither.
+    """
+    kept, d = np.flatnonzero(scales.kept), len(scales.x_mean)
+    own = np.intersect1d(np.append(columns, d), kept)
+    if not len(own):
+        raise DataError(
+            "The columns that random names are constant, so no coefficient can differ between "
+            "tasks: name others, or set fit_intercept=True."
+        )
+    return own, np.setdiff1d(kept, own)
+
+
 class SomeColumns(NamedTuple):
     """What is learned if only some coefficients differ between tasks, in the scales of all rows.
 
@@ -86,15 +102,13 @@ class SomeColumns(NamedTuple):
         state, order, Phi = data.statistics, data.statistics.order(), data.Phi
         overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), data.scales)
         d, rotation = len(overall.x_mean), Rotation.learn(Phi[order])
-        kept = np.flatnonzero(overall.kept[:d])
-        columns, shared = np.intersect1d(columns, kept), np.setdiff1d(kept, columns)
-        own = np.append(columns, d) if learner.fit_intercept else columns
+        own, shared = divide_columns(columns, overall)
         parts = SharedColumns(scaled_statistics(state.whole, overall, order), shared, own)
         Z, jobs = rotation.apply(Phi[order]), jobs_of(learner)
         with limit_threads(1):
             kappa = 1.0 if Z.shape[1] else np.inf
             first = learn_shared(parts, Z, "diagonal", kappa, stopping=ROUGH, n_jobs=jobs)
-            choice = _choose(learner, data, overall, columns, shared, first.beta)
+            choice = _choose(learner, data, overall, own[own < d], shared, first.beta)
             if choice.info["noise_"] == BY_SIDE:  # it is shared in what follows
                 choice.info["noise_"] = "shared"
             settings = choice.info["metric_"], choice.info["kappa_"]

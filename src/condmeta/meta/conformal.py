@@ -15,8 +15,10 @@ new task has the remaining weight at infinity. With s, u- and u+ and a learner f
 covers a point of a new task with probability at least c, whatever the data are (Lee, Barber,
 Willett, "Distribution-free inference with hierarchical data", 2023). Here every fold is held out in
 turn, because a learner needs many tasks; so it is with s. The final learner has seen more tasks
-than those of the folds. u- and u+ come from the same scores as q; they are 1 up to 20 tasks, and
-where s has a curve for each side. Labels on a grid are spread over its steps (`error_scale`).
+than those of the folds. With fewer than 30 tasks c is replaced by a smaller c' where tasks that are
+left out are still covered (`few_tasks`). u- and u+ come from the same scores as q; they are 1 up to
+20 tasks, and where s has a curve for each side. Labels on a grid are spread over its steps
+(`error_scale`).
 """
 
 import inspect
@@ -29,11 +31,13 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.inner.log_rms import denoised_moments
 from condmeta.meta.error_scale import ErrorScale, HeldOut, fit_error_scale
+from condmeta.meta.few_tasks import COVERAGES, nominal_levels
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits.in_time import steps_ahead
 
 # Stored levels of the distribution of scores: in steps of 0.001, and of 1.4 % in the tail.
 LEVELS = np.union1d(np.arange(1, 1001) / 1000, 1 - np.geomspace(1e-6, 1e-2, 700))
+FEW_TASKS = 30  # with fewer, the level is learned: see `few_tasks`
 SKEW_SHRINKAGE = 20.0  # tasks: the difference of the tails is multiplied by 1 - 20 / T
 MOST_SKEW = 0.95  # of u+ - u- over their sum
 
@@ -45,7 +49,8 @@ class Scores(NamedTuple):
     only those at `LEVELS` are stored, each for all scores of its side down to the next smaller
     level: quantiles are then exact or slightly too large, and neither memory nor files grow with
     the rows. `of_task` (T,) is the log of each task's root mean squared error over the learner's
-    own standard deviation, `size` (T,) the number of its scores.
+    own standard deviation, `size` (T,) the number of its scores. `nominal` (99,) are the levels of
+    few tasks (`few_tasks`).
     """
 
     r: np.ndarray
@@ -54,6 +59,7 @@ class Scores(NamedTuple):
     of_task: np.ndarray
     size: np.ndarray
     above: np.ndarray | None = None
+    nominal: np.ndarray | None = None
 
     @classmethod
     def of(cls, held: HeldOut, scale: np.ndarray) -> Self:
@@ -67,15 +73,23 @@ class Scores(NamedTuple):
         above = np.arange(len(r)) < len(sides[0][0])
         order = np.argsort(r, kind="stable")
         size = np.bincount(held.task, None, T)
-        return cls(r[order], weight[order], T, of_task, size, above[order])
+        few = nominal_levels(np.abs(e), held.share, held.task) if T < FEW_TASKS else None
+        return cls(r[order], weight[order], T, of_task, size, above[order], few)
 
     def reaches(self, coverage: float) -> bool:
         """Return whether there are enough tasks for a finite interval."""
         return self.n_tasks >= tasks_needed(coverage)
 
+    def level(self, coverage: float) -> float:
+        """Return the level of the scores that intervals reach."""
+        at = int(np.searchsorted(COVERAGES, coverage - 1e-9))
+        if self.nominal is not None and at < len(COVERAGES):
+            coverage = min(coverage, float(self.nominal[at]))
+        return coverage * (1 + 1 / self.n_tasks)
+
     def quantile(self, coverage: float) -> float:
         """Return q of symmetric intervals."""
-        return _quantile(self.r, self.weight, coverage * (1 + 1 / self.n_tasks))
+        return _quantile(self.r, self.weight, self.level(coverage))
 
     def reach(self, coverage: float) -> tuple[float, float]:
         """Return q u- and q u+."""
@@ -85,7 +99,7 @@ class Scores(NamedTuple):
         skew = self._skew(coverage)
         r = self.r / np.where(self.above, 1 + skew, 1 - skew)
         order = np.argsort(r, kind="stable")
-        q = _quantile(r[order], self.weight[order], coverage * (1 + 1 / self.n_tasks))
+        q = _quantile(r[order], self.weight[order], self.level(coverage))
         return q * (1 - skew), q * (1 + skew)
 
     def _skew(self, coverage: float) -> float:

@@ -7,12 +7,13 @@ With phi_t = (Phi(s_t), 1) and W = (M, b),
 for a likelihood p of `condmeta.inner.likelihoods` (two classes, counts, ordered classes), and a
 ridge on the map, the fit maximises
 
-    J = sum_t l_t - (kappa/2) tr(M^T H^-1 M),
+    J = sum_t l_t - (kappa/2) tr(M^T H^-1 M) + log p(b),
 
-where l_t <= log P(y_t) is the variational bound of `condmeta.inner.variational`, with its exact
-gradient. Steps and coordinates are those of `meta.prior`: no step decreases J, and the fit ends at
-a stationary point of J, which is not concave in H. J is below the log likelihood; the bound is
-tighter if a task has more points. With very few points in each task, H is somewhat too small.
+with the weak prior p(b) of `meta.constant_prior`. l_t <= log P(y_t) is the variational bound of
+`condmeta.inner.variational`, with its exact gradient. Steps and coordinates are those of
+`meta.prior`: no step decreases J, and the fit ends at a stationary point of J, which is not concave
+in H. The bound is tighter if a task has more points. With very few points in each task, H is
+somewhat too small.
 
 The two simpler approximations fail for tasks with few points, which this learner is made for. In
 Laplace's approximation the curvature of a separable task vanishes as H grows, and H diverges. EM
@@ -26,6 +27,7 @@ from condmeta.inner.row_posterior import find_posteriors, pass_over
 from condmeta.inner.variational import Variational
 from condmeta.meta.ascent import DEFAULT_STOPPING
 from condmeta.meta.blocks import with_one
+from condmeta.meta.constant_prior import ConstantPrior
 from condmeta.meta.prior import SMALLEST, LearnedPrior, Prior, PriorModel, maximise
 from condmeta.tasks.points import Points
 from condmeta.tasks.weights import masses
@@ -60,10 +62,11 @@ class RowModel(PriorModel):
         self.n_jobs, self.Phi1 = n_jobs, np.ascontiguousarray(Phi1[:, -self.rows :])
         self.points, self.accuracy = points, accuracy
         self.kind, self.given = likelihood, parameter
+        self.of_b = ConstantPrior.of(points, likelihood, kappa)
         self.last: Variational | None = None  # the next posteriors are near these
 
     def likelihood(self, prior: Prior, inverse, correlated: bool):
-        """Return the bound and its derivatives, the last by the logarithm of the parameter."""
+        """Return the bound + log p(b) and its derivatives, the last by the log of the parameter."""
         theta, likelihood = self.Phi1 @ prior.W, self.kind(prior.s2)
         rows = likelihood.rows(self.points)
         if self.last is None:
@@ -74,7 +77,10 @@ class RowModel(PriorModel):
         self.last = found
         by_parameter = likelihood.by_log_parameter(self.points, rows, found)
         value = float(found.bound.sum()) + likelihood.constant(self.points)
-        return value, self.Phi1.T @ found.g, found.g.T @ found.z - found.Q, by_parameter
+        cost, by_b = self.of_b.cost(prior.W[-1])
+        by_W = self.Phi1.T @ found.g
+        by_W[-1] -= by_b
+        return value - cost, by_W, found.g.T @ found.z - found.Q, by_parameter
 
     def noise_range(self) -> tuple[float, float]:
         """Return the least and the largest parameter."""

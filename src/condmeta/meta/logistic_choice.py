@@ -13,20 +13,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condmeta.inner.likelihoods import Binomial, Likelihood
-from condmeta.inner.row_posterior import solve_rows
-from condmeta.inner.scores import row_scores
-from condmeta.meta.logistic import learn_prior
+from condmeta.inner.likelihoods import Binomial, NegativeBinomial, Ordered
+from condmeta.meta.constant_prior import ConstantPrior
 from condmeta.meta.prior_mixture import bootstrap_weights, evidence_weights
-from condmeta.meta.ridge_choice import MIN_TASKS
-from condmeta.meta.ridge_judge import ROUGH
-from condmeta.meta.selection import EVIDENCE, HELD_OUT, Selection, drop_behind, select, task_rounds
+from condmeta.meta.ridge_choice import KAPPAS, LOG_DENSITY_TIE
+from condmeta.meta.row_judge import RowJudge
+from condmeta.meta.selection import EVIDENCE, HELD_OUT, Selection, drop_behind, select
 from condmeta.meta.setting_path import evidence, path
-from condmeta.meta.unseen_map import open_prior, weigh_points
-from condmeta.tasks.points import Points
-from condmeta.tasks.weights import repeats
+from condmeta.meta.unseen_map import weigh_points
 
+# Tasks with points to judge by; with fewer, the evidence chooses. Labels of classes say little: the
+# losses of 20 held-out tasks choose nearly at random, and often too weak a ridge.
+MIN_TASKS = {Binomial: 30, Ordered: 30, NegativeBinomial: 20}
 MARGIN = 1.2  # a candidate with a log loss above this many times the least drops out
+COLD_STARTS = "prior", "pooled"  # how a task without points is predicted
 
 
 class LogisticSetting(NamedTuple):
@@ -36,59 +36,35 @@ class LogisticSetting(NamedTuple):
     kappa: float
 
 
-class ShownPoints(NamedTuple):
-    """Points that tasks show, those that judge them then, and the features (T, k) that go with it.
-
-    The features are those without points where maps of points read none.
-    """
-
-    support: Points
-    query: Points
-    Phi: np.ndarray
-
-
-def choose(
-    points: Points, Phi, trials: list[ShownPoints], fold, metrics, kappas, n_jobs=1,
-    likelihood: type[Likelihood] = Binomial, parameter=None,
-) -> Selection:  # fmt: skip
+def choose(judge: RowJudge, metrics, kappas) -> Selection:
     """Choose kappa with the first, simplest metric, then the metric with that kappa.
 
-    The first trial shows half of the points. The other parameters are those of
-    `meta.ridge_choice.choose`. A fit takes much longer than there, so that not all pairs are
-    compared.
+    A fit takes much longer than in `meta.ridge_choice`, so that not all pairs are compared.
     """
-    kappas = tuple(sorted(kappas, reverse=True)) if Phi.shape[1] else (np.inf,)
+    likely = tuple(kappas) == (0.0,)  # maximum likelihood, also of b: see `meta.constant_prior`
+    no_map = not judge.Phi.shape[1] and not likely
+    kappas = (np.inf,) if no_map else tuple(sorted(kappas, reverse=True))
     if len(metrics) == len(kappas) == 1:
         return Selection.given(LogisticSetting(metrics[0], kappas[0]))
-    judged, priors = trials[0].query.count > 0, {}
-    kind = {"likelihood": likelihood, "parameter": parameter}
-    rough_fit = partial(learn_prior, **kind, accuracy=1e-4, n_jobs=n_jobs, stopping=ROUGH)
+    priors = {}
 
-    def log_losses(train, held, left):
-        some, Z = points.take(train), Phi[train]
-        shown = [ShownPoints(a.take(held), b.take(held), seen[held]) for a, b, seen in trials]
-        for pair, learned in path(left, partial(rough_fit, some, Z)):
-            prior, law = learned.prior, likelihood(learned.prior.s2)
-            spread = open_prior(some, Z, law, prior, pair[1], accuracy=1e-4)
-            lost = [
-                task_losses(law, prior.theta(seen), spread.factors(seen).factor, a, b, n_jobs)
-                for a, b, seen in shown
-            ]
-            yield LogisticSetting(*pair), sum(lost)
+    def log_losses(number, left):
+        for pair, learned in path(left, judge.fit(number)):
+            lost = judge.losses(number, *pair, learned.prior)
+            yield LogisticSetting(*pair), lost.sum(axis=0)
 
     def minus_evidence(left):
-        for pair, learned in path(left, partial(rough_fit, points, Phi)):
+        for pair, learned in path(left, judge.fit(None)):
             prior = priors[LogisticSetting(*pair)] = learned.prior
-            law = likelihood(prior.s2)
-            stats = weigh_points(points, Phi, law, prior)
+            law = judge.likelihood(prior.s2)
+            stats = weigh_points(judge.points, judge.Phi, law, prior)
             unit = learned._replace(prior=prior._replace(s2=1.0))  # D is in the statistics
-            yield LogisticSetting(*pair), -evidence(stats, Phi, *pair, unit)
+            of_b = ConstantPrior.of(judge.points, judge.likelihood, pair[1]).root(prior.W[-1])
+            yield LogisticSetting(*pair), -evidence(stats, judge.Phi, *pair, unit, of_b)
 
-    if judged.sum() >= MIN_TASKS:
-        method, drop = HELD_OUT, partial(drop_behind, margin=MARGIN)
-        folds = list(task_rounds(fold, judged))
-        rounds = [partial(log_losses, *parts) for parts in folds]
-        n = sum(trial.query.count[held].sum() for _, held in folds for trial in trials)
+    if judge.judged.sum() >= MIN_TASKS[judge.likelihood]:
+        method, drop, n = HELD_OUT, partial(drop_behind, margin=MARGIN), judge.n_labels
+        rounds = [partial(log_losses, number) for number in range(len(judge.folds))]
     else:
         method, drop, n, rounds = EVIDENCE, None, 1, [minus_evidence]
 
@@ -118,16 +94,19 @@ def _best(losses: dict[LogisticSetting, np.ndarray]) -> LogisticSetting:
     return min(losses, key=lambda setting: losses[setting].sum())
 
 
-def task_losses(
-    law: Likelihood, theta, factor, support: Points, query: Points, n_jobs=1
-) -> np.ndarray:
-    """Return the sums of -log P(y) over the query points of tasks adapted to their support (T,).
+def choose_cold_start(judge: RowJudge, setting: LogisticSetting, names, reads_side: bool = True):
+    """Return the ridge of the pooled model for tasks without points; None if the prior is taken.
 
-    `factor` is as in `solve_rows`.
+    The pooled model is taken if it makes the labels of held-out tasks more likely. `names` are
+    those of `COLD_STARTS` to choose among.
     """
-    solved = solve_rows(law, support, theta, factor, n_jobs)
-    codes = np.repeat(np.arange(len(theta)), query.sizes)
-    mean = row_scores(query.X, solved.coef, codes, n_jobs)
-    lost = -law.log_density(query, mean, solved.state.of_rows(query.X, codes))
-    lost = lost if query.weight is None else repeats(query.weight) * lost
-    return np.bincount(codes, lost, minlength=len(theta))
+    kappas = KAPPAS if reads_side and judge.Phi.shape[1] else (np.inf,)
+    enough = judge.judged.sum() >= MIN_TASKS[judge.likelihood]
+    if "pooled" not in names or (len(names) > 1 and not enough):
+        return None
+    if len(names) == len(kappas) == 1 or not judge.folds:
+        return kappas[-1]
+    lost = {each: found.sum() for each, found in judge.cold_losses(*setting, kappas).items()}
+    of_prior = lost.pop(None)
+    best = min(lost, key=lost.__getitem__)
+    return best if len(names) == 1 or lost[best] < of_prior - LOG_DENSITY_TIE else None

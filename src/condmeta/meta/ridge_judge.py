@@ -155,7 +155,7 @@ class Judge:
 
     def coefficients(self, setting: RidgeSetting, number: int, context: bool) -> list[np.ndarray]:
         """Return the coefficients (T, d) of the held-out tasks of a fold, for each view."""
-        prior, shift = self._fitted(setting, number, context)
+        prior, shift = self.fitted(setting, number, context)
         factors = None
         if setting.noise == BY_SIDE:
             prior, delta = self.with_side_noise(setting, number, context)
@@ -169,11 +169,14 @@ class Judge:
 
     def starts(self, setting: RidgeSetting, number: int, context: bool) -> np.ndarray:
         """Return the coefficients (T, d) of the held-out tasks of a fold without their points."""
-        prior, shift = self._fitted(setting, number, context)
+        prior, shift = self.fitted(setting, number, context)
         start = prior.theta(self.features.without[self.folds[number][1]])
         return start if shift is None else start + shift.start()
 
-    def _fitted(self, setting, number, context) -> tuple[Prior, Context | None]:
+    def fitted(
+        self, setting: RidgeSetting, number: int, context: bool
+    ) -> tuple[Prior, Context | None]:
+        """Return the prior of the tasks outside a fold, and their context if there is one."""
         if context:
             return self.with_context(setting, number)
         return self.prior(setting, number), None
@@ -202,7 +205,7 @@ class Judge:
         """Return the prior of the tasks outside a fold with its s2 anew, and delta."""
         key = number, setting.metric, setting.kappa, context
         if key not in self._side_noises:
-            (train, _), (prior, shift) = self.folds[number], self._fitted(setting, number, context)
+            (train, _), (prior, shift) = self.folds[number], self.fitted(setting, number, context)
             whole = _left(self.parts.whole.take(train), shift)
             blocks = OneBlock.of(whole, self.Phi[train], self.n_jobs)
             self._side_noises[key] = fisher_steps(blocks, prior, None)[:2]
@@ -212,7 +215,7 @@ class Judge:
         """Return whether the noise of held-out tasks may follow their side information."""
         scores, held = [], [held for _, held in self.folds]
         for number, part in enumerate(self.held):
-            prior, shift = self._fitted(setting, number, context)
+            prior, shift = self.fitted(setting, number, context)
             rss, _ = self._labels(prior, number, None, shift)
             scores.append((rss / prior.s2 - part.whole.count) / 2)
         at = np.concatenate(held)
@@ -221,7 +224,7 @@ class Judge:
 
     def gain_of_side_noise(self, setting: RidgeSetting, number: int, context: bool) -> np.ndarray:
         """Return by how much the labels of each held-out task (T,) become more likely."""
-        shared, shift = self._fitted(setting, number, context)
+        shared, shift = self.fitted(setting, number, context)
         prior, delta = self.with_side_noise(setting, number, context)
         before = self._labels(shared, number, None, shift)[1]
         return self._labels(prior, number, delta, shift)[1] - before

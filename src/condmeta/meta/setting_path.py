@@ -3,9 +3,11 @@
 With W integrated out, the log evidence of a fit is
 
     J + (k d / 2) log kappa + (1/2) logdet H - (1/2) logdet Lambda - (p / 2) log T,
-    Lambda = sum_t phi_t phi_t^T (x) (I - A_t^-1) + kappa diag(1, .., 1, 0) (x) I,
+    Lambda = sum_t phi_t phi_t^T (x) (I - A_t^-1) + kappa diag(1, .., 1, 0) (x) I
+             + diag(0, .., 0, 1) (x) L^T P L,
 
-with A_t as in `inner.posterior`, and p the number of free entries of H.
+with A_t as in `inner.posterior`, p the number of free entries of H, and P the diagonal matrix of
+the precisions of b in its prior (`meta.constant_prior`), 0 if that is flat.
 """
 
 import numpy as np
@@ -33,8 +35,13 @@ def path(candidates, learn):
             yield (metric, kappa), learned
 
 
-def evidence(stats: SquaredState, Phi, metric: str, kappa: float, learned: LearnedPrior) -> float:
-    """Return the log evidence of a fit, up to a constant that all settings share."""
+def evidence(
+    stats: SquaredState, Phi, metric: str, kappa: float, learned: LearnedPrior, root_of_b=0.0
+) -> float:
+    """Return the log evidence of a fit, up to a constant that all settings share.
+
+    `root_of_b` (d,) has the square roots of P.
+    """
     d = stats.moment.shape[1]
     k = 0 if np.isinf(kappa) else Phi.shape[1]
     phi = np.column_stack([Phi[:, :k], np.ones(len(Phi))])
@@ -49,7 +56,8 @@ def evidence(stats: SquaredState, Phi, metric: str, kappa: float, learned: Learn
     # b is integrated over the directions that some row has: the likelihood is flat in the others.
     sizes, directions = np.linalg.eigh(stats.gram.sum(axis=0))
     flat = L.T @ directions[:, sizes <= d * np.finfo(float).eps * sizes[-1]]
-    Lambda[-d:, -d:] += flat @ flat.T
+    of_b = L.T * root_of_b
+    Lambda[-d:, -d:] += flat @ flat.T + of_b @ of_b.T
     logdet = np.log(np.maximum(np.linalg.eigvalsh(Lambda), SMALLEST)).sum()
     free = {"identity": 1, "diagonal": d, "full": d * (d + 1) // 2}[metric]
     value = learned.objective + (k * d / 2 * np.log(kappa) if k else 0.0)

@@ -1,9 +1,10 @@
-r"""A learned prior over the weights of some columns of counts; tasks share those of the others.
+r"""A learned prior over the weights of some columns; tasks share those of the others.
 
 With x = (x_own, x_shared), the score of a row is <x_own, v_t> + <x_shared, beta>, v_t ~ N(W phi_t,
-H). The second part is an exposure exp(<x_shared, beta>), so that the bound of `meta.logistic` holds
-as it is, and its derivative with respect to beta is sum_i r_i x_shared,i. Both are learned in one
-ascent, with one unit of beta about a standard error.
+H). Given beta the second part is fixed: it is subtracted from e in the rows of any likelihood (see
+`condmeta.inner.likelihoods`), so that the bound of `meta.logistic` holds as it is, and its
+derivative with respect to beta is sum_i r_i x_shared,i. Both are learned in one ascent, with one
+unit of beta about a standard error.
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condmeta.inner.likelihoods import NegativeBinomial
+from condmeta.inner.likelihoods import Likelihood
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.logistic import RowModel
 from condmeta.meta.prior import Frame, LearnedPrior, Prior, maximise
 from condmeta.tasks.points import Points
 from condmeta.tasks.weights import repeats, row_sizes
-
-FARTHEST = 700.0  # of a log exposure: its exponential is finite
 
 
 class SharedPrior(NamedTuple):
@@ -42,55 +41,63 @@ class ColumnParts(NamedTuple):
     own: np.ndarray
     shared: np.ndarray
 
-    def split(self, points: Points) -> tuple[Points, np.ndarray]:
-        """Return points with the own columns, and the shared columns (N, s)."""
-        own = points._replace(X=np.ascontiguousarray(points.X[:, self.own]))
-        return own, np.ascontiguousarray(points.X[:, self.shared])
+    def split(self, points: Points) -> tuple[Points, Points]:
+        """Return points with the own columns, and points with the shared columns."""
+        own, shared = (np.ascontiguousarray(points.X[:, columns]) for columns in self)
+        return points._replace(X=own), points._replace(X=shared)
 
     def reduce(self, points: Points, beta) -> Points:
-        """Return points with the own columns; the shared part is in their exposure."""
-        return exposed(*self.split(points), beta)
+        """Return points with the own columns; the shared part of their scores is fixed."""
+        own, shared = self.split(points)
+        return shifted(own, shared.X @ beta)
 
 
-def exposed(points: Points, S, beta) -> Points:
-    """Return counts with the exposure times exp(<S, beta>)."""
+def shifted(points: Points, shift) -> Points:
+    """Return points with a fixed part (N,) of their scores."""
     n = len(points.y)
-    size = row_sizes(points.weight, n) * np.exp(np.clip(S @ beta, -FARTHEST, FARTHEST))
     times = np.ones(n) if points.weight is None else repeats(points.weight)
-    return points._replace(weight=np.column_stack([times, size]))
+    return points._replace(weight=np.column_stack([times, row_sizes(points.weight, n), shift]))
 
 
-def learn_shared_counts(
+def learn_shared_rows(
     points: Points, parts: ColumnParts, Phi, metric: str, kappa: float,
-    start: SharedPrior | None = None, *, parameter=None, stopping: Stopping, n_jobs: int = 1,
+    start: SharedPrior | None = None, *, likelihood: type[Likelihood], parameter=None,
+    stopping: Stopping, n_jobs: int = 1,
 ) -> LearnedPrior:  # fmt: skip
     """Fit beta and the prior; the parameters are those of `meta.logistic.learn_prior`."""
-    model = SharedCountModel(points, parts, Phi, kappa, parameter, n_jobs)
+    model = SharedRowModel(points, parts, Phi, kappa, likelihood, parameter, n_jobs)
     return maximise(model, metric, start, stopping)
 
 
-class SharedCountModel(RowModel):
-    """J of counts, some columns of which share their weights."""
+class SharedRowModel(RowModel):
+    """J of labels with rows of one form, some columns of which share their weights."""
 
-    def __init__(self, points: Points, parts: ColumnParts, Phi, kappa, parameter=None, n_jobs=1):
-        own, self.S = parts.split(points)
-        super().__init__(own, Phi, kappa, NegativeBinomial, parameter, n_jobs)
-        everything = np.concatenate([parts.own, parts.shared])
+    def __init__(
+        self, points: Points, parts: ColumnParts, Phi, kappa, likelihood: type[Likelihood],
+        parameter=None, n_jobs=1,
+    ):  # fmt: skip
+        self.own, self.shared = parts.split(points)
+        super().__init__(self.own, Phi, kappa, likelihood, parameter, n_jobs)
+        everything = np.concatenate(parts)
         self.pooled = points._replace(X=np.ascontiguousarray(points.X[:, everything])), Phi, kappa
-        self.counts = own
 
     def evaluate(self, prior: SharedPrior, correlated=True) -> tuple[float, SharedPrior]:
-        """Return J, and its derivatives with respect to W, L, log alpha and beta."""
-        self.points = exposed(self.counts, self.S, prior.beta)
+        """Return J, and its derivatives with respect to W, L, the log parameter and beta."""
+        self.points = shifted(self.own, self.shared.X @ prior.beta)
         value, slope = super().evaluate(prior.own, correlated)
-        return value, SharedPrior(*slope, self.S.T @ self.last.r)
+        return value, SharedPrior(*slope, self._columns(prior).T @ self.last.r)
+
+    def _columns(self, prior: SharedPrior) -> np.ndarray:
+        """Return the shared columns of the likelihood's rows, which may be several for a point."""
+        return self.kind(prior.s2).rows(self.shared).X
 
     def frame(self, start: SharedPrior, metric: str) -> SharedFrame:
         """Return coordinates around a prior."""
-        law = NegativeBinomial(start.s2)
-        theta = np.zeros((len(self.points.offsets) - 1, self.points.X.shape[1]))
-        weight, _ = law.start(self.counts, law.rows(self.counts), theta)
-        information = self.S.T @ (weight[:, None] * self.S)
+        law = self.kind(start.s2)
+        theta = np.zeros((len(self.own.offsets) - 1, self.own.X.shape[1]))
+        weight, _ = law.start(self.own, law.rows(self.own), theta)
+        S = self._columns(start)
+        information = S.T @ (weight[:, None] * S)
         information += 1e-12 * (1 + np.trace(information)) * np.eye(len(information))
         unit = np.linalg.inv(np.linalg.cholesky(information)).T
         return SharedFrame(super().frame(start.own, metric), start.beta, unit)
@@ -98,8 +105,8 @@ class SharedCountModel(RowModel):
     def start(self) -> SharedPrior:
         """Return a pooled model of all columns."""
         points, Phi, kappa = self.pooled
-        pooled = RowModel(points, Phi, kappa, NegativeBinomial, self.given).start()
-        r = self.counts.X.shape[1]
+        pooled = RowModel(points, Phi, kappa, self.kind, self.given).start()
+        r = self.own.X.shape[1]
         W, L = pooled.W[:, :r].copy(), pooled.L[:r, :r].copy()
         return SharedPrior(W, L, pooled.s2, pooled.W[-1, r:])
 

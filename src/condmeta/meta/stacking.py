@@ -102,6 +102,11 @@ def _halves(task) -> tuple[np.ndarray, np.ndarray]:
 
 
 def convex_weights(answers, y, m=None) -> np.ndarray:
+    """Return the convex weights of least squared error."""
+    return _drop_small_weights(_all_weights(answers, y, m))
+
+
+def _all_weights(answers, y, m=None) -> np.ndarray:
     """Return the weights of least squared error that are not negative and sum to one."""
     from scipy.optimize import nnls  # slow to import
 
@@ -111,13 +116,13 @@ def convex_weights(answers, y, m=None) -> np.ndarray:
     scale = np.sqrt(np.mean(errors**2)) or 1.0
     heavy = 1e4 * np.sqrt(len(y))
     rows = np.vstack([errors / scale, np.full(answers.shape[1], heavy)])
-    weights, _ = nnls(rows, np.append(np.zeros(len(y)), heavy))
-    return _drop_small_weights(weights)
+    return nnls(rows, np.append(np.zeros(len(y)), heavy))[0]
 
 
 def absolute_weights(answers, y, m=None) -> np.ndarray:
     """Return the convex weights of least absolute error, by least squares with changing weights."""
-    return _reweighted(lambda m: convex_weights(answers, y, m), lambda w: y - answers @ w, m)
+    solve, errors = lambda m: _all_weights(answers, y, m), lambda w: y - answers @ w
+    return _drop_small_weights(_reweighted(solve, errors, m))
 
 
 def median_line(answer, y, m=None) -> np.ndarray:

@@ -108,6 +108,7 @@ def test_two_classes_are_the_logistic_learner():
         ({}, [1, 1, 1, 1], r"^y holds the single class \[1\]"),
         ({"classes": ["a", "b"]}, ["a", "b", "c", "a"], r"^y holds labels \['c'\] that are"),
         ({"classes": ["a", "a"]}, ["a", "b", "c", "a"], r"^The 'classes' parameter of"),
+        ({"classes": [["a"], ["b", "c"]]}, ["a", "b", "c", "a"], r"^The 'classes' parameter of"),
     ],
 )  # fmt: skip
 def test_bad_classes_have_a_sentence(params, labels, sentence):

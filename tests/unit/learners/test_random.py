@@ -56,6 +56,13 @@ def test_fits_are_those_of_lme4(wages, lme4, formula):
     np.testing.assert_allclose(model.s2_, expected["Residual"], rtol=1e-4)
 
 
+@pytest.mark.parametrize("formula", [name for name in FITS if "||" not in name])
+def test_formulas_are_written_as_in_lme4(wages, lme4, formula):
+    pytest.importorskip("formulaic")
+    model = cm.from_formula(formula, wages, learner=cm.ConditionalRidge(**ML))
+    np.testing.assert_allclose(model.learner_.objective_, lme4[formula]["logLik"], atol=1e-4)
+
+
 def test_standard_errors_are_those_of_lme4(wages, lme4):
     side = wages.groupby("nr")[["educ"]].first()
     model = cm.ConditionalRidge(random="intercept", **ML)

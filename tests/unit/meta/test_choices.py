@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.linalg import block_diag
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 from sklearn.linear_model import QuantileRegressor
 
 import condmeta as cm
@@ -16,9 +16,9 @@ from condmeta.inner.likelihoods import Binomial
 from condmeta.inner.row_posterior import Bernoulli
 from condmeta.inner.squared import SquaredState
 from condmeta.learners import ridge_learning
-from condmeta.meta import logistic_choice
+from condmeta.meta import logistic_choice, row_judge
 from condmeta.meta.ascent import Stopping
-from condmeta.meta.prior import Prior
+from condmeta.meta.prior import LearnedPrior, Prior
 from condmeta.meta.ridge import learn_prior
 from condmeta.meta.stacking import (
     CRITERIA,
@@ -69,6 +69,24 @@ def test_evidence_is_the_density_of_the_labels_with_the_map_integrated_out():
     np.testing.assert_allclose(differences, differences[0], atol=1e-4)
 
 
+def test_evidence_integrates_b_over_its_prior():
+    rng = np.random.default_rng(0)
+    X, P = rng.normal(size=(T * N, D)), np.array([3.0, 0.5])
+    y = X @ [1.0, -0.5] + rng.normal(size=T * N)
+    stats, none = SquaredState.of(X, y, N * np.arange(T + 1)), np.zeros((T, 0))
+    differences = []
+    for L in (np.diag([1.0, 0.3]), np.array([[0.5, 0.0], [0.4, 2.0]])):
+        V = block_diag(*(x @ L @ L.T @ x.T + np.eye(N) for x in np.split(X, T)))
+        inverse = np.linalg.inv(V)
+        b = np.linalg.solve(X.T @ inverse @ X + np.diag(P), X.T @ inverse @ y)
+        at_b = multivariate_normal(X @ b, V).logpdf(y) - P @ b**2 / 2
+        learned = LearnedPrior(Prior(b[None], L, 1.0), at_b, 1)
+        found = logistic_choice.evidence(stats, none, "full", np.inf, learned, np.sqrt(P))
+        V += X @ np.diag(1 / P) @ X.T
+        differences.append(found - multivariate_normal(np.zeros(len(y)), V).logpdf(y))
+    np.testing.assert_allclose(differences, differences[0], atol=1e-6)
+
+
 def test_log_loss_averages_over_the_posterior_of_the_weights():
     rng = np.random.default_rng(1)
     prior = Prior(np.array([[0.5], [0.3]]), np.array([[1.7]]), 1.0)
@@ -81,7 +99,7 @@ def test_log_loss_averages_over_the_posterior_of_the_weights():
         )
     ]
     support, query = halves
-    found = logistic_choice.task_losses(Binomial(), prior.theta(Phi), prior.L, support, query)
+    found = row_judge.task_losses(Binomial(), prior.theta(Phi), prior.L, support, query)
     solved = Bernoulli(prior.L).solve_tasks(prior.theta(Phi), *support[:3])
     expected = np.zeros(3)
     for t in range(3):

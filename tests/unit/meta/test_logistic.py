@@ -8,9 +8,10 @@ from scipy.special import expit
 
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.logistic import RowModel, learn_prior
-from condmeta.meta.logistic_choice import ShownPoints, choose
+from condmeta.meta.logistic_choice import choose
 from condmeta.meta.prior import METRICS, Frame
 from condmeta.meta.ridge_choice import KAPPAS
+from condmeta.meta.row_judge import RowJudge, ShownPoints
 from condmeta.tasks.points import Points
 
 
@@ -92,7 +93,7 @@ def pick(points, Phi):
         ShownPoints(second, first, Phi),
         ShownPoints(none, points, Phi),
     ]
-    return choose(points, Phi, trials, np.arange(T) % 5, tuple(METRICS), KAPPAS)
+    return choose(RowJudge(points, Phi, trials, np.arange(T) % 5), tuple(METRICS), KAPPAS)
 
 
 def test_side_information_that_pays_is_used():
@@ -106,8 +107,9 @@ def test_noise_is_left_out():
     assert pick(*draw(80, 6, 2, 8, effect=0.0)).chosen.kappa >= 100
 
 
-def test_few_tasks_are_chosen_by_the_evidence():
-    choice = pick(*draw(15, 20, 2, 1))
+@pytest.mark.parametrize("n_tasks", [15, 29])
+def test_few_tasks_are_chosen_by_the_evidence(n_tasks):
+    choice = pick(*draw(n_tasks, 20, 2, 1))
     assert choice.method == "evidence"
     assert choice.chosen.kappa <= 10
     assert pick(*draw(15, 20, 2, 1, effect=0.0)).chosen.kappa >= 10

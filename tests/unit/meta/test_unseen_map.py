@@ -6,7 +6,12 @@ import pytest
 import condmeta as cm
 from condmeta.inner.likelihoods import Binomial, NegativeBinomial
 from condmeta.inner.row_posterior import solve_rows
-from condmeta.meta.map_covariance import map_covariance
+from condmeta.meta import unseen_map
+from condmeta.meta.map_covariance import (
+    information_of_theta,
+    map_covariance,
+    paired_information,
+)
 from condmeta.meta.prior import Prior
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.unseen_map import of_features, open_prior, weigh_points
@@ -24,18 +29,50 @@ def balanced(n_tasks=8, effect=0.0):
     return points, Phi, prior
 
 
+@pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("kappa", [0.0, 2.0, np.inf])
-def test_covariance_of_theta_is_the_inverse_information(kappa):
+def test_covariance_of_theta_is_the_inverse_information(kappa, exact, monkeypatch):
+    """Labels of 0 are shares of a half: all tasks have the same weights of rows."""
+    if not exact:
+        monkeypatch.setattr(unseen_map, "EXACT", 0)
     points, Phi, prior = balanced(64)
-    law = Binomial()  # labels of 0 are shares of a half: all tasks have the same weights of rows
-    found = open_prior(points, Phi, law, prior, kappa)
+    points = points._replace(X=np.tile([[2.0, 1.0], [-2.0, 1.0]], (128, 1)))
+    prior = prior._replace(L=np.diag([0.8, 0.5]))
+    law = Binomial()
     stats = weigh_points(points, Phi, law, prior)
-    ones = np.ones(len(Phi))
-    exact = map_covariance(stats, Phi, prior.theta(Phi), prior.L, ones, kappa, robust=False)
+    phi = np.column_stack([Phi[:, : 0 if np.isinf(kappa) else 2], np.ones(64)])
+    known = information_of_theta(stats.gram, prior.L, np.ones(64))
+    information = paired_information(phi, known)
+    if 0 < kappa < np.inf:
+        information[:4, :4] += np.kron(np.eye(2), kappa * np.linalg.inv(prior.H))
+    if kappa:  # b = 0: a Cauchy density of the slope 2 b_1, another of the intercept b_2
+        information[-2:, -2:] += np.diag([2 * 2.0**2, 2 * 1.0**2])
+    covariance = np.linalg.inv(information)
     new = np.array([[1.0, -1.0], [0.0, 0.0], [3.0, 0.5]])
-    F = found.factors(new).factor
-    expected = prior.H + exact.of_theta(np.column_stack([new, np.ones(3)]))
-    np.testing.assert_allclose(F @ np.swapaxes(F, 1, 2), expected, rtol=1e-6)
+    F = open_prior(points, Phi, law, prior, kappa).factors(new)
+    for features, found in zip(new, F @ np.swapaxes(F, 1, 2), strict=True):
+        of_theta = np.kron(np.append(features, 1.0)[-phi.shape[1] :], np.eye(2))
+        expected = prior.H + of_theta @ covariance @ of_theta.T
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
+
+
+def test_variances_of_the_map_are_those_of_its_inverse_information():
+    """Tasks with other features have other weights of rows, and so say more or less."""
+    points, Phi, prior = balanced(64)
+    rng = np.random.default_rng(0)
+    Phi = rng.normal(size=Phi.shape)
+    Phi -= Phi.mean(axis=0)
+    points = points._replace(y=np.sign(rng.normal(size=len(points.y))))
+    prior = prior._replace(W=np.array([[2.0, 0.5], [0.0, -1.0], [0.3, 0.2]]))
+    found = open_prior(points, Phi, Binomial(), prior, 0.0)
+    stats = weigh_points(points, Phi, Binomial(), prior)
+    exact = map_covariance(stats, Phi, prior.theta(Phi), prior.L, np.ones(64), 0.0, robust=False)
+    to_basis = np.linalg.inv(found.basis)
+    directions = np.linalg.inv(np.block([[found.directions, np.zeros((2, 1))], [0, 0, 1]]))
+    matrix = np.einsum("ab,bjcl,ec->ajel", directions, exact.matrix, directions)
+    matrix = np.einsum("ij,ajel,ml->aiem", to_basis, matrix, to_basis)
+    expected = np.einsum("aiai->ai", matrix)
+    np.testing.assert_allclose(found.variances, expected, rtol=1e-6)
 
 
 def test_features_may_have_other_units():
@@ -44,36 +81,39 @@ def test_features_may_have_other_units():
     rotation = Rotation.learn(raw)
     found = open_prior(points, rotation.apply(raw), Binomial(), prior, 1.0)
     np.testing.assert_allclose(
-        of_features(found, rotation).factors(raw).factor,
-        found.factors(rotation.apply(raw)).factor,
+        of_features(found, rotation).factors(raw),
+        found.factors(rotation.apply(raw)),
     )
 
 
 def test_one_task_leaves_nothing_open():
     points, Phi, prior = balanced(1)
-    F = open_prior(points, Phi, Binomial(), prior, 1.0).factors(Phi).factor[0]
+    F = open_prior(points, Phi, Binomial(), prior, 1.0).factors(Phi)[0]
     np.testing.assert_allclose(F @ F.T, prior.H, rtol=1e-8)
 
 
-def test_a_coordinate_without_rows_adds_a_bounded_variance():
+@pytest.mark.parametrize(("law", "most"), [(Binomial(), 4.0), (NegativeBinomial(0.5), 1.0)])
+def test_a_coordinate_without_rows_adds_a_bounded_variance(law, most):
+    """The mean of counts grows exponentially with the variance, a probability does not."""
     points, Phi, prior = balanced()
     X = points.X.copy()
     X[:, 1] = 0.0
     X[0, 1] = 1e-3  # nearly nothing is known of the second coefficient
-    found = open_prior(points._replace(X=X), Phi, Binomial(), prior, 0.0)
-    F = found.factors(Phi).factor
+    found = open_prior(points._replace(X=X), Phi, law, prior, 0.0)
+    F = found.factors(Phi)
     scores = np.einsum("nd,tde->nte", X, F)
     around = np.einsum("nd,de->ne", X, prior.L)
     added = (scores**2).sum(axis=2).mean() - (around**2).sum(axis=1).mean()
-    assert 0 < added <= 2 * 1.0 + 1e-9  # one for each coordinate
+    assert 0 < added <= 2 * most + 1e-9  # for two coordinates
 
 
 def test_side_information_far_from_all_tasks_adds_a_bounded_variance():
     points, Phi, prior = balanced()
     found = open_prior(points, Phi, Binomial(), prior, 1.0)
-    far, further = found.factors(np.array([[1e3, 0.0], [1e200, 0.0]])).factor
+    far, further = found.factors(np.array([[1e3, 0.0], [1e200, 0.0]]))
     np.testing.assert_allclose(far, further)
-    np.testing.assert_allclose(((points.X @ far) ** 2).sum(axis=1).mean(), 2.0, atol=1.0)
+    with_map, around = (((points.X @ F) ** 2).sum(axis=1).mean() for F in (far, prior.L))
+    np.testing.assert_allclose(with_map - around, 2 * 4.0, rtol=1e-6)  # for two coordinates
 
 
 @pytest.mark.parametrize("law", [Binomial(), NegativeBinomial(0.5)])
