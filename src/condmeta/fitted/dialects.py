@@ -6,10 +6,17 @@ from condmeta.errors import DataError
 
 
 class SqlDialect(NamedTuple):
-    """How a database writes names and text."""
+    """How a database writes names and text.
+
+    quote : the mark around names
+    backslash : whether a backslash in text starts an escape
+    fence : ends a subquery whose expressions would else be written into the outer query, and
+        computed there again and again
+    """
 
     quote: str
-    backslash: bool  # whether a backslash in text starts an escape
+    backslash: bool
+    fence: str = ""
 
     def name(self, *parts: str) -> str:
         """Return a name, with the table that it belongs to before it."""
@@ -31,8 +38,8 @@ class SqlDialect(NamedTuple):
 
 DIALECTS = {
     "duckdb": SqlDialect('"', False),
-    "postgres": SqlDialect('"', False),
-    "sqlite": SqlDialect('"', False),
+    "postgres": SqlDialect('"', False, "OFFSET 0"),
+    "sqlite": SqlDialect('"', False, "LIMIT -1 OFFSET 0"),
     "snowflake": SqlDialect('"', True),
     "bigquery": SqlDialect("`", True),
     "spark": SqlDialect("`", True),

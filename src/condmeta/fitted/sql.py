@@ -8,6 +8,7 @@ groups only those in the table are scored, as others depend on their groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from condmeta.feature_maps.table_encoder import EncodedColumn, TableEncoder
 from condmeta.fitted.against_rest import one_class_only
 from condmeta.fitted.dialects import SqlDialect, find_dialect, number
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.splines import Splines
 from condmeta.fitted.sql_labels import (
     SCORE,
     class_of,
@@ -25,6 +27,8 @@ from condmeta.fitted.sql_labels import (
     probability_of,
     slope_of,
 )
+from condmeta.fitted.sql_ordered import ordered_columns
+from condmeta.fitted.sql_splines import bend_columns
 from condmeta.fitted.sql_std import (
     require_std,
     variance_by_features,
@@ -38,6 +42,10 @@ from condmeta.tasks.ids import id_columns
 
 LEVEL = "(level)"  # the prediction at the mean features
 SCORE_VARIANCE = "score_variance"  # in units of the learner
+REMEDIES = {  # of models that have no SQL
+    "has an x_transform": ", or fit it with x_transform=None or 'splines'",
+    "predicts means of a transformed y": ", or fit it with criterion='absolute': medians have SQL",
+}
 
 
 class Tables(NamedTuple):
@@ -84,7 +92,7 @@ def coefficient_columns(fitted: Fitted, std: bool = False) -> dict[str, np.ndarr
     slopes, levels = _around_mean(fitted, store.coef)
     table = id_columns(store.ids.tolist(), columns.task_name) | {"n": store.sizes, LEVEL: levels}
     table |= dict(zip(feature_names(fitted), slopes.T, strict=True))
-    if std or fitted.predictor.label_kind == "count":
+    if _needs_variance(fitted, std):
         table |= variance_columns(fitted, feature_names(fitted))
     return table
 
@@ -98,6 +106,7 @@ def score_query(
     fitted: Fitted, dialect: str, tables: Tables,
     features: Sequence[EncodedColumn] | None = None, impute: bool = False, std: bool = False,
     sources: Sources = NO_SOURCES, side_sources: Sources = NO_SOURCES, exposure: str | None = None,
+    bounds: tuple[float, float] = (-inf, inf),
 ) -> str:  # fmt: skip
     """Return a query that adds a column `prediction` to the rows of a table.
 
@@ -106,15 +115,23 @@ def score_query(
     columns that the tables lack are computed. `std` adds `prediction_std`. If y is
     transformed, there is a column `score` as well: the prediction of the transformed y. So there is
     for two classes: `prediction` is its sign, and `probability` that of the second class, where it
-    is a function of the score. Counts have a column of exposures, or an exposure of 1.
+    is a function of the score. Ordered classes have a probability each. Counts have a column of
+    exposures, or an exposure of 1. Splines are columns too. Predictions of numbers end at `bounds`.
     """
     one_class_only(fitted, "SQL")
     require_linear(fitted)
     if std:
         require_std(fitted)
     sql, names, scales = find_dialect(dialect), feature_names(fitted), fitted.scales
-    columns = [EncodedColumn(name, None) for name in names] if features is None else features
+    varies = _needs_variance(fitted, std)
+    fence, inputs = sql.fence if varies else "", names[: scales.n_inputs]
+    columns = [EncodedColumn(name, None) for name in inputs] if features is None else features
     x = [_encoded(column, "r", sql, impute, sources) for column in columns]
+    rows = f"{sql.name(tables.rows)} AS r"
+    if scales.transformer is not None:
+        bends = bend_columns(scales.transformer, x, names)
+        rows = _nested(_select(sql, "r", bends, rows), "r", fence)
+        x += [sql.name("r", name) for name in bends]
     centred = [_minus(term, mean) for term, mean in zip(x, scales.x_mean, strict=True)]
     ids = task_columns(fitted)
 
@@ -137,9 +154,8 @@ def score_query(
         mean = [number(value) for value in fitted.tau.phi_mean]
         rest = f"COALESCE({known},\n      {_start(fitted, combined, ['1e0', *mean])})"
     parts.append(f"    ELSE\n      {rest}\n  END")
-    score, source = "\n".join(parts), f"{sql.name(tables.rows)} AS r{join}"
-    varies = std or fitted.predictor.label_kind == "count"
-    if fitted.target is None and fitted.predictor.classes is None and not varies:
+    score, source, bounded = "\n".join(parts), f"{rows}{join}", bounds != (-inf, inf)
+    if fitted.target is None and fitted.predictor.classes is None and not (varies or bounded):
         return _select(sql, "r", {"prediction": score}, source)
     found = {SCORE: score}
     if varies:
@@ -151,13 +167,23 @@ def score_query(
             cases.append(f"    WHEN {sql.name('s', ids[0])} IS NOT NULL THEN\n      {new}")
         new = _variance_of_new(fitted, mean, centred)
         found[SCORE_VARIANCE] = "\n".join([*cases, f"    ELSE\n      {new}\n  END"])
-    scored = _select(sql, "r", found, source).replace("\n", "\n  ").rstrip()
-    answers = _answers(fitted, sql, std)
-    if fitted.predictor.label_kind == "count":
-        size = None if exposure is None else sql.name("q", exposure)
-        moments = sql.name("q", SCORE), sql.name("q", SCORE_VARIANCE)
-        answers = {"prediction": mean_count(*moments, size)}
-    return _select(sql, "q", answers, f"(\n  {scored}\n) AS q")
+    query, levels = _select(sql, "r", found, source), _answers(fitted, sql, std, exposure)
+    if bounded and fitted.predictor.label_kind == "number":
+        levels[-1]["prediction"] = _clipped(levels[-1]["prediction"], bounds)
+    for answers in levels:
+        query = _select(sql, "q", answers, _nested(query, "q", fence))
+    return query
+
+
+def _needs_variance(fitted: Fitted, std: bool) -> bool:
+    """Return whether predictions or deviations depend on the variance of the score."""
+    return std or fitted.predictor.averages
+
+
+def _nested(query: str, alias: str, fence: str) -> str:
+    """Return a query as a table of another one."""
+    indented = f"{query}{fence}".rstrip().replace("\n", "\n  ")
+    return f"(\n  {indented}\n) AS {alias}"
 
 
 def _select(sql: SqlDialect, alias: str, columns: dict[str, str], source: str) -> str:
@@ -168,20 +194,36 @@ def _select(sql: SqlDialect, alias: str, columns: dict[str, str], source: str) -
     return f"SELECT {alias}.*,\n  {shown}\nFROM {source}\n"
 
 
-def _answers(fitted: Fitted, sql: SqlDialect, std: bool) -> dict[str, str]:
-    """Return predictions and standard deviations from the columns of scores."""
+def _answers(
+    fitted: Fitted, sql: SqlDialect, std: bool, exposure: str | None
+) -> list[dict[str, str]]:
+    """Return predictions and what goes with them from the columns of scores, query after query."""
     target, score, predictor = fitted.target, sql.name("q", SCORE), fitted.predictor
+    variance = sql.name("q", SCORE_VARIANCE)
+    if predictor.label_kind == "count":
+        size = None if exposure is None else sql.name("q", exposure)
+        return [{"prediction": mean_count(score, variance, size)}]
+    if predictor.averages:
+        cuts = fitted.inner.likelihood.cuts
+        return ordered_columns(predictor.classes.tolist(), cuts, score, variance, sql)
     if predictor.classes is not None:
         found = {"prediction": class_of(predictor.classes, score, sql)}
         if predictor.probabilistic and not hasattr(fitted.inner, "variances"):
             found["probability"] = probability_of(score)
-        return found
+        return [found]
     found = {"prediction": score if target is None else label_of(target, score)}
     if std:
-        root = f"{number(fitted.scales.y_scale)} * SQRT({sql.name('q', SCORE_VARIANCE)})"
+        root = f"{number(fitted.scales.y_scale)} * SQRT({variance})"
         root = root if target is None else f"{root} * {slope_of(target, score)}"
         found["prediction_std"] = f"CASE WHEN {score} IS NOT NULL THEN {root} END"
-    return found
+    return [found]
+
+
+def _clipped(value: str, bounds: tuple[float, float]) -> str:
+    """Return a value, or the end of the bounds that it lies beyond."""
+    ends = [f"{value} {sign} {number(end)} THEN {number(end)}"
+            for sign, end in zip("<>", bounds, strict=True) if isfinite(end)]  # fmt: skip
+    return f"CASE WHEN {' WHEN '.join(ends)} ELSE {value} END"
 
 
 def _variance_of_new(fitted: Fitted, phi: list[str], centred: list[str]) -> str:
@@ -209,9 +251,9 @@ def require_linear(fitted: Fitted) -> None:
     """Raise if predictions are not a join and a sum of products."""
     predictor, scales = fitted.predictor, fitted.scales
     lacking = {
-        "predicts more than two classes": predictor.averages and predictor.classes is not None,
+        "predicts means of a transformed y": fitted.target is not None and fitted.target.spread > 0,
         "has a base": predictor.shared is not None,
-        "has an x_transform": scales.transformer is not None,
+        "has an x_transform": not isinstance(scales.transformer, Splines | None),
         "scales each row": scales.scale == "rows",
         "learns its map by a kernel": not isinstance(fitted.tau, LinearTau),
         "reads the points of tasks": fitted.reader.reads_points,
@@ -219,10 +261,9 @@ def require_linear(fitted: Fitted) -> None:
     }
     why = next((reason for reason, holds in lacking.items() if holds), None)
     if why is not None:
-        remedy = ", or fit it with x_transform=None" if "x_transform" in why else ""
         raise DataError(
             f"SQL needs a linear model of the rows, and this {predictor.owner} {why}. Score the "
-            f"rows with predict{remedy}."
+            f"rows with predict{REMEDIES.get(why, '')}."
         )
     side_columns(fitted)
 

@@ -84,5 +84,7 @@ def _within(target: TargetScale, score: str, expression: str, at: Callable) -> s
 
     `at(g)` is its value at numbers (n,).
     """
-    low, high = (f"{number(g)} THEN {number(at(np.array([g]))[0])}" for g in target[-2:])
+    low, high = (
+        f"{number(g)} THEN {number(at(np.array([g]))[0])}" for g in (target.low, target.high)
+    )
     return f"CASE WHEN {score} < {low} WHEN {score} > {high} ELSE {expression} END"

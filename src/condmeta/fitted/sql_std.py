@@ -2,8 +2,8 @@
 
 With t = (x - m, 1), a label of a task has the variance s2 + t^T P t, P the covariance of its
 weights. Both are in the table of coefficients, one column for each pair of features, in units of
-the learner: they are squares, which might overflow in others. Mean counts need the same form, of
-the variance of <x, w> alone: s2 is 0 there.
+the learner: they are squares, which might overflow in others. Mean counts and probabilities of
+ordered classes need the same form, of the variance of <x, w> alone: s2 is 0 there.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from condmeta.fitted.dialects import number
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.known_statistics import known_statistics
 from condmeta.inner.posterior import BLOCK, Gaussian
-from condmeta.inner.row_posterior import Counts
+from condmeta.inner.row_posterior import RowPosterior
 from condmeta.inner.squared import SquaredState
+from condmeta.inner.student import StudentGaussian
 
 VARIANCE = "(variance)"
 
@@ -29,7 +30,7 @@ def variance_names(features: list[str]) -> list[str]:
 
 def variance_columns(fitted: Fitted, features: list[str]) -> dict[str, np.ndarray]:
     """Return the columns of the quadratic form, with a row for each known task."""
-    if isinstance(fitted.inner, Counts):
+    if isinstance(fitted.inner, RowPosterior):
         form = _form(fitted, fitted.tasks.state.covariance, 0.0)
         return dict(zip(variance_names(features), form.T, strict=True))
     require_std(fitted)
@@ -55,7 +56,7 @@ def variance_columns(fitted: Fitted, features: list[str]) -> dict[str, np.ndarra
 
 def variance_of_new(fitted: Fitted) -> np.ndarray:
     """Return the numbers of the quadratic form of a task without points and of noise s2."""
-    if isinstance(fitted.inner, Counts):
+    if isinstance(fitted.inner, RowPosterior):
         return _form(fitted, (fitted.inner.factor @ fitted.inner.factor.T)[None], 0.0)[0]
     require_std(fitted)
     width = fitted.scales.width
@@ -76,7 +77,11 @@ def variance_by_features(fitted: Fitted, phi: list[str], centred: list[str]) -> 
     With t as above it is sum_i g_i <t, B_i>^2, g the growth of each coordinate; `phi` are the
     features of the task and `centred` those of the row, as expressions.
     """
-    basis, mean, directions, variances, most = fitted.inner.prior_covariance
+    inner = fitted.inner
+    cold = inner.cold_covariance is not None
+    basis, mean, directions, variances, most = (
+        inner.cold_covariance if cold else inner.prior_covariance
+    )
     unit = np.append(1 / fitted.scales.x_scale, np.ones(len(basis) - len(centred)))
     row = [*centred, *["1e0"] * (len(basis) - len(centred))]
     away = [f"({term} - {number(middle)})" for term, middle in zip(phi, mean, strict=True)]
@@ -100,7 +105,7 @@ def _square(term: str) -> str:
 
 def require_std(fitted: Fitted) -> None:
     """Raise if the variance of a label is not such a form."""
-    if type(fitted.inner) is not Gaussian:
+    if type(fitted.inner) not in (Gaussian, StudentGaussian):
         raise DataError("Standard deviations in SQL are for ConditionalRidge without drift.")
 
 

@@ -1,5 +1,6 @@
 """The query that scores the rows of a table in a database."""
 
+from condmeta.evaluation import Calibrated
 from condmeta.fitted.dialects import find_dialect
 from condmeta.fitted.sql import Tables, score_query
 from condmeta.tables.fitted_table import FittedTable
@@ -12,7 +13,10 @@ def table_query(model: FittedTable, dialect: str, tables: Tables, std: bool = Fa
     find_dialect(dialect)
     sources = [date_sources(found, dialect) for found in (schema.readers, schema.side_readers)]
     features, impute = schema.encoder.columns_out(), schema.missing == "impute"
+    bounds = {}
+    if isinstance(model.learner, Calibrated):
+        bounds = {"bounds": model.learner.calibration.bounds}
     return score_query(
         model.linear.fitted_, dialect, tables, features, impute, std, *sources,
-        exposure=schema.roles.exposure,
+        exposure=schema.roles.exposure, **bounds,
     )  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from sklearn.preprocessing import PolynomialFeatures
 
 import condmeta as cm
 from condmeta.cli.app import app
@@ -116,6 +117,17 @@ def test_table_model_with_levels_and_gaps(tables):
     np.testing.assert_allclose(
         run(model.to_sql(), both, coefficients, stores), expected, rtol=1e-12
     )
+
+
+def test_predictions_with_intervals_end_at_the_bounds_of_labels(tables):
+    old, _, _ = tables
+    old = old.assign(sold=(old["sold"] - old["sold"].median()).clip(0))  # half of all sell nothing
+    linear = cm.ConditionalRidge(x_transform=None, y_transform=None)
+    model = cm.TableModel(linear, task="store", target="sold", intervals=True).fit(old)
+    expected = model.predict(old)
+    found = run(model.to_sql(), old, coefficient_columns(model.learner_.fitted_))
+    assert (expected == 0).any()
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-9)
 
 
 def test_sqlite(model, tables):
@@ -232,9 +244,11 @@ def test_sentences(model, tables, tmp_path):
             odd = cm.TableModel(task="store", target="sold", **options).fit(old.assign(day=written))
         with pytest.raises(DataError, match=sentence):
             odd.to_sql()
-    classes = cm.ConditionalOrdinal().fit(X, np.digitize(y, y.quantile([0.3, 0.6])), task=task)
-    with pytest.raises(DataError, match="predicts more than two classes"):
-        classes.to_sql()
+    bent = cm.ConditionalRidge(x_transform=PolynomialFeatures(2, include_bias=False)).fit(
+        X, y, task=task
+    )
+    with pytest.raises(DataError, match="predict, or fit it with x_transform=None or 'splines'"):
+        bent.to_sql()
     auto = cm.AutoRegressor(base=None).fit(X[:60], y[:60], task=task[:60])
     with pytest.raises(DataError, match="Only a linear learner, such as ConditionalRidge, can be"):
         cm.export(auto, tmp_path)

@@ -14,8 +14,11 @@ import pytest
 
 import condmeta as cm
 from condmeta.errors import DataError
+from condmeta.fitted.dialects import find_dialect
 from condmeta.fitted.sql import coefficient_columns
 from condmeta.fitted.sql_labels import probability_of
+from condmeta.fitted.sql_ordered import ordered_columns
+from condmeta.inner.likelihoods import Ordered
 
 duckdb = pytest.importorskip("duckdb")
 OUT = ["prediction", "prediction_std"]
@@ -136,6 +139,8 @@ OPTIONS = {
     "context": {"context": True},
     "log": {"y_transform": "log"},
     "power": {"y_transform": "yeo-johnson"},
+    "splines": {"x_transform": "splines", "y_transform": None},
+    "both": {"x_transform": "splines", "y_transform": "yeo-johnson"},
 }
 
 
@@ -172,6 +177,77 @@ def test_powers_on_both_sides_of_zero(data, power):
     expected = model.predict(rows[["price"]], task=rows["store"], return_std=True)
     np.testing.assert_allclose(found[OUT], np.column_stack(expected), rtol=1e-12, atol=1e-12)
     assert found["prediction"].min() < 0 < found["prediction"].max()
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_splines_far_from_the_rows_and_gaps(data, dialect):
+    """Beyond the last knots splines are lines; a gap is NULL, or filled as in predict."""
+    model = data.fit(x_transform="splines")
+    rows = data.all.assign(year=np.linspace(1900, 2100, 300), price=np.linspace(-9, 9, 300))
+    tables = {
+        "rows": rows, "side": data.side,
+        "coefficients": pd.DataFrame(coefficient_columns(model.fitted_)),
+    }  # fmt: skip
+    run = {"duckdb": in_duckdb, "sqlite": in_sqlite}[dialect]
+    found = run(model.to_sql(dialect), tables).sort_values("position")
+    X, side = rows[["year", "price"]], data.side.set_index("store")
+    expected = model.predict(X, task=rows["store"], side_info=side)
+    np.testing.assert_allclose(found["prediction"], expected, rtol=1e-12, atol=1e-12)
+    tables["rows"] = rows.assign(price=rows["price"].where(rows.index != 7))
+    gap = run(model.to_sql(dialect), tables).sort_values("position")["prediction"].isna()
+    assert np.flatnonzero(gap).tolist() == [7]
+    table = cm.TableModel(
+        cm.ConditionalRidge(x_transform="splines", y_transform=None), task="store", target="sold",
+        missing="impute", missing_side="mean",
+    )  # fmt: skip
+    gaps = np.arange(len(data.old)) % 9 == 0
+    table.fit(data.old.assign(price=data.old["price"].where(~gaps)), data.side)
+    tables["coefficients"] = pd.DataFrame(coefficient_columns(table.learner_.fitted_))
+    found = run(table.to_sql(dialect), tables).sort_values("position")
+    expected = table.predict(tables["rows"], data.side)
+    np.testing.assert_allclose(found["prediction"], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
+def test_ordered_classes(data, dialect, request):
+    """Known and new tasks, a task without side row, far scores: class and probabilities."""
+    y = np.array(["low", "it's ok", "good", "best"])[np.digitize(data.old["sold"], [1.5, 2, 3])]
+    learner = cm.ConditionalOrdinal(
+        classes=["low", "it's ok", "good", "best"], missing_side="mean", kappa=1.0
+    )
+    X, side = ["year", "price"], data.side.set_index("store")
+    model = learner.fit(data.old[X], y, task=data.old["store"], side_info=side[:40])
+    far = np.where(np.arange(300) % 10 == 0, 40.0, 0.0)
+    rows = data.all.assign(price=data.all["price"] + far)
+    coefficients = pd.DataFrame(coefficient_columns(model.fitted_))
+    tables = {"rows": rows, "side": data.side, "coefficients": coefficients}
+    engines = {"duckdb": in_duckdb, "sqlite": in_sqlite}
+    run = engines.get(dialect) or request.getfixturevalue("postgres")
+    found = run(model.to_sql(dialect), tables).sort_values("position")
+    given = {"task": rows["store"], "side_info": side}
+    names = [f"probability {label}" for label in model.classes_]
+    wanted = model.predict_proba(rows[X], **given)
+    np.testing.assert_allclose(found[names], wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(found["prediction"], model.predict(rows[X], **given))
+    assert len(set(found["prediction"])) == 4
+    assert wanted.min() < 1e-6
+
+
+def test_tails_of_ordered_classes():
+    """The sums in SQL have the digits of those in Python, whatever the score and its variance."""
+    score, variance = np.meshgrid(np.linspace(-800, 800, 401), [0.0, 1e-3, 1.0, 50.0, 1e4])
+    score = np.append(score.ravel(), np.linspace(-9, 9, 401))
+    variance = np.append(variance.ravel(), np.full(401, 0.3))
+    cuts = np.array([0.0, 0.7, 2.5])
+    tails, chances, best = ordered_columns([1, 2, 3, 4], cuts, "q.f", "q.v", find_dialect("duckdb"))
+    table = {"q": pd.DataFrame({"f": score, "v": variance})}
+    for columns in (tails, chances, best):
+        shown = ", ".join(f'{expression} AS "{name}"' for name, expression in columns.items())
+        table = {"q": in_duckdb(f"SELECT q.*, {shown} FROM q", table)}
+    wanted = Ordered(np.diff(cuts)).probabilities(score, variance)
+    found = table["q"][[f"probability {k}" for k in (1, 2, 3, 4)]].to_numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-290)
+    np.testing.assert_array_equal(table["q"]["prediction"], 1 + np.argmax(wanted, axis=1))
 
 
 CLASSES = {"text": ["it's", "no"], "flag": [False, True], "number": [0, 7]}
