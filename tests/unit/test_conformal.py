@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.linear_model import Ridge
 
 import condmeta as cm
@@ -66,14 +67,51 @@ def test_few_tasks_have_nearly_symmetric_intervals():
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
 def test_quantile_by_its_definition(coverage):
     rng = np.random.default_rng(0)
-    scores = [rng.exponential(size=n) for n in rng.integers(1, 9, size=15)]
+    scores = [rng.exponential(size=n) for n in rng.integers(1, 9, size=30)]
     q = scores_of(scores).quantile(coverage)
 
     def mass(r):
         return np.mean([np.mean(own <= r) for own in scores])
 
-    level = coverage * (1 + 1 / 15)
+    level = coverage * (1 + 1 / 30)
     assert mass(q) >= level > mass(np.nextafter(q, 0))
+
+
+def covered_by_the_others(scores: list[np.ndarray], level: float) -> float:
+    """Return the share of scores up to the conformal quantile of the other tasks, by definition."""
+    shares = []
+    for t, own in enumerate(scores):
+        others = scores[:t] + scores[t + 1 :]
+        r = np.sort(np.concatenate(others))
+        mass = np.mean([np.mean(each[:, None] <= r, axis=0) for each in others], axis=0)
+        reached = np.flatnonzero(mass >= level * (1 + 1 / len(others)) - 1e-9)
+        shares.append(np.mean(own <= r[reached[0]]))
+    return float(np.mean(shares))
+
+
+@pytest.mark.parametrize("sizes", [[1] * 12, [10] * 12, [1, 3, 9, 2, 7, 7, 30, 4, 5, 6, 8, 2]])
+def test_the_level_of_few_tasks_covers_each_of_them_by_the_others(sizes):
+    rng = np.random.default_rng(1)
+    scores = [np.exp(rng.normal()) * rng.exponential(size=n) for n in sizes]
+    level = scores_of(scores).level(0.9) / (1 + 1 / 12)
+    assert covered_by_the_others(scores, level) >= 0.9
+    if sizes[0] == sizes[1] == 1:
+        assert level == 0.9
+    else:
+        smaller = level - 2 / len(np.concatenate(scores))
+        assert covered_by_the_others(scores, smaller) < 0.93
+        assert level < 0.9
+
+
+@pytest.mark.parametrize("rho", [0.2, 0.6])
+def test_ten_tasks_of_many_rows_cover_no_more_than_they_should(rho):
+    """A share rho of the variance of errors is that of tasks; 97 % were covered before."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(300):
+        of_tasks, of_rows = rng.normal(size=(10, 1)), rng.normal(size=(10, 10))
+        errors = np.sqrt(rho) * of_tasks + np.sqrt(1 - rho) * of_rows
+        found.append(2 * norm.cdf(scores_of(list(errors)).quantile(0.9)) - 1)
+    assert 0.89 <= np.mean(found) <= 0.92
 
 
 @pytest.mark.parametrize("coverage", [0.001, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
@@ -292,7 +330,7 @@ def test_an_offset_moves_labels_and_both_ends(tasks):
         for made, o, also in ((plain, 0, {}), (moved, 5.0, {"offset": np.full(4, 5.0)}))
     )
     np.testing.assert_allclose(
-        one.predict_interval(tasks.X[:3]), other.predict_interval(tasks.X[:3])
+        one.predict_interval(tasks.X[:3]), other.predict_interval(tasks.X[:3], offset=0)
     )
     with pytest.raises(DataError, match="offset has shape"):
         moved.predict_interval(tasks.X[:6], offset=offset[:5], **new)

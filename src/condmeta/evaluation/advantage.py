@@ -135,7 +135,7 @@ class Advantage:
         columns["share"] = explained / np.maximum(explained + left, 1e-300)
         return self._table(columns)
 
-    def _table(self, columns: dict):
+    def _table(self, columns: dict[str, Any]):
         return make_frame({name: np.asarray(part) for name, part in columns.items()}, self.backend)
 
     def __repr__(self) -> str:
@@ -275,7 +275,7 @@ def _checked(tasks: TaskSet, scale: str, coverage: float) -> TaskSet:
     return tasks.subset(np.flatnonzero(usable))
 
 
-def _features(tasks: TaskSet, scales: Scales, feature_map: Any) -> tuple[np.ndarray, list]:
+def _features(tasks: TaskSet, scales: Scales, feature_map: Any) -> tuple[np.ndarray, list[Any]]:
     """Return Phi (T, k), and the raw column that each feature comes from."""
     fmap = ComposedMap(feature_map)
     if fmap.needs_y:

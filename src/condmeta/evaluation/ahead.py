@@ -61,7 +61,7 @@ def answers_ahead(
     return _joined(steps, np.column_stack(answers), many)
 
 
-def _joined(steps: list, answers: np.ndarray, many: bool) -> HeldOutAnswers:
+def _joined(steps: list[Any], answers: np.ndarray, many: bool) -> HeldOutAnswers:
     later = [then for _, then in steps]
     ids = steps[0].before.ids
     position = {task: t for t, task in enumerate(ids.tolist())}

@@ -9,7 +9,7 @@ from sklearn.base import clone, is_classifier
 from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.learners.checks import drop_weightless
-from condmeta.learners.inputs import minus_offset, read_offset
+from condmeta.learners.inputs import is_zero, minus_offset, read_offset, refuse_forgotten
 from condmeta.meta.conformal import (
     Calibration,
     Scores,
@@ -80,12 +80,42 @@ class Calibrated:
     (True, 2, {0: 30, 2: 30})
     """
 
-    def __init__(self, model: FittedModel, calibration: Calibration, with_std: bool):
+    with_offset: bool | None = None  # of files of earlier versions: not known
+
+    def __init__(
+        self, model: FittedModel, calibration: Calibration, with_std: bool,
+        with_offset: bool | None = False,
+    ):  # fmt: skip
         self.model, self.calibration, self.with_std = model, calibration, with_std
+        self.with_offset = with_offset
 
     @property
     def n_tasks_calibrated_(self) -> dict[int, int]:
         return {m: scores.n_tasks for m, scores in self.calibration.scores.items()}
+
+    def predict(
+        self, X: Matrix, *, offset: Values = None, **options: Any
+    ) -> np.ndarray | tuple[np.ndarray, ...]:
+        """Predict as the learner or model does, within the bounds of the labels.
+
+        A prediction lies in its own intervals: a line below 0 where labels cannot be negative is 0.
+
+        Parameters
+        ----------
+        X : (N, d) array, DataFrame or TaskSet
+        offset : (N,) array, optional
+            Added to the predictions; needed if `calibrate` was given offsets.
+        **options
+            Such as task, side_info and return_std: as for `predict` of the learner or model.
+        """
+        refuse_forgotten(bool(self.with_offset), offset)
+        found = self.model.predict(X, **options)
+        if self.with_offset is None:
+            return found
+        predicted, *more = found if isinstance(found, tuple) else (found,)
+        added = 0.0 if offset is None else read_offset(offset, len(predicted))
+        clipped = np.clip(predicted + added, *self.calibration.bounds)
+        return (clipped, *more) if more else clipped
 
     def predict_interval(
         self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None, offset: Values = None,
@@ -113,6 +143,7 @@ class Calibrated:
         -------
         lower, upper : (N,) arrays, in the order of the rows of X
         """
+        refuse_forgotten(bool(self.with_offset), offset)
         given = {"task": task, "side_info": side_info}
         given = {name: value for name, value in given.items() if value is not None}
         when = {} if time is None else {"time": time}
@@ -129,16 +160,19 @@ class Calibrated:
     ) -> Self:  # fmt: skip
         """Solve new tasks, as `adapt` of the learner; the models have intervals too.
 
-        With an `offset` (n,), the points are y - offset: add it to predictions and intervals.
+        With an `offset` (n,), the points are y - offset: give it to `predict` too.
         """
+        if X is not None:
+            refuse_forgotten(bool(self.with_offset), offset)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         weights |= {} if time is None else {"time": time}
         points = minus_offset(y, offset)
         return self._with(self.model.adapt(X, points, task=task, side_info=side_info, **weights))
 
-    def update(self, X: Matrix, y: Values = None, **options: Any) -> Self:
+    def update(self, X: Matrix, y: Values = None, *, offset: Values = None, **options: Any) -> Self:
         """Add points, as `update` of the learner or model does; the calibration stays."""
-        self.model.update(X, y, **options)
+        refuse_forgotten(bool(self.with_offset), offset)
+        self.model.update(X, minus_offset(y, offset), **options)
         return self
 
     def save(self, path: PathLike, *, tasks: bool = True, resume: bool = True) -> None:
@@ -160,7 +194,7 @@ class Calibrated:
         return self.model.card() | {"tasks_calibrated": counts}
 
     def _with(self, model: Any) -> Self:
-        return type(self)(model, self.calibration, self.with_std)
+        return type(self)(model, self.calibration, self.with_std, self.with_offset)
 
     def __getitem__(self, task: Any) -> Self:
         return self._with(self.model[task])
@@ -248,7 +282,7 @@ def calibrate(
     require_numbers(tasks, "calibrate")
     limits = _bounds(bounds, tasks.y if offset is None else as_vector(np.asarray(y)))
     with_std, whole = gives_std(learner), clone(learner).fit(tasks)
-    parts: dict[int, list] = {m: [] for m in shots}
+    parts: dict[int, list[Any]] = {m: [] for m in shots}
     timed = tasks.time is not None
     shown = (0,) if timed else shots
     for train, held in folds_of_tasks(tasks, n_splits, shown, order, random_state):
@@ -266,7 +300,7 @@ def calibrate(
         return Calibrated(whole, Calibration(held, limits, step_of(tasks.y)), with_std)
     calibration = Calibration(held)  # of labels less the offset, which have other bounds
     calibration.bounds = limits
-    return Calibrated(whole, calibration, with_std)
+    return Calibrated(whole, calibration, with_std, with_offset=not is_zero(offset))
 
 
 def _bounds(bounds: Any, y: np.ndarray) -> tuple[float, float]:
@@ -320,6 +354,7 @@ register_tuple(
     fields={
         "r": floats("N", low=0), "weight": floats("N", low=0, high=1), "n_tasks": WHOLE,
         "of_task": floats("T"), "size": integers("T", low=0), "above": optional(maybe(flags("N"))),
+        "nominal": optional(maybe(floats("99", low=0, high=1))),
     },
 )  # fmt: skip
 persistence.register(
@@ -333,5 +368,8 @@ persistence.register(
 )
 persistence.register(
     Calibrated,
-    fields={"model": instance(n="n"), "calibration": instance("Calibration"), "with_std": FLAG},
-)
+    fields={
+        "model": instance(n="n"), "calibration": instance("Calibration"), "with_std": FLAG,
+        "with_offset": optional(maybe(FLAG)),
+    },
+)  # fmt: skip

@@ -16,7 +16,7 @@ from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.fitted.fitted import Fitted
-from condmeta.learners.inputs import is_nameless, read_tasks
+from condmeta.learners.inputs import is_nameless, minus_offset, read_tasks, refuse_forgotten
 from condmeta.learners.labels import kind_of
 from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import TaskSet
@@ -127,7 +127,7 @@ class CheckReport:
 def check(
     model: FittedModel, X: Matrix, y: Values = None, *, task: Ids = None,
     side_info: SideInfo = None, false_alarm: float = 0.05, time: Values = None,
-    exposure: Values = None, trials: Values = None,
+    exposure: Values = None, trials: Values = None, offset: Values = None,
 ) -> CheckReport:  # fmt: skip
     r"""Judge a fitted model by new labelled rows: keep it, update it, or fit it again.
 
@@ -163,6 +163,8 @@ def check(
         For `ConditionalCount`, as in `fit`.
     trials : (N,) array, optional
         Raises: shares are judged as rows of classes 0 and 1.
+    offset : (N,) array, optional
+        For a model that was fitted with an offset, as in `fit`.
 
     Notes
     -----
@@ -188,9 +190,10 @@ def check(
     given = {"exposure": exposure, "trials": trials}
     name = next((name for name, size in given.items() if size is not None), "precision")
     sizes = Weighted(None, given.get(name), name, time)
-    tasks, points = _read(reader, X, y, task, side_info, sizes)
+    refuse_forgotten(isinstance(model, Calibrated) and bool(model.with_offset), offset)
+    tasks, points = _read(reader, X, minus_offset(y, offset), task, side_info, sizes)
     with allow_unseen_levels():
-        judged = judge(model, tasks, points)
+        judged = judge(model, tasks, points, offset is not None)
         known = learner.n_points(tasks)[tasks.offsets[:-1]]
     outside, changed = _side(fitted, tasks) if points is None else ({}, {})
     alarm = false_alarm / 4  # there are four tests: of tasks, of their sum, and two of numbers

@@ -19,7 +19,7 @@ from condmeta.typing import Frame, Ids, LearnerLike, Matrix, Names, SideInfo, Sp
 def cross_validate_tasks(
     learner: LearnerLike, X: Matrix, y: Values = None, *, task: Ids = None,
     side_info: SideInfo = None, side_key: Names = None, split: Splitter | int | None = None,
-    error: str | Callable | None = None, n_jobs: int | None = None,
+    error: str | Callable[..., Any] | None = None, n_jobs: int | None = None,
 ) -> Frame:  # fmt: skip
     """Judge a learner on held-out tasks, after it has adapted to some points of each.
 
@@ -65,7 +65,7 @@ def cross_validate_tasks(
     return make_frame(columns, tasks.backend)
 
 
-def judge_fold(learner: Any, fold: Any, value: Callable) -> dict[str, Any]:
+def judge_fold(learner: Any, fold: Any, value: Callable[..., Any]) -> dict[str, Any]:
     """Return the errors of the held-out tasks of one fold."""
     train, support, query = fold
     total = summed_errors(learner.fit(train).adapt(support), query, value)
@@ -73,7 +73,7 @@ def judge_fold(learner: Any, fold: Any, value: Callable) -> dict[str, Any]:
     return {"task": query.ids.tolist(), **sizes, "error": total / query.sizes}
 
 
-def summed_errors(models: Any, query: TaskSet, value: Callable) -> np.ndarray:
+def summed_errors(models: Any, query: TaskSet, value: Callable[..., Any]) -> np.ndarray:
     """Return the sum over the query points of each task (T,) of value(prediction, y)."""
     task = np.repeat(np.arange(len(query)), query.sizes)
     predicted = models.predict(query.X, task=query.ids[task])

@@ -29,7 +29,7 @@ class DrawnLosses(NamedTuple):
     draw: Callable[[int, slice, Any], np.ndarray]
 
 
-def score_drawer(learner: Any, tasks: TaskSet, given: dict):
+def score_drawer(learner: Any, tasks: TaskSet, given: dict[str, Any]):
     """Return a function that draws scores (n, DRAWS) of the rows of task t, weights uncertain."""
     fitted = learner.fitted_
     codes = np.repeat(np.arange(len(tasks)), tasks.sizes)
@@ -45,7 +45,7 @@ def score_drawer(learner: Any, tasks: TaskSet, given: dict):
     return draw
 
 
-def count_losses(learner: Any, tasks: TaskSet, given: dict) -> DrawnLosses:
+def count_losses(learner: Any, tasks: TaskSet, given: dict[str, Any]) -> DrawnLosses:
     """Return the deviances of `ConditionalCount`."""
     read = learner._read_rows(tasks, None, given.get("side_info"))[1]
     fitted, exposure = learner.fitted_, row_sizes(tasks.weight, len(tasks.X))
@@ -69,7 +69,7 @@ def deviance(y: Any, mean: Any, alpha: Any) -> np.ndarray:
     return 2 * (xlogy(y, y) - xlogy(y, mean) - (y + r) * (np.log(y + r) - np.log(mean + r)))
 
 
-def class_losses(learner: Any, tasks: TaskSet, given: dict) -> DrawnLosses:
+def class_losses(learner: Any, tasks: TaskSet, given: dict[str, Any]) -> DrawnLosses:
     """Return the log losses of classes without order; labels are drawn from their probabilities."""
     chances = learner.predict_proba(tasks, **given)
     log_chances = np.log(np.maximum(chances, 1e-12))
@@ -83,7 +83,7 @@ def class_losses(learner: Any, tasks: TaskSet, given: dict) -> DrawnLosses:
     return DrawnLosses(-log_chances[np.arange(len(codes)), codes], draw)
 
 
-def ordinal_losses(learner: Any, tasks: TaskSet, given: dict) -> DrawnLosses:
+def ordinal_losses(learner: Any, tasks: TaskSet, given: dict[str, Any]) -> DrawnLosses:
     """Return the log losses of `ConditionalOrdinal`; labels are numbers of classes."""
     law, scores = learner.fitted_.inner.likelihood, score_drawer(learner, tasks, given)
     read = learner._read_rows(tasks, None, given.get("side_info"))[1]

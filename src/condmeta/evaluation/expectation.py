@@ -13,6 +13,7 @@ The expected errors come from one of four sources (`ground`), the first that is 
   standard deviations. This finds single tasks, not a change common to all tasks.
 """
 
+import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,13 +68,18 @@ class Judged(NamedTuple):
         return float((found / max(expected, 1e-300)) ** (1 / power) - 1)
 
 
-def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
+def judge(
+    model: Any, tasks: TaskSet, points: TaskSet | None = None, less_offset: bool = False
+) -> Judged:
     """Judge the errors of a model on tasks, all with rows.
 
-    `points` are conditioning points of new tasks, for maps of points.
+    `points` are conditioning points of new tasks, for maps of points; `less_offset` says that an
+    offset was taken off the labels.
     """
-    given = {} if points is None else {"side_info": points}
+    given: dict[str, Any] = {} if points is None else {"side_info": points}
     learner = model.model if isinstance(model, Calibrated) else model
+    if less_offset and "offset" in inspect.signature(learner.predict).parameters:
+        given["offset"] = 0
     if isinstance(learner, ConditionalOrdinal):
         return _judge_drawn("log_loss", {}, ordinal_losses(learner, tasks, given), tasks)
     if is_classifier(learner) and len(learner.classes_) > 2 and hasattr(learner, "predict_proba"):
@@ -111,9 +117,9 @@ def judge(model: Any, tasks: TaskSet, points: TaskSet | None = None) -> Judged:
                 )
             slope = np.ones(len(rows))
             if fitted.target is not None:
-                predicted, target = tasks.y - residual, fitted.target
-                residual = target.apply(tasks.y) - target.apply(predicted)
-                slope = target.slope(predicted)
+                target, slope = fitted.target, fitted.target.slope(tasks.y - residual)
+                scores = fitted.scores(learner._read_rows(tasks, None, given.get("side_info"))[1])
+                residual = target.apply(tasks.y) - np.clip(scores, target.low, target.high)
             new = SquaredState.of(rows, residual / unit, tasks.offsets)
             p, expected = check_posterior(inner, before, theta, new, _room(fitted, before))
             expected = unit * np.sqrt(expected * _mean(slope**2, tasks))
@@ -143,7 +149,9 @@ def _room(fitted: Fitted, before: SquaredState) -> np.ndarray:
     return 1 + 1.5 * np.sqrt(2 / nu) + min(k / T, 1.0) * np.where(before.count == 0, 2.0, 1.0)
 
 
-def _by_held_out(model: Calibrated, tasks: TaskSet, given: dict) -> tuple[np.ndarray, np.ndarray]:
+def _by_held_out(
+    model: Calibrated, tasks: TaskSet, given: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the expected error, and p."""
     predicted, scale = predict_scaled(model.model, model.with_std, tasks, **given)
     mean, variance = model.calibration.of_tasks(model.model.n_points(tasks)[tasks.offsets[:-1]])
@@ -166,7 +174,7 @@ def _tail_by_spread(off: np.ndarray, noise: np.ndarray) -> np.ndarray:
     return TAIL.sf(off / np.sqrt(np.maximum(variance, 1e-24)))
 
 
-def _judge_classes(learner: Any, tasks: TaskSet, given: dict) -> Judged:
+def _judge_classes(learner: Any, tasks: TaskSet, given: dict[str, Any]) -> Judged:
     labels = tasks.with_target(learner.classes_[(tasks.y > 0).astype(int)])
     if not hasattr(learner, "predict_proba"):
         wrong = _mean((learner.predict(labels, **given) != labels.y).astype(float), tasks)
@@ -185,7 +193,11 @@ def _judge_classes(learner: Any, tasks: TaskSet, given: dict) -> Judged:
 
 
 def _judge_drawn(
-    name: str, errors: dict, losses: DrawnLosses, tasks: TaskSet, ground: str = "the model"
+    name: str,
+    errors: dict[str, Any],
+    losses: DrawnLosses,
+    tasks: TaskSet,
+    ground: str = "the model",
 ) -> Judged:
     """Judge the mean losses of tasks by those of labels drawn from the model."""
     rng, found = np.random.default_rng(0), _mean(losses.found, tasks)

@@ -106,7 +106,7 @@ def explain(
 def _given_sides(learner: Learner, fitted: Fitted, side_info: Any) -> Sides:
     """Return the side information of a call; an id in its place is named as one."""
     store = fitted.tasks
-    if isinstance(side_info, str | int | tuple) and store is not None and side_info in store.index:
+    if isinstance(side_info, (str, int, tuple)) and store is not None and side_info in store.index:
         try:
             return sides_of(fitted, *read_sides(learner, fitted, side_info)[:3])
         except DataError as error:
@@ -124,7 +124,7 @@ def _known(fitted: Fitted, task: Any, side_info: Any) -> np.ndarray:
         raise DataError(
             "The model does not keep the side information of its tasks: give it as side_info="
         )
-    ids = list(task) if isinstance(task, list | np.ndarray) else [task]
+    ids = list(task) if isinstance(task, (list, np.ndarray)) else [task]
     at = store.positions(ids)
     if (at < 0).any():
         absent = [one for one, position in zip(ids, at, strict=True) if position < 0]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condmeta.fitted.gap_columns import GapColumns
 from condmeta.fitted.indicator_groups import CategorySplits, IndicatorGroups
 from condmeta.persistence import register
 from condmeta.persistence.fields import (
@@ -56,6 +57,8 @@ class BoostedTrees:
         A linear model that the trees add to.
     splits : CategorySplits, optional
         Groups of indicators that are categories, and the splits of their levels.
+    gaps : GapColumns, optional
+        Columns with gaps that the next column marks.
 
     Examples
     --------
@@ -67,11 +70,12 @@ class BoostedTrees:
     True
     """
 
-    splits: CategorySplits | None = None  # files of older versions have none
+    splits: CategorySplits | None = None  # files of older versions have neither
+    gaps: GapColumns | None = None
 
     def __init__(
         self, baseline, starts, feature, left, right, threshold, value, missing_left, line=None,
-        splits=None,
+        splits=None, gaps=None,
     ):  # fmt: skip
         self.baseline = baseline
         self.starts = starts
@@ -83,12 +87,14 @@ class BoostedTrees:
         self.missing_left = missing_left
         self.line = line
         self.splits = splits
+        self.gaps = gaps
 
     @classmethod
     def of(
-        cls, model, line: Line | None = None, groups: IndicatorGroups | None = None
-    ) -> BoostedTrees:
-        """Read the trees off a fitted model, which was given `groups.apply` of the rows."""
+        cls, model, line: Line | None = None, groups: IndicatorGroups | None = None,
+        gaps: GapColumns | None = None,
+    ) -> BoostedTrees:  # fmt: skip
+        """Read the trees off a fitted model, which was given `groups.apply(gaps.apply(rows))`."""
         trees = [predictors[0].nodes for predictors in model._predictors]
         nodes = np.concatenate(trees)
         starts = np.cumsum([0, *map(len, trees)])
@@ -97,11 +103,12 @@ class BoostedTrees:
         left, right = (np.where(leaf, own, root + nodes[side]) for side in ("left", "right"))
         baseline = float(np.ravel(model._baseline_prediction)[0])
         splits = CategorySplits.of(groups, model, nodes) if groups and groups.count else None
+        gaps = gaps if gaps is not None and gaps.marked.any() else None
         return cls(
             baseline, starts, np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
             left.astype(np.int64), right.astype(np.int64), nodes["num_threshold"].astype(float),
             nodes["value"].astype(float), nodes["missing_go_to_left"].astype(bool), line,
-            splits,
+            splits, gaps,
         )  # fmt: skip
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -109,6 +116,7 @@ class BoostedTrees:
         total, count = np.full(len(X), self.baseline), max(BLOCK // len(self.starts), 1)
         if self.line is not None:
             total += self.line.predict(X)
+        X = X if self.gaps is None else self.gaps.apply(X)
         X = X if self.splits is None else self.splits.groups.apply(X)
         for lo in range(0, len(X), count):
             part = slice(lo, lo + count)
@@ -158,6 +166,7 @@ register(
         "value": floats("nodes"), "missing_left": flags("nodes"),
         "line": optional(maybe(instance("Line"))),
         "splits": optional(maybe(instance("CategorySplits", nodes="nodes"))),
+        "gaps": optional(maybe(instance("GapColumns"))),
     },
     rule=_trees_end,
 )  # fmt: skip

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.fitted.boosted_trees import BoostedTrees, Line
+from condmeta.fitted.gap_columns import GapColumns
 from condmeta.fitted.indicator_groups import IndicatorGroups
 from condmeta.tasks.numbers import power_of_two
 
@@ -28,7 +29,7 @@ LOSSES = {"absolute": "absolute_error", "squared": "squared_error", "log loss": 
 class BoostingRows(NamedTuple):
     """Rows Z (N, p) with labels y (N,), weights (N,) or None, task (N,) and fold (N,).
 
-    `groups` are columns that trees read as categories.
+    `groups` are columns that trees read as categories, and `gaps` those with gaps.
     """
 
     Z: np.ndarray
@@ -37,14 +38,16 @@ class BoostingRows(NamedTuple):
     task: np.ndarray
     fold: np.ndarray
     groups: IndicatorGroups | None = None
+    gaps: GapColumns | None = None
 
     def where(self, keep) -> BoostingRows:
         """Return some of the rows."""
-        *parts, groups = self
-        return BoostingRows(*(None if part is None else part[keep] for part in parts), groups)
+        *parts, groups, gaps = self
+        return BoostingRows(*(None if part is None else part[keep] for part in parts), groups, gaps)
 
     def for_trees(self, Z: np.ndarray) -> np.ndarray:
         """Return rows Z (N, p) as trees read them."""
+        Z = Z if self.gaps is None else self.gaps.apply(Z)
         return Z if self.groups is None else self.groups.apply(Z)
 
 
@@ -58,7 +61,7 @@ class TreeSetting(NamedTuple):
 
 def fit_boosting(rows: BoostingRows, criterion: str) -> tuple[BoostedTrees, np.ndarray]:
     """Choose a setting and fit it to all rows; return it with out-of-task predictions (N,)."""
-    rows = rows._replace(groups=IndicatorGroups.learn(rows.Z))
+    rows = rows._replace(groups=IndicatorGroups.learn(rows.Z), gaps=GapColumns.learn(rows.Z))
     few, loss = _sample(rows), attrgetter("loss")
     starts = (False,) if criterion == "log loss" else (True, False)
     best = min(
@@ -143,7 +146,7 @@ class Grown:
 
     def model(self) -> BoostedTrees:
         """Return the same model as arrays."""
-        return BoostedTrees.of(self.trees, self.line, self.rows.groups)
+        return BoostedTrees.of(self.trees, self.line, self.rows.groups, self.rows.gaps)
 
 
 def _left_out(rows: BoostingRows, setting: TreeSetting):

@@ -98,10 +98,10 @@ def covariances(fitted: Fitted, rows: Rows) -> Covariances:
     ids, inner, new = rows.ids, fitted.inner, read_anew(fitted, rows)
     covariance = np.empty((len(ids), *inner.factor.shape))
     if new.any():
-        priors = None
+        factor = inner.factor[None]
         if inner.prior_covariance is not None:
             priors = inner.priors(features(fitted, ids[new], rows.side, rows.points))
-        factor = inner.factor[None] if priors is None else priors.factor
+            factor = priors.of_sizes(np.zeros(new.sum()))
         covariance[new] = factor @ np.swapaxes(factor, 1, 2)
     if not new.all():
         at = fitted.tasks.positions(ids[~new].tolist())

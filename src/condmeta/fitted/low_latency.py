@@ -9,10 +9,11 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
-from condmeta.fitted.scales import Scales
+from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.sql import require_linear, side_columns
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
+from condmeta.inner.student import StudentGaussian
 from condmeta.tasks.numbers import level_name
 
 
@@ -22,14 +23,15 @@ class FastTask:
     coef : (width,) array, in the learner's units; n : its points
     """
 
-    __slots__ = ("_rows", "_scales", "coef", "n")
+    __slots__ = ("_predictor", "_rows", "coef", "n")
 
-    def __init__(self, rows, scales: Scales, coef: np.ndarray, n: int):
-        self._rows, self._scales, self.coef, self.n = rows, scales, coef, n
+    def __init__(self, rows, predictor: LinearPredictor, coef: np.ndarray, n: int):
+        self._rows, self._predictor, self.coef, self.n = rows, predictor, coef, n
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the predictions (N,) for rows X (N, d), finite float64."""
-        return self._scales.answer(self._rows(X) @ self.coef)
+        predictor = self._predictor
+        return predictor.decide(predictor.scales.answer(self._rows(X) @ self.coef))
 
 
 class LowLatency:
@@ -43,7 +45,7 @@ class LowLatency:
 
     def __init__(self, fitted: Fitted):
         require_linear(fitted)
-        if type(fitted.inner) is not Gaussian:
+        if type(fitted.inner) not in (Gaussian, StudentGaussian):
             raise DataError("low_latency is for ConditionalRidge with up to 64 columns.")
         self._fitted, self._scales, self._inner = fitted, fitted.scales, fitted.inner
         self._width, self._d = fitted.scales.width, len(fitted.scales.x_mean)
@@ -77,6 +79,11 @@ class LowLatency:
         """Return the model of a new task with points X (n, d), y (n,) and a row of side values."""
         Phi = self.features(side)
         theta, factors = self._fitted.tau.theta(Phi), self._fitted.tau.noise_factors(Phi)
+        y = self._fitted.predictor.on_scale(y)
+        if isinstance(self._inner, StudentGaussian):
+            rows = self._rows(X), self._scales.target(y), np.array([0, len(y)])
+            coef = self._inner.solve_tasks(theta, *rows).coef[0]
+            return FastTask(self._rows, self._fitted.predictor, coef, len(y))
         rows, target = self._rows(X)[None], self._scales.target(y)[None]
         state = SquaredState(
             rows.transpose(0, 2, 1) @ rows,
@@ -85,13 +92,14 @@ class LowLatency:
             np.array([len(y)]),
         )
         mean = self._inner.posterior(state, theta, 1, factors).mean[0]
-        return FastTask(self._rows, self._scales, mean, len(y))
+        return FastTask(self._rows, self._fitted.predictor, mean, len(y))
 
     def task(self, task_id: Any) -> FastTask:
         """Return the model of a known task; an unknown id is a KeyError."""
         store = self._fitted.tasks
         at = store.index[task_id]
-        return FastTask(self._rows, self._scales, store.coef[at], store.sizes[at].item())
+        size = store.sizes[at].item()
+        return FastTask(self._rows, self._fitted.predictor, store.coef[at], size)
 
 
 def _encoded(column, value) -> float:

@@ -108,24 +108,28 @@ def check_size(X, y, scales: Scales, names, of_row=None, farthest: float = FARTH
     X (N, d) are transformed rows, `names` the columns of X or None; `of_row(i)` is the task of row
     i, which may be None.
     """
-    row, column, unit = scales.find_huge(X, y, farthest)
+    row, column = scales.find_huge(X, y, farthest)
     if row is None:
         return
-    value, where, remedy = y[row], "y", "Correct the value, drop the row"
+    value, where, unit, remedy = y[row], "y", scales.y_scale, "Correct the value, drop the row"
     if column is not None:
-        value, where = X[row, column], f"feature {column} of X"
+        value, where, unit = X[row, column], f"feature {column} of X", scales.x_scale[column]
         if names is not None:
             where = f"column {scales.names(names)[column]!r} of X"
-        remedy += ", use scale='standard'" if scales.scale == "none" else ""
     task = None if of_row is None else of_row(row)
     begin = f"Row {row}" if task is None else name_task(task)
-    begin = f"{begin} has {value:g} in {where}, which is learned in units of {unit:.3g}: it is too "
+    begin += f" has {value:g} in {where}, "
     if column is not None and abs(value / unit) < LARGEST:
         raise DataError(
-            f"{begin}far from the rows of fit for its square to be added to theirs. {remedy}, or "
-            "fit again with it."
+            f"{begin}where rows are usually {scales.usual[column]:.3g} from "
+            f"{scales.x_mean[column]:.3g}: it is too far from earlier rows for its square to be "
+            f"added to theirs. {remedy}, or fit again with all rows."
         )
-    raise DataError(f"{begin}large to be squared. {remedy}, or give all rows in another unit.")
+    remedy += ", use scale='standard'" if column is not None and scales.scale == "none" else ""
+    raise DataError(
+        f"{begin}which is learned in units of {unit:.3g}: it is too large to be squared. "
+        f"{remedy}, or give all rows in another unit."
+    )
 
 
 def user_points(raw: Points, scales: Scales) -> Points:

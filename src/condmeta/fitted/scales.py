@@ -70,6 +70,8 @@ class Scales:
         y is divided by this power of two: 1, unless squares of y would overflow or underflow.
     x_power : (d,) array or None
         Statistics of unscaled rows are divided by these powers of two; None is 1.
+    x_size : (d,) array or None
+        Root mean squares of the columns, if rows are not centred. None in files of older versions.
     """
 
     scale: str
@@ -84,6 +86,7 @@ class Scales:
     constant: np.ndarray | None = None
     y_scale: float = 1.0
     x_power: np.ndarray | None = None
+    x_size: np.ndarray | None = None
 
     @classmethod
     def learn(
@@ -92,32 +95,24 @@ class Scales:
     ) -> Scales:  # fmt: skip
         """Compute the scales of training rows.
 
-        `centre` is np.median, np.mean or None (classes). Rows count weight (N,) times; the
-        transformer gets the weights if its `fit` takes them. `unit_free` sets `x_unit` to the
-        largest norm of a row and `y_unit` to the mean absolute target. `follows_y`: the learner
-        answers 2 y with twice the predictions, so that it may learn from y in other units.
+        `centre` is np.median, np.mean or None (classes). Rows count weight (N,) times. The
+        transformer is fitted already. `unit_free` sets `x_unit` to the largest norm of a row and
+        `y_unit` to the mean absolute target. `follows_y`: the learner answers 2 y with twice the
+        predictions, so that it may learn from y in other units.
         """
         n_inputs = X.shape[1] if n_inputs is None else n_inputs
-        if isinstance(transformer, str):  # "splines"
-            transformer = Splines.learn(X, weight)
-        if isinstance(transformer, Splines):
-            X = transformer.transform(X)
-        elif transformer is not None:
-            knows = weight is not None and has_fit_parameter(transformer, "sample_weight")
-            transformer = clone(transformer).fit(X, **({"sample_weight": weight} if knows else {}))
+        if transformer is not None:
             X = _checked(transformer.transform(X), len(X))
         mean, spread, power = _moments(_unit_rows(X) if scale == "rows" else X, weight)
-        x_mean, x_scale, constant = _scaling(mean, spread, scale, fit_intercept)
-        if is_sparse(X):  # centred rows would not be sparse
-            x_mean = np.zeros_like(x_mean)
+        columns = _columns(mean, spread, scale, fit_intercept, is_sparse(X))
         y_offset = _middle(y, centre, weight) if fit_intercept and centre is not None else 0.0
         y_scale = 1.0
         if follows_y:
             with np.errstate(over="ignore"):  # `find_huge` refuses such a y
                 y_scale = float(power_of_two(np.abs(y - y_offset).max(initial=0.0)))
         scales = cls(
-            scale, fit_intercept, x_mean, x_scale, y_offset, n_inputs, transformer=transformer,
-            constant=constant, y_scale=y_scale, x_power=None if (power == 1).all() else power,
+            scale, fit_intercept, y_offset=y_offset, n_inputs=n_inputs, transformer=transformer,
+            y_scale=y_scale, x_power=None if (power == 1).all() else power, **columns,
         )  # fmt: skip
         if not unit_free:
             return scales
@@ -133,15 +128,23 @@ class Scales:
         """
         d, how = len(mean) - 1, (first.scale, first.fit_intercept)
         mean, spread = mean * first.units, spread * first.units
-        x_mean, x_scale, constant = _scaling(mean[:d], spread[:d], *how)
+        columns = _columns(mean[:d], spread[:d], *how)
         y_offset = float(mean[d]) if first.fit_intercept else 0.0
         units = {"y_scale": first.y_scale, "x_power": first.x_power}
-        return cls(*how, x_mean, x_scale, y_offset, d, constant=constant, **units)
+        return cls(*how, y_offset=y_offset, n_inputs=d, **units, **columns)
 
     def moved_to(self, overall: Scales) -> Scales:
         """Return these scales with the centre and the size that all rows have."""
-        moved = {"x_mean": overall.x_mean, "x_scale": overall.x_scale}
-        return replace(self, y_offset=overall.y_offset, **moved)
+        names = "x_mean", "x_scale", "x_size", "y_offset", "constant"
+        return replace(self, **{name: getattr(overall, name) for name in names})
+
+    def around(self, X, weight) -> Scales:
+        """Return these scales with the centre and the size of transformed rows, for `find_huge`."""
+        if self.scale == "rows":
+            return self
+        mean, spread, _ = _moments(X, weight)
+        how = self.scale, self.fit_intercept, is_sparse(X)
+        return replace(self, **_columns(mean, spread, *how))
 
     @property
     def units(self) -> np.ndarray:
@@ -201,28 +204,36 @@ class Scales:
         return _unit_rows(X) if self.scale == "rows" else X
 
     def find_huge(self, X: np.ndarray, y: np.ndarray | None, farthest: float = LARGEST):
-        """Return row, column (None: y) and unit of a number too large to be squared, or Nones.
+        """Return row and column (None: y) of a number too large to be squared, or Nones.
 
         X (N, d) are transformed rows. `farthest` is given where their squares are added to those of
-        other rows: of columns that are centred and vary, numbers so many units from the mean are
-        found as well.
+        other rows: numbers so many times farther than is `usual` are found as well.
         """
         if self.scale != "rows":
-            centred = self.scale == "standard" and self.fit_intercept and not is_sparse(X)
-            most = np.where(self.kept[: len(self.x_mean)] & centred, farthest, LARGEST)
             with np.errstate(over="ignore"):
-                sizes = X.largest() if is_sparse(X) else _largest(X)
-                bound = (sizes + np.abs(self.x_mean)) / self.x_scale
+                most = np.fmin(LARGEST * self.x_scale, farthest * self.usual)
+                bound = (X.largest() if is_sparse(X) else _largest(X)) + np.abs(self.x_mean)
             for column in np.flatnonzero(~(bound < most)):
                 values = X[:, [column]].toarray()[:, 0] if is_sparse(X) else X[:, column]
                 with np.errstate(over="ignore"):
-                    far = np.abs(values - self.x_mean[column]) / self.x_scale[column]
+                    far = np.abs(values - self.x_mean[column])
                 if not (far < most[column]).all():
-                    return int(np.argmax(far)), int(column), self.x_scale[column]
+                    return int(np.argmax(far)), int(column)
         far = 0.0 if y is None else np.abs(y).max(initial=0.0)
         if far > ALMOST_INFINITE or not far / self.y_scale < LARGEST:
-            return int(np.argmax(np.abs(y))), None, self.y_scale
-        return None, None, 1.0
+            return int(np.argmax(np.abs(y))), None
+        return None, None
+
+    @property
+    def usual(self) -> np.ndarray:
+        """How far from `x_mean` columns (d,) usually are; NaN where training rows do not show it.
+
+        It is the standard deviation of centred columns that vary, the root mean square of others.
+        """
+        if self.x_size is not None:
+            return np.where(self.x_size > 0, self.x_size, np.nan)
+        shown = self.scale == "standard" and self.fit_intercept
+        return np.where(self.kept[: len(self.x_mean)] & shown, self.x_scale, np.nan)
 
     def with_ones(self, scaled: np.ndarray) -> np.ndarray:
         """Return the rows of the linear model (N, width)."""
@@ -320,6 +331,7 @@ register(
         "x_unit": number(above=0), "y_unit": number(above=0), "transformer": maybe(instance()),
         "constant": optional(maybe(flags("d"))), "y_scale": optional(number(above=0)),
         "x_power": optional(maybe(floats("d", above=0))),
+        "x_size": optional(maybe(floats("d", low=0))),
     },
     rule=_width,
 )  # fmt: skip
@@ -365,13 +377,15 @@ def _largest(X: np.ndarray) -> np.ndarray:
     return sizes
 
 
-def _scaling(mean, spread, scale: str, fit_intercept: bool) -> tuple[np.ndarray, ...]:
-    """Return x_mean, x_scale and `constant` (d,) of rows with this mean and standard deviation."""
+def _columns(mean, spread, scale: str, fit_intercept: bool, sparse=False) -> dict[str, Any]:
+    """Return x_mean, x_scale, constant and x_size of rows with this mean and standard deviation."""
     varies = spread > ROUNDING * np.abs(mean)
     constant = ~varies if fit_intercept else ~varies & (mean == 0)
-    if scale != "standard":
-        return np.zeros_like(mean), np.ones_like(mean), constant
-    return mean * fit_intercept, np.where(varies, spread, 1.0), constant
+    centred = scale == "standard" and fit_intercept and not sparse  # sparse rows stay sparse
+    x_scale = np.where(varies, spread, 1.0) if scale == "standard" else np.ones_like(spread)
+    x_size = None if centred or scale == "rows" else np.hypot(mean, spread)
+    x_mean = mean if centred else np.zeros_like(mean)
+    return {"x_mean": x_mean, "x_scale": x_scale, "constant": constant, "x_size": x_size}
 
 
 def _middle(y, centre, weight) -> float:
@@ -380,6 +394,20 @@ def _middle(y, centre, weight) -> float:
     if centre is np.mean:
         return float(np.average(y / unit, weights=weight)) * unit
     return weighted_median(y / unit, weight) * unit
+
+
+def fit_transformer(named: Any, X, weight=None) -> Any:
+    """Return a fitted transformer of rows X (N, d), which count weight (N,) times.
+
+    `named` is None, "splines", or a transformer: a copy of it is fitted, and gets the weights if
+    its `fit` takes them.
+    """
+    if named is None:
+        return None
+    if isinstance(named, str):
+        return Splines.learn(X, weight)
+    knows = weight is not None and has_fit_parameter(named, "sample_weight")
+    return clone(named).fit(X, **({"sample_weight": weight} if knows else {}))
 
 
 def _checked(rows, n: int) -> np.ndarray:

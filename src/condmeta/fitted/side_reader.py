@@ -130,6 +130,11 @@ class SideReader(NamedTuple):
             raise _no_side_row(ids, table, present)
         return present
 
+    def require_rows(self, ids, table: TaskTable | None) -> None:
+        """Raise if tasks lack side rows that the map will read, named as they came; not fitted."""
+        reader = self.refit(None) if table is None else self
+        reader.find_rows(ids, table)
+
     def _transform(self, ids, table, points, fill):
         """Return the features; what is missing takes `fill`, or is an error."""
         rows = np.arange(len(ids))

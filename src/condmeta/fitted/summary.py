@@ -67,6 +67,8 @@ class Summary:
     by_side : bool
         Whether the noise of a task follows its side information; `noise` is then that of a task
         with mean side information.
+    nu : float or None
+        Degrees of freedom of Student's noise, and `noise` is its scale; None: noise is normal.
     splines : bool
         Whether coefficients are those of splines of x, named such as "x0 (bend 1)".
     law : str or None
@@ -98,6 +100,7 @@ class Summary:
     scale: str | None = None
     by_side: bool = False
     splines: bool = False
+    nu: float | None = None
     law: str | None = None
     settings: tuple[str, ...] = ()
 
@@ -124,6 +127,7 @@ class Summary:
             scale=None if fitted.target is None else fitted.target.name,
             by_side=getattr(fitted.tau, "noise", None) is not None,
             splines=isinstance(fitted.scales.transformer, Splines),
+            nu=getattr(fitted.inner, "nu", None),
             law=_law(fitted),
             settings=tuple(_settings(parts[0].info, bool(fitted.reader.names))),
         )  # fmt: skip
@@ -135,6 +139,7 @@ class Summary:
         estimates = self.noise is None and self.law is None
         rows = pluralize(self.n_rows, "estimate" if estimates else "row")
         what = "standard deviation" + ("; it follows side information" if self.by_side else "")
+        what = what if self.nu is None else f"scale of Student's t, {self.nu:g} degrees of freedom"
         noise = "" if self.noise is None else f", noise {self.noise:.4g} ({what})"
         kind = "robust" if self.robust else "model-based"
         drift = "" if self.drift is None else f"; drift: {self.drift}"

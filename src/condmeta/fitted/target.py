@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.persistence.fields import InvalidFieldError, number, one_of
+from condmeta.persistence.fields import InvalidFieldError, number, one_of, optional
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.weights import weighted_median
 
@@ -15,6 +15,8 @@ TRANSFORMS = "log", "yeo-johnson"
 ROOM = 0.25  # of the range of training labels, and of their g: predictions stay within both
 POWERS = np.linspace(0.0, 2.0, 41)  # beyond these g is bounded, and its inverse explodes
 MOST_LABELS = 5000  # that choose the power: quantiles of more
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(15)
+SHARES = SHARES / SHARES.sum()
 
 
 def _ends_rise(state: dict, sizes: dict[str, int]) -> None:
@@ -26,12 +28,15 @@ def _ends_rise(state: dict, sizes: dict[str, int]) -> None:
     name="Target",
     fields={
         "name": one_of(*TRANSFORMS), "power": number(low=0, high=2), "unit": number(above=0),
-        "low": number(), "high": number(),
+        "low": number(), "high": number(), "spread": optional(number(low=0)),
     },
     rule=_ends_rise,
 )  # fmt: skip
 class TargetScale(NamedTuple):
-    """A rising function g of labels. Models are fitted to g(y), and predict medians of y.
+    """A rising function g of labels. Models are fitted to g(y), and predict y of a score.
+
+    This is the median of labels, g^-1(score); with a spread it is their mean, that of
+    g^-1(score + spread z) over normal z.
 
     log: g(y) = log y. yeo-johnson: with z = y / unit and a power p, g(y) = ((1 + z)^p - 1) / p if
     z >= 0, and -((1 - z)^(2-p) - 1) / (2 - p) below; at p = 0 and p = 2 the logarithms.
@@ -42,6 +47,8 @@ class TargetScale(NamedTuple):
     power, unit : float
     low, high : float
         Least and largest g of a prediction.
+    spread : float
+        Standard deviation of the noise of g(y); 0 if medians are predicted.
     """
 
     name: str
@@ -49,17 +56,21 @@ class TargetScale(NamedTuple):
     unit: float
     low: float
     high: float
+    spread: float = 0.0
 
     @classmethod
-    def learn(cls, name: str, y: np.ndarray, weight=None) -> TargetScale:
-        """Learn it from the training labels y (N,), which count weight (N,) times."""
+    def learn(cls, name: str, y: np.ndarray, weight=None, ends=None) -> TargetScale:
+        """Learn it from labels y (N,), which count weight (N,) times; for medians.
+
+        `ends` are the least and the largest training label; without it, those of y.
+        """
         power, unit = 0.0, 1.0
         if name == "yeo-johnson":
             size = np.abs(y)
             unit = weighted_median(size, weight) or float(np.average(size, weights=weight)) or 1.0
             power = _likeliest_power(y / unit, weight)
         scale = cls(name, power, unit, -np.inf, np.inf)
-        ends = np.array([y.min(), y.max()])
+        ends = np.array([y.min(), y.max()]) if ends is None else np.asarray(ends)
         values, beyond = scale.apply(ends), ends + ROOM * np.ptp(ends) * np.array([-1.0, 1.0])
         low, high = values + ROOM * np.ptp(values) * np.array([-1.0, 1.0])
         if name != "log" or beyond[0] > 0:
@@ -77,7 +88,14 @@ class TargetScale(NamedTuple):
             return np.log(y)
         return _power(y / self.unit, self.power)
 
-    def undo(self, values: np.ndarray) -> np.ndarray:
+    def undo(self, scores: np.ndarray) -> np.ndarray:
+        """Return the predictions of labels from scores (N,): medians, or means."""
+        if not self.spread:
+            return self._inverse(scores)
+        pairs = zip(NODES, SHARES, strict=True)
+        return sum(share * self._inverse(scores + self.spread * z) for z, share in pairs)
+
+    def _inverse(self, values: np.ndarray) -> np.ndarray:
         """Return y of g(y)."""
         values = np.clip(values, self.low, self.high)
         if self.name == "log":

@@ -141,6 +141,7 @@ class TaskModel:
     ) -> TaskModel:  # fmt: skip
         """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`.
 
+        With Student's noise the points are weighed by the earlier ones, which keep their weights.
         `precision` and `time` (n,) are for `ConditionalRidge`, `exposure` for `ConditionalCount`,
         `trials` for `ConditionalLogistic`.
         """

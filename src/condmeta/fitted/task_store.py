@@ -26,7 +26,7 @@ from condmeta.persistence.fields import counts, floats, ids, instance, maybe
 from condmeta.persistence.registry import construct
 from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.messages import explain_mismatch, show_id, show_ids
-from condmeta.tasks.numbers import put_rows
+from condmeta.tasks.numbers import put_rows, take_rows
 from condmeta.tasks.points import Points
 
 MOST_FEATURES = 128  # of Phi, kept for each task
@@ -137,7 +137,7 @@ class TaskStore:
         `time` (N,) of these, if tasks change with time.
         """
         X, y, offsets, weight = points
-        before = type(self.state)(*(array[at] for array in self.state))
+        before = type(self.state)(*(take_rows(array, at) for array in self.state))
         with naming_task(self.ids[at]):
             part = inner.solve_tasks(
                 self.theta[at], X, y, offsets, state=before, n_jobs=n_jobs,

@@ -13,12 +13,14 @@ from condmeta.fitted.collect import COLLECTED, collect
 from condmeta.fitted.groups import regroup, same_top
 from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.known_statistics import with_priors
-from condmeta.fitted.prepared import raw_points, scaled_rows, scaled_tasks
+from condmeta.fitted.prepared import raw_points, scaled_rows
 from condmeta.fitted.scales import FARTHEST
 from condmeta.fitted.task_model import require_resumable
 from condmeta.fitted.task_store import TaskStore
+from condmeta.fitted.weighing import weighed, with_inner
 from condmeta.inner.hedge import HedgedGaussian
 from condmeta.inner.row_posterior import RowPosterior
+from condmeta.inner.student import StudentGaussian
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.points import Points
@@ -33,6 +35,10 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
     store = fitted.tasks
     if store is None:
         raise DataError("The model keeps no task models to update: fit with keep_tasks=True.")
+    if isinstance(fitted.inner, StudentGaussian):
+        normal = with_inner(fitted, fitted.inner.normal)
+        after = updated(normal, weighed(fitted, tasks, points, n_jobs), points, n_jobs)
+        return with_inner(after, fitted.inner)
     state, by_statistics = fitted.state, isinstance(fitted.state, TaskStatistics)
     drifts = drift_of(fitted.inner) is not None
     kept, share = isinstance(fitted.inner, RowPosterior), _share(fitted.inner)
@@ -43,7 +49,7 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
     tasks, side = fitted.past_shared_model(tasks), tasks.side
     if len(known):
         part, at = tasks.subset(known), found[known]
-        clock = fitted.clock(part)
+        clock, raw = fitted.clock(part), None
         if isinstance(state, COLLECTED):
             raw = raw_points(part, fitted.scales, FARTHEST)
             state = state.extend(at, raw)
@@ -58,8 +64,8 @@ def updated(fitted: Fitted, tasks: TaskSet, points: TaskSet | None, n_jobs: int 
                 rows = scaled_rows(state.points.take(at), fitted.scales)
                 store = store.solved_again(fitted.inner, at, rows, n_jobs)
             else:
-                scaled, y = scaled_tasks(part, fitted.scales, FARTHEST)
-                rows = Points(fitted.scales.with_ones(scaled), y, part.offsets, part.weight)
+                raw = raw or raw_points(part, fitted.scales, FARTHEST)
+                rows = scaled_rows(raw, fitted.scales)
                 fitted = _hedged(fitted, at, rows, clock, n_jobs)
                 store = store.extend(fitted.inner, at, rows, n_jobs, clock if drifts else None)
                 store = _with_share(store, share, fitted.inner, n_jobs)

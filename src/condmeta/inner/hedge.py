@@ -32,7 +32,7 @@ from condmeta.tasks.weights import masses
 SHARES = np.linspace(0.0, 1.0, 5)
 KEEPS = 0.7  # of what past errors count, after a typical time between two rows
 TRUST = 0.25  # the first advantage of forgetting, in errors of such a time
-MOST_ROWS = 2000  # of one call that are judged
+MOST_ROWS = 500  # of one call that are judged
 
 
 @register_tuple(

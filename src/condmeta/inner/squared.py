@@ -45,15 +45,19 @@ class SquaredState(NamedTuple):
         if weight is not None:
             root = np.sqrt(masses(weight))
             X, y, count = X * root[:, None], y * root, task_sums(repeats(weight), offsets)
+        if len(sizes) and (sizes == sizes[0]).all():
+            stack = X.reshape(len(sizes), sizes[0], X.shape[1]), y.reshape(len(sizes), sizes[0])
+            sums = (old + new for old, new in zip(self, _sums(*stack), strict=False))
+            return type(self)(*sums, self.count + count)
         gram, moment, square = self.gram.copy(), self.moment.copy(), self.square.copy()
         # Tasks of equal size form one stack: the loop runs over sizes, not over tasks.
         for n in np.unique(sizes[sizes > 0]):
             tasks = np.flatnonzero(sizes == n)
             rows = offsets[tasks][:, None] + np.arange(n)
-            points, target = X[rows], y[rows]
-            gram[tasks] += np.swapaxes(points, 1, 2) @ points
-            moment[tasks] += np.einsum("tni,tn->ti", points, target)
-            square[tasks] += np.einsum("tn,tn->t", target, target)
+            of_gram, of_moment, of_square = _sums(X[rows], y[rows])
+            gram[tasks] += of_gram
+            moment[tasks] += of_moment
+            square[tasks] += of_square
         return type(self)(gram, moment, square, self.count + count)
 
     def take(self, at) -> Self:
@@ -79,6 +83,16 @@ class SquaredState(NamedTuple):
         fitted = np.einsum("tij,tj->ti", self.gram, w)
         errors = self.square + np.einsum("ti,ti->t", w, fitted - 2 * self.moment)
         return np.maximum(errors, 0.0)  # of a perfect fit rounding may leave less than zero
+
+
+def _sums(points: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return X^T X, X^T y and y^T y of tasks with points (T, n, d) and labels (T, n)."""
+    if points.shape[1] == 1:
+        x, y = points[:, 0], target[:, 0]
+        return np.einsum("ti,tj->tij", x, x), x * y[:, None], y * y
+    gram = np.swapaxes(points, 1, 2) @ points
+    moment = np.einsum("tni,tn->ti", points, target)
+    return gram, moment, np.einsum("tn,tn->t", target, target)
 
 
 class NoisyState(NamedTuple):

@@ -18,11 +18,11 @@ from condmeta.learners.auto_candidates import (
     candidates,
     candidates_on_base,
     error_of,
-    without_repetition,
+    transformed_candidate,
 )
 from condmeta.learners.auto_choice import Chosen, choose, default_choice, of_choice
 from condmeta.learners.blend import BlendedModel, BlendedModels, answers_of
-from condmeta.learners.checks import warn_constant, warn_dominated
+from condmeta.learners.checks import warn_constant, warn_far_values
 from condmeta.learners.held_out import (
     FEWEST_TASKS,
     HeldOutAnswers,
@@ -39,8 +39,9 @@ from condmeta.learners.inputs import (
     readable_tasks,
     warn_of_one_task,
 )
-from condmeta.learners.learn import fit_inputs, shared_model_of
+from condmeta.learners.learn import fit_inputs
 from condmeta.learners.parameters import check_learner, check_parameters
+from condmeta.learners.shared_base import BOOSTING, FEWEST_ROWS, shared_model_of
 from condmeta.learners.writing import writing
 from condmeta.meta.stacking import Criterion
 from condmeta.tasks import TaskSet
@@ -59,8 +60,6 @@ from condmeta.typing import (
     SideInfo,
     Values,
 )
-
-FEWEST_ROWS = 200  # for boosting
 
 
 class Comparable(NamedTuple):
@@ -173,7 +172,7 @@ class Auto(BaseEstimator):
         with writing(self):
             self._model = self.compare(given).chosen
         warn_constant(self.constant_features_, len(given.tasks.X))
-        warn_dominated(given.tasks, self.scale)
+        warn_far_values(self, given.tasks)
         return self
 
     def with_choice(self, chosen: Chosen) -> Auto:
@@ -191,19 +190,19 @@ class Auto(BaseEstimator):
         tasks = given.tasks
         conditional = tasks.side is not None and self.feature_map is not None
         learners = candidates(self, self._kinds, conditional)
+        learners |= transformed_candidate(self, learners, given)
         shared, why = None, self._too_few(given)
         two = given.classes is None or len(given.classes) == 2  # a base has log odds of one class
         plain = self.base is not None and two and not self._criterion().density
         if plain and not why and len(tasks.y) >= FEWEST_ROWS:
-            progress("boosted trees" if self.base == "boosting" else "the base of all tasks")
+            progress("boosted trees" if self.base == BOOSTING else "the base of all tasks")
             error = error_of(self) if hasattr(self, "criterion") else "squared"
-            shared = shared_model_of(self, tasks, error)
+            shared = shared_model_of(self, self.base, tasks, error)
             learners |= candidates_on_base(self, learners)
         learners = self._by_criterion(learners, given)
         for name, learner in learners.items():
             progress(f"fitting: {name}")
             fit_inputs(learner, given, shared if on_base(name) else None)
-        learners = without_repetition(learners)
         names, answers = list(learners), []
         if why:
             choice = default_choice(names, why)
@@ -361,7 +360,7 @@ class Auto(BaseEstimator):
         slim._model = self.chosen_._replace(learners=learners)
         return slim
 
-    def card(self) -> dict:
+    def card(self) -> dict[str, Any]:
         """Return what a reader of the model wants to know: engine, sizes, columns, settings."""
         about = next(iter(self.learners_.values())).card()
         about["settings"] = {name: repr(v) for name, v in self.get_params(deep=False).items()}

@@ -9,9 +9,10 @@ from sklearn.base import clone
 
 from condmeta.errors import DataError
 from condmeta.learners.count import ConditionalCount
+from condmeta.learners.inputs import Form, Inputs
+from condmeta.learners.transforms import with_transforms
 
 READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "n_jobs"
-TRANSFORMED = "transformed"
 NO_SLOPE = 1e9  # a penalty that leaves a linear model its constant
 
 
@@ -34,11 +35,25 @@ def candidates(auto: Any, kinds: Kinds, conditional: bool) -> dict[str, Any]:
     if conditional:
         how |= {"missing_side": auto.missing_side}
         learners["conditional"] = kinds.conditional(auto.feature_map, **how)
-    if numbers:
-        splines = "auto" if auto.x_transform is None else auto.x_transform
-        forms = {"x_transform": splines, "y_transform": "auto", "criterion": error_of(auto)}
-        learners[TRANSFORMED] = clone(_plain(learners)).set_params(**forms)
     return learners
+
+
+def transformed_candidate(auto: Any, learners: dict[str, Any], given: Inputs) -> dict[str, Any]:
+    """Return the prior with splines of x or another scale of y, if they pay on held-out tasks.
+
+    The absolute error decides whether they do: a few wild labels hide it from the squared one. The
+    folds then judge by the criterion that counts, and the candidate predicts medians or means.
+    """
+    if not hasattr(auto, "x_transform"):
+        return {}
+    plain = learners.get("conditional", learners["unconditional"])
+    splines = "auto" if auto.x_transform is None else auto.x_transform
+    open_form = clone(plain).set_params(x_transform=splines, y_transform="auto")
+    form = with_transforms(open_form, given).form
+    if form == Form(plain.x_transform):
+        return {}
+    chosen = form._asdict() | {"criterion": error_of(auto)}
+    return {"transformed": clone(plain).set_params(**chosen)}
 
 
 def error_of(auto: Any) -> str:
@@ -78,17 +93,3 @@ def candidates_on_base(auto: Any, learners: dict[str, Any]) -> dict[str, Any]:
             loss=error_of(auto), lam=NO_SLOPE
         )
     return found
-
-
-def without_repetition(learners: dict[str, Any]) -> dict[str, Any]:
-    """Return fitted candidates without the transformed one, if it has chosen no transformation."""
-    found = learners.get(TRANSFORMED)
-    if found is None or found.y_transform_ is not None:
-        return learners
-    if found.x_transform_ is not _plain(learners).x_transform:
-        return learners
-    return {name: learner for name, learner in learners.items() if name != TRANSFORMED}
-
-
-def _plain(learners: dict[str, Any]):
-    return learners.get("conditional", learners["unconditional"])

@@ -71,7 +71,9 @@ def default_choice(names: list[str], why: str) -> dict[str, Any]:
     }
 
 
-def choose(names: Any, trials: list[HeldOutAnswers], criterion: Criterion, numbers: bool) -> dict:
+def choose(
+    names: Any, trials: list[HeldOutAnswers], criterion: Criterion, numbers: bool
+) -> dict[str, Any]:
     """Return the weights of the candidates at each number of points, and what they rest on."""
     unit = power_of_two(max(np.abs(trial.y).max() for trial in trials))  # squares stay finite
     with np.errstate(over="ignore"):

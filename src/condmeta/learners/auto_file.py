@@ -46,11 +46,11 @@ def storable(cls: Any):
     return persistence.register(cls, **how, fields=fields, rule=_check_choice)
 
 
-def _export(auto: Any) -> dict:
+def _export(auto: Any) -> dict[str, Any]:
     return {"params": auto.get_params(deep=False), "chosen": auto.chosen_._asdict()}
 
 
-def _upgrade(cls: Any, parts: dict) -> dict:
+def _upgrade(cls: Any, parts: dict[str, Any]) -> dict[str, Any]:
     params = dict(parts["params"])
     if "support" in params:  # the name of `order` in files of the first format
         params["order"] = params.pop("support")
@@ -59,14 +59,14 @@ def _upgrade(cls: Any, parts: dict) -> dict:
     return {"params": params, "chosen": chosen}
 
 
-def _restore(cls: Any, parts: dict):
+def _restore(cls: Any, parts: dict[str, Any]):
     auto = cls(**parts["params"])
     check_parameters(auto)
     auto._model = Chosen(**parts["chosen"])
     return auto
 
 
-def _check_choice(state: dict, sizes: dict[str, int]) -> None:
+def _check_choice(state: dict[str, Any], sizes: dict[str, int]) -> None:
     """Raise if the learners are not the candidates that have a weight."""
     check_jobs(state["params"])
     chosen = Chosen(**state["chosen"])
@@ -84,7 +84,7 @@ def _check_choice(state: dict, sizes: dict[str, int]) -> None:
             raise InvalidFieldError("chosen['classes']", "must be those of the learners")
 
 
-def _chosen_of_parts(parts: dict) -> dict:
+def _chosen_of_parts(parts: dict[str, Any]) -> dict[str, Any]:
     """Return the value of an Auto learner from a file of the first format."""
     public, learners = parts["public"], dict(parts["learners"])
     names = "candidates", "shots", "errors", "weights", "task_errors", "report", "n_tasks"

@@ -29,13 +29,14 @@ class AutoRegressor(Regressor, Auto):
 
     The candidates are: the task's own data alone, one pooled model, a learned prior without and
     with side information, the last two on top of gradient boosting, boosting with a random
-    intercept, and boosting alone. If splines of x or another scale of y are better on held-out
-    tasks, the prior with them is one more (`ConditionalRidge`, `x_transform` and `y_transform`
-    "auto"). Tasks are held out in folds. Each candidate is fitted to the other tasks, gets 0, 1,
-    2, 5, ... points of every held-out task, and is judged by the remaining points. A task with n
-    points uses the candidate, or the convex combination of candidates, that was best at the largest
-    tested number of points <= n. With criterion="absolute" a line turns the means that candidates
-    predict into medians, where that is better on held-out tasks.
+    intercept, and boosting alone. If splines of x or another scale of y have smaller absolute
+    errors on held-out tasks, the prior with them is one more (`ConditionalRidge`, `x_transform` and
+    `y_transform` "auto"); it predicts medians or means as `criterion` asks. Tasks are held out in
+    folds. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ... points of every
+    held-out task, and is judged by the remaining points. A task with n points uses the candidate,
+    or the convex combination of candidates, that was best at the largest tested number of points <=
+    n. With criterion="absolute" a line turns the means that candidates predict into medians, where
+    that is better on held-out tasks.
 
     Parameters
     ----------

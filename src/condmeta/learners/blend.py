@@ -110,7 +110,7 @@ class BlendedModel:
         return f"BlendedModel(n={self.n_}, parts={len(self._parts)})"
 
 
-class BlendedModels(Mapping):
+class BlendedModels(Mapping[Any, Any]):
     """Models of many tasks, a mapping from task id to `BlendedModel`.
 
     Attributes

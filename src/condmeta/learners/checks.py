@@ -11,6 +11,7 @@ from condmeta.errors import ConstantFeatureWarning, DataError, MemoryUseWarning
 from condmeta.fitted.columns import Columns
 from condmeta.fitted.scales import FARTHEST
 from condmeta.fitted.user_rows import no_weights
+from condmeta.fitted.weighing import TAILS
 from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import task_of_row
 from condmeta.tasks.frames import is_sparse
@@ -18,6 +19,7 @@ from condmeta.tasks.messages import name_task
 from condmeta.tasks.weights import repeats
 
 MUCH_MEMORY = 1e9  # bytes
+FAR_FROM_ZERO = 1e3  # times how much a column varies
 
 
 def check_features(learner: Any, tasks: TaskSet, columns: Columns, what: str) -> None:
@@ -62,28 +64,40 @@ def warn_constant(names: list[str], n_rows: int) -> None:
         warnings.warn(text, ConstantFeatureWarning, stacklevel=3)
 
 
-def warn_dominated(tasks: TaskSet, scale: str) -> None:
-    """Name a value so far from all others that rounding leaves these one value beside it."""
-    X = tasks.X
-    if scale != "standard" or is_sparse(X) or not len(X):
+def warn_far_values(learner: Any, tasks: TaskSet) -> None:
+    """Name a value beside which others lose their digits, and a column far from zero.
+
+    What is far is seen by the middle of some rows. Rows that are not centred are far from zero.
+    """
+    X, centred = tasks.X, learner.scale == "standard" and learner.fit_intercept
+    if is_sparse(X) or not len(X):
         return
     some = X[:: max(len(X) // 1000, 1)]
     middle = np.median(some, axis=0)
+    centre = middle if centred else np.zeros_like(middle)
     with np.errstate(over="ignore"):
-        usual = np.quantile(np.abs(some - middle), 0.75, axis=0)
-        distance = np.maximum(X.max(axis=0) - middle, middle - X.min(axis=0))
-    for column in np.flatnonzero((usual > 0) & (distance / FARTHEST > usual)):
-        row = int(np.abs(X[:, column] - middle[column]).argmax())
-        where = f"feature {column}"
-        if tasks.feature_names is not None:
-            where = f"column {tasks.feature_names[column]!r}"
-        warnings.warn(
-            f"{name_task(task_of_row((tasks.ids, tasks.offsets))(row))} has {X[row, column]:g} in "
-            f"{where} of X: beside it most rows have one value there, so the column says nothing "
-            "about them. Correct the value or drop the row.",
-            ConstantFeatureWarning,
-            stacklevel=3,
-        )
+        spread, usual = (np.quantile(np.abs(some - c), 0.75, axis=0) for c in (middle, centre))
+        distance = np.maximum(X.max(axis=0) - centre, centre - X.min(axis=0))
+        far = (distance / FARTHEST > usual) & (usual > 0) & (learner.scale != "rows")
+        away = (np.abs(middle - centre) / FAR_FROM_ZERO > spread) & (spread > 0)
+    names = tasks.feature_names
+    for column in np.flatnonzero(far | away):
+        where = f"feature {column}" if names is None else f"column {names[column]!r}"
+        if far[column]:
+            row = int(np.abs(X[:, column] - centre[column]).argmax())
+            task = task_of_row((tasks.ids, tasks.offsets))(row)
+            text = (
+                f"{name_task(task)} has {X[row, column]:g} in {where} of X: beside it most rows "
+                "have one value there, so the column says nothing about them. Correct the value or "
+                "drop the row."
+            )
+        else:
+            text = (
+                f"Values of {where} of X are around {middle[column]:g} and differ by about "
+                f"{spread[column]:.2g}: rows that are not centred are hardly told apart by it. Use "
+                "scale='standard' with fit_intercept=True, or subtract a constant from the column."
+            )
+        warnings.warn(text, ConstantFeatureWarning, stacklevel=3)
 
 
 def warn_memory(n_tasks: int, width: int) -> None:
@@ -96,4 +110,14 @@ def warn_memory(n_tasks: int, width: int) -> None:
             "features, or fit a sample of the tasks and adapt the others.",
             MemoryUseWarning,
             stacklevel=5,
+        )
+
+
+def refuse_weighing(learner: Any) -> None:
+    """Raise if a learner weighs rows, and these are not all there."""
+    noise = getattr(learner, "noise", None)
+    if noise in TAILS:
+        raise DataError(
+            f"noise={noise!r} weighs the rows of all tasks at once, in fit of ConditionalRidge: "
+            "use fit, or noise='auto'."
         )

@@ -14,6 +14,7 @@ from condmeta.fitted.prepared import scaled_rows
 from condmeta.inner.drift import KINDS, Drift, Process
 from condmeta.inner.drifting import DriftingGaussian
 from condmeta.inner.hedge import Hedge, HedgedGaussian
+from condmeta.learners.checks import refuse_weighing
 from condmeta.learners.parameters import jobs_of
 from condmeta.meta.drift_choice import NONE, choose_drift, drift_pays, typical_gap
 from condmeta.meta.ridge_choice import NOISES
@@ -39,7 +40,7 @@ def is_drift(value: Any) -> bool:
 
 def parts_of(value: Any) -> tuple[Any, ...]:
     """Return the kind of a drift and its numbers; a number alone is a decay."""
-    is_sequence = isinstance(value, tuple | list) and len(value) > 0
+    is_sequence = isinstance(value, (tuple, list)) and len(value) > 0
     return tuple(value) if is_sequence else ("decay", value)
 
 
@@ -48,6 +49,7 @@ def noises_of(learner: Any, alike: bool) -> tuple[str, ...]:
 
     `alike`: the noise cannot follow side information, as there is none, or tasks may change.
     """
+    refuse_weighing(learner)
     alike = alike or not learner._side_noise
     if learner.noise == BY_SIDE and alike:
         raise DataError(

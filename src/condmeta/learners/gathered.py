@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -12,11 +13,15 @@ from condmeta.fitted.against_rest import AgainstRest
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.kept_rows import Gathered, KeptRows
 from condmeta.fitted.prepared import transformed_rows, user_points
+from condmeta.fitted.scales import FARTHEST, Scales
+from condmeta.fitted.splines import Splines
+from condmeta.learners.checks import warn_far_values
 from condmeta.learners.inputs import is_nameless, n_rows, read_tasks, read_training
 from condmeta.learners.learn import begin
 from condmeta.learners.parameters import check_learner
-from condmeta.meta.task_statistics import refuse_known
+from condmeta.meta.task_statistics import TaskStatistics, refuse_known
 from condmeta.tasks import TaskSet
+from condmeta.tasks.weights import masses
 from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 
@@ -32,13 +37,14 @@ def gather_more(
         given = read_training(learner, X, y, task, side_info, weight, classes)
         start = begin(learner, given, validate=True)
         _refuse_points(start)
+        warn_far_values(learner, given.tasks)
         return start._replace(state=Gathered(given.tasks))
     before = unlearned(before)
     known = before.state.tasks.ids
     task = free_id(learner, known, X, task)
     tasks, _ = read_tasks(learner, before, X, y, task, side_info, weight)
     refuse_known(known, tasks.ids, "Use update to add points to tasks that are known.")
-    transformed_rows(tasks, before.scales)  # a row that spoils the next fit is refused now
+    refuse_far(before, tasks)
     return before._replace(state=before.state.join(tasks))
 
 
@@ -48,6 +54,26 @@ def free_id(learner: Any, known: np.ndarray, X: Matrix, task: Ids) -> Ids:
         return task
     taken = set(known.tolist())
     return np.full(n_rows(X), next(i for i in count(len(taken)) if i not in taken))
+
+
+def refuse_far(before: Fitted, tasks: TaskSet) -> None:
+    """Raise if a further row is so far from all earlier ones that their digits would be lost."""
+    transformed_rows(tasks, _scales_so_far(before), FARTHEST)
+
+
+def _scales_so_far(before: Fitted) -> Scales:
+    """Return the scales with the centre and the size of all rows so far."""
+    state, scales = before.state, before.scales
+    if before.tau is not None:  # of all rows
+        return scales
+    if isinstance(state, TaskStatistics):
+        leaves = state.leaves(np.flatnonzero(state.whole.count > 0))
+        overall = Scales.of_moments(*state.whole.overall(leaves), scales)
+        return replace(scales.moved_to(overall), constant=overall.constant)
+    if isinstance(state, Gathered):
+        return scales.around(scales.transformed(state.tasks.X), masses(state.tasks.weight))
+    rows = user_points(state.whole, scales)
+    return scales.around(rows.X, masses(rows.weight))
 
 
 def refuse_base(learner: Any) -> None:
@@ -77,6 +103,7 @@ def unlearned(fitted: Fitted | AgainstRest) -> Fitted:
             "table, which is needed to learn again: fit with all tasks."
         )
     X, y, offsets, weight = user_points(kept.points, first.scales)
+    X = _as_given(X, first.scales)
     if isinstance(fitted, AgainstRest):
         y = np.argmax([part.state.y for part in fitted.parts], axis=0).astype(float)
     columns = first.columns
@@ -88,6 +115,18 @@ def unlearned(fitted: Fitted | AgainstRest) -> Fitted:
     info = {name: first.info[name] for name in ("constant", "exposure") if name in first.info}
     return first._replace(
         predictor=predictor, tau=None, tasks=None, info=info, state=Gathered(tasks)
+    )
+
+
+def _as_given(X: Matrix, scales: Scales) -> Matrix:
+    """Return transformed rows as they were given: splines keep the columns of X and add others."""
+    if scales.transformer is None:
+        return X
+    if isinstance(scales.transformer, Splines) and scales.scale != "rows":
+        return np.ascontiguousarray(X[:, : len(scales.transformer.knots)])
+    raise DataError(
+        "The model keeps its rows as its x_transform has made them, so that it cannot learn from "
+        "further tasks: fit again with all tasks, or with x_transform=None."
     )
 
 

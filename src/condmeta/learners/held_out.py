@@ -11,13 +11,15 @@ from sklearn.base import clone, is_classifier
 from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.fitted.shared_model import OutOfTask, head_inputs
 from condmeta.meta.conformal import times_for
+from condmeta.meta.ridge_judge import BY_SIDE
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import FOLDS, folds_of_tasks, tasks_by_content
 
 FEWEST_TASKS = 10  # to hold some out
 NEARLY_INFINITE = 1e9  # kappa: the prior's map is its mean, but for rounding
 CHOSEN = (  # from the data
-    "metric", "noise", "kappa", "context", "cold_start", "lam", "x_transform", "y_transform",
+    "metric", "noise", "kappa", "context", "cold_start", "lam",
+    "x_transform", "y_transform", "base",
 )  # fmt: skip
 
 
@@ -46,7 +48,7 @@ def no_progress(step: str) -> None:
 
 @allow_unseen_levels()  # of the folds, not of the user's data
 def hold_out(
-    learners: dict, tasks: TaskSet, shared: OutOfTask | None, shots: Any, order: str,
+    learners: dict[str, Any], tasks: TaskSet, shared: OutOfTask | None, shots: Any, order: str,
     random_state: Any,
     progress: Any = no_progress, density: bool = False,
 ) -> list[HeldOutAnswers]:  # fmt: skip
@@ -79,7 +81,7 @@ def hold_out(
 
     many = any(map(is_classifier, learners.values())) and len(np.unique(tasks.y)) > 2
     discrete = are_whole(tasks.y)
-    answers: dict[int, list] = {m: [] for m in shots}
+    answers: dict[int, list[Any]] = {m: [] for m in shots}
     folds = folds_of_tasks(tasks, FOLDS, shots, order, random_state)
     for number, (train, parts) in enumerate(folds):
         progress(f"fold {number + 1} of {FOLDS}: tasks held out")
@@ -155,8 +157,9 @@ def frozen(learner: Any):
     }
     if len(getattr(learner, "classes_", ())) > 2:
         chosen = {}
-    if chosen.get("kappa") == np.inf != params["kappa"] and chosen.get("cold_start") != "prior":
-        # Given as infinite, it would keep side information from the pooled map as well.
+    reads_side = chosen.get("cold_start") != "prior" or chosen.get("noise") == BY_SIDE
+    if chosen.get("kappa") == np.inf != params["kappa"] and reads_side:
+        # Given as infinite, it would keep side information from pooled map and noise as well.
         chosen["kappa"] = NEARLY_INFINITE
     return clone(learner).set_params(**chosen, keep_tasks=False)
 
@@ -166,7 +169,7 @@ def on_base(name: str) -> bool:
     return name.endswith("on base")
 
 
-def _joined(m: int, parts: list) -> HeldOutAnswers:
+def _joined(m: int, parts: list[Any]) -> HeldOutAnswers:
     folds, queries, answers = zip(*parts, strict=True)
     sizes = np.concatenate([query.sizes for query in queries])
     weights = [query.weight for query in queries]

@@ -19,6 +19,7 @@ from condmeta.fitted.columns import Columns
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.prepared import no_points
 from condmeta.fitted.rows import Rows
+from condmeta.fitted.shared_model import OutOfTask
 from condmeta.fitted.target import TargetScale
 from condmeta.fitted.user_rows import no_weights, numbers, read_points, read_target
 from condmeta.learners.checks import check_features, check_weights, drop_weightless
@@ -58,24 +59,30 @@ MOST_DENSE = 1 << 28  # numbers of sparse rows that are made dense: 2 GB
 
 
 class Form(NamedTuple):
-    """The transformations of x and y that a model is fitted to; None where there is none."""
+    """What a model is fitted to: transformations of x and y, and a base; None where there is none.
+
+    The fields are called as the parameters of learners that ask for them.
+    """
 
     x_transform: Any = None
     y_transform: str | None = None
+    base: Any = None
 
     def words(self) -> dict[str, str | None]:
-        """Return both by name; a transformer of the user's is "given"."""
-        x = self.x_transform
-        word = x if x is None or isinstance(x, str) else "given"
-        return {"x_transform": word, "y_transform": self.y_transform}
+        """Return all by name; an object of the user's is "given"."""
+        return {
+            name: value if value is None or isinstance(value, str) else "given"
+            for name, value in self._asdict().items()
+        }
 
 
 class Inputs(NamedTuple):
     """What a call of `fit` gives: tasks with labels as numbers, and what is known of their columns.
 
     `points` are separate conditioning points, or None; `target` is the scale that the labels are on
-    already, or None. `form` is what x and y are transformed by, and `form_errors` the errors of the
-    forms that it was chosen from.
+    already, or None. `form` is what x and y are transformed by and the base, `transformer` that of
+    x, fitted, `form_errors` are the errors of the forms that it was chosen from, and `shared` is
+    the base if it was chosen.
     """
 
     tasks: TaskSet
@@ -84,7 +91,9 @@ class Inputs(NamedTuple):
     classes: np.ndarray | None
     target: TargetScale | None = None
     form: Form = Form()
+    transformer: Any = None
     form_errors: dict[Form, float] = {}
+    shared: OutOfTask | None = None
 
     def chosen_form(self) -> dict[str, Any]:
         """Return the attributes of a learner that chose its form; files hold words, no objects."""
@@ -323,7 +332,7 @@ def read_exposure(exposure: Any, n_rows: int) -> np.ndarray:
     return values
 
 
-def refuse_unknown(method: str, unknown: dict) -> None:
+def refuse_unknown(method: str, unknown: dict[str, Any]) -> None:
     """Raise for an unknown argument, or for weights given to a learner without any."""
     others = [name for name in unknown if name != "sample_weight"]
     if others:

@@ -92,7 +92,7 @@ def some_classes(labels: Any) -> np.ndarray:
 def _check_one_kind(y: Values) -> None:
     """Raise if labels are of kinds that have no order, such as text and numbers."""
     if y.dtype.kind == "O":
-        if any(isinstance(label, list | dict | set) for label in y):
+        if any(isinstance(label, (list, dict, set)) for label in y):
             raise DataError("y holds lists as labels: labels are texts, numbers or booleans.")
         kinds = {isinstance(label, str): label for label in y}
         if len(kinds) > 1:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from condmeta import engine
-from condmeta.blas_threads import limit_threads
 from condmeta.fitted.against_rest import REST, AgainstRest, coded_against_rest
 from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.collect import collect, solve_statistics
@@ -25,9 +24,10 @@ from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.prepared import prepare, raw_points, scaled_rows
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.seen_ids import SeenIds
-from condmeta.fitted.shared_model import OutOfTask, fit_shared_model
+from condmeta.fitted.shared_model import OutOfTask, SharedModel
 from condmeta.fitted.task_store import TaskStore, narrow
 from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.fitted.weighing import TAILS, with_tails
 from condmeta.inner.algorithms import can_resume
 from condmeta.inner.nested import NestedGaussian
 from condmeta.inner.row_posterior import RowPosterior
@@ -36,7 +36,9 @@ from condmeta.learners.forgetting import history_rows, settle_drift, with_times
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import check_learner, jobs_of
+from condmeta.learners.shared_base import shared_model_of
 from condmeta.learners.side_inputs import side_reader
+from condmeta.learners.student import altered, learn_noise
 from condmeta.learners.transforms import with_transforms
 from condmeta.losses import get_loss
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
@@ -45,8 +47,6 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_halves, in_content_order, tasks_by_content
 from condmeta.tasks.weights import masses
-
-ROWS_FOR_THREADS = 50_000  # of a shared model
 
 
 class Training(NamedTuple):
@@ -81,7 +81,7 @@ class Training(NamedTuple):
     rows: Points | None
     Phi: Any
     scales: Scales
-    features: Callable | None = None
+    features: Callable[..., Any] | None = None
     kernel: Any = None
     statistics: TaskStatistics | WideTasks | None = None
     names: Sequence[str] = ()
@@ -121,16 +121,25 @@ def fit_inputs(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> 
 def learn(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> Fitted | AgainstRest:
     """Learn from the tasks of a call: scales and encodings, tau, then the model of every task.
 
-    `shared` is a shared model that was fitted to these tasks already; else `learner.base` names it.
+    `shared` is a shared model that was fitted to these tasks already; else `learner.base` says it.
     """
     if learner._many_classes and given.classes is not None and len(given.classes) > 2:
         return _against_rest(learner, given)
     given = with_transforms(learner, given)
-    if shared is None and getattr(learner, "base", None) is not None:
-        shared = shared_model_of(learner, given.tasks, "squared")
-    tasks = given.tasks if shared is None else shared.head_inputs(given.tasks)
-    engine.warn_if_slow(tasks.X.size)
-    start = begin(learner, given._replace(tasks=tasks), None if shared is None else shared.model)
+    if shared is None and given.form.base is not None:
+        shared = given.shared or shared_model_of(learner, given.form.base, given.tasks, "squared")
+    model = None if shared is None else shared.model
+    if shared is not None:
+        given = given._replace(tasks=shared.head_inputs(given.tasks))
+    engine.warn_if_slow(given.tasks.X.size)
+    if getattr(learner, "noise", None) in TAILS and learner._heavy_tails:
+        return learn_noise(learner, given, partial(_learn_tasks, shared=model))
+    return _learn_tasks(learner, given, model)
+
+
+def _learn_tasks(learner: Any, given: Inputs, shared: SharedModel | None) -> Fitted:
+    """Learn from tasks with labels as the linear models see them."""
+    tasks, start = given.tasks, begin(learner, given, shared)
     filled, empty = np.flatnonzero(tasks.sizes > 0), np.flatnonzero(tasks.sizes == 0)
     if learner._by_statistics:
         ordered = tasks.subset(np.append(filled, empty)) if len(empty) else tasks
@@ -168,19 +177,6 @@ def _against_rest(learner: Any, given: Inputs) -> AgainstRest:
     return AgainstRest(given.classes, tuple(parts))
 
 
-def shared_model_of(learner: Any, tasks: TaskSet, criterion: str) -> OutOfTask:
-    """Fit the shared model that `learner.base` names, of numbers by this criterion.
-
-    Trees of few rows grow faster in one thread: threads that wait for each other took 60 s of
-    processor time for 2,600 rows, one thread takes 1 s. The trees are the same.
-    """
-    jobs = jobs_of(learner) if len(tasks.X) >= ROWS_FOR_THREADS else 1
-    with limit_threads(jobs):
-        classes = is_classifier(learner)
-        criterion = "log loss" if classes else criterion
-        return fit_shared_model(learner.base, tasks, classes, criterion)
-
-
 def begin(learner: Any, given: Inputs, shared: Any = None, validate: bool = False) -> Fitted:
     """Learn scales and encodings from the tasks that have rows; tau is None.
 
@@ -190,7 +186,7 @@ def begin(learner: Any, given: Inputs, shared: Any = None, validate: bool = Fals
     tasks, columns = given.tasks, given.columns
     scales = Scales.learn(
         tasks.X, tasks.y, learner.scale, learner.fit_intercept, _centre(learner),
-        transformer=given.form.x_transform, weight=masses(tasks.weight),
+        transformer=given.transformer, weight=masses(tasks.weight),
         n_inputs=columns.n_features, unit_free=learner._unit_free, follows_y=_follows_y(learner),
     )  # fmt: skip
     reader = side_reader(learner)
@@ -247,13 +243,18 @@ def settled(start: Fitted, learned: Learned) -> Fitted:
     """Return the value with what was learned."""
     inner = learned.inner
     resumable = can_resume(inner) and not start.reader.reads_points
-    predictor = start.predictor._replace(inner=inner, resumable=resumable)
-    info = start.info | learned.info
+    predictor, info = start.predictor, start.info | learned.info
+    target = predictor.target
+    if target is not None and target.spread:
+        target = target._replace(spread=float(np.sqrt(info["s2_"])))
+    predictor = predictor._replace(inner=inner, resumable=resumable, target=target)
     return start._replace(predictor=predictor, tau=learned.tau, info=info, state=learned.state)
 
 
 def conclude(learner: Any, collected: Fitted, table: Any = None) -> Fitted:
     """Learn from the statistics that were collected; `table` is what the shared model reads."""
+    if getattr(learner, "noise", None) in TAILS and learner._heavy_tails:
+        return _conclude_weighed(learner, collected, table)
     state, reader = collected.state, collected.reader
     if isinstance(state, Gathered):
         return _conclude_rows(learner, collected)
@@ -308,6 +309,15 @@ def conclude(learner: Any, collected: Fitted, table: Any = None) -> Fitted:
     models = found.theta, found.coef
     store = TaskStore(state.ids, stats.count, *models, state=found.priors, Phi=narrow(Phi))
     return with_store(fitted, store, table)
+
+
+def _conclude_weighed(learner: Any, collected: Fitted, table: Any) -> Fitted:
+    """Learn from statistics of rows that have been weighed, if a fit has found heavy tails."""
+    info = dict(collected.info)
+    nu = info.pop("nu_", None)
+    normal = altered(learner, noise="auto" if nu is None else "shared")
+    fitted = conclude(normal, collected._replace(info=info), table)
+    return fitted if nu is None else with_tails(fitted, nu)
 
 
 def _conclude_rows(learner: Any, gathered: Fitted) -> Fitted | AgainstRest:

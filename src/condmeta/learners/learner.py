@@ -25,7 +25,7 @@ from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.fitted.update import updated
 from condmeta.learners import model_file
-from condmeta.learners.checks import warn_constant, warn_dominated
+from condmeta.learners.checks import warn_constant, warn_far_values
 from condmeta.learners.inputs import (
     METADATA,
     is_nameless,
@@ -38,7 +38,7 @@ from condmeta.learners.inputs import (
 )
 from condmeta.learners.labels import some_classes, two_classes
 from condmeta.learners.learn import Learned, Training, conclude, learn
-from condmeta.learners.parameters import check_learner, jobs_of
+from condmeta.learners.parameters import check_learner, is_auto, jobs_of
 from condmeta.learners.side_inputs import read_sides
 from condmeta.learners.writing import writing
 from condmeta.tasks import TaskSet
@@ -53,7 +53,13 @@ INSTEAD = {  # of methods that a learner does not have
 
 
 class found:  # noqa: N801 - reads like `property`
-    """An attribute of the fitted value's `info`, by its name in the class."""
+    """An attribute of the fitted value's `info`, by its name in the class.
+
+    `default` is its value where `info` has none; without, that is an AttributeError.
+    """
+
+    def __init__(self, *default: Any):
+        self.default = default
 
     def __set_name__(self, owner: Any, name: str):
         self.name = name
@@ -62,9 +68,24 @@ class found:  # noqa: N801 - reads like `property`
         if learner is None:
             return self
         info = learner.fitted_.info
-        if self.name not in info:
+        if self.name in info:
+            return info[self.name]
+        if not self.default:
             raise AttributeError(f"This {type(learner).__name__} has no {self.name}.")
-        return info[self.name]
+        return self.default[0]
+
+
+class chosen_transform:  # noqa: N801 - reads like `property`
+    """An attribute `x_transform_` or `y_transform_`: the parameter, or what "auto" has chosen."""
+
+    def __set_name__(self, owner: Any, name: str):
+        self.name = name
+
+    def __get__(self, learner: Any, owner: Any = None):
+        if learner is None:
+            return self
+        given = getattr(learner, self.name.removesuffix("_"))
+        return learner.fitted_.info.get(self.name) if is_auto(given) else given
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -165,7 +186,7 @@ class Learner(BaseEstimator):
         with writing(self):
             self._model = learn(self, given)
         warn_constant(self.constant_features_, len(given.tasks.X))
-        warn_dominated(given.tasks, self.scale)
+        warn_far_values(self, given.tasks)
         return self
 
     # What a fit leaves.
@@ -444,7 +465,7 @@ class Learner(BaseEstimator):
         The query joins the rows with the table of coefficients that `condmeta.export` writes. A
         task that is not in that table is predicted from its row of the side table; without one the
         prediction is NULL (with missing_side="mean", that of an average task). A missing feature
-        makes it NULL. For linear learners without `base` or `x_transform`; with
+        makes it NULL. For linear learners without `base` or a transformer of X; with
         `ConditionalLevels` a task that is not in the table has the prediction NULL.
 
         Parameters

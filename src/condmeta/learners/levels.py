@@ -30,7 +30,7 @@ from condmeta.meta.prior import carried_metrics
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
 from condmeta.persistence.fields import floats, maybe, number
 from condmeta.tasks.messages import show_id
-from condmeta.typing import ColdStart, Drift, Frame, Ids, XTransform, YTransform
+from condmeta.typing import ColdStart, Drift, Frame, Ids
 
 
 @storable(
@@ -78,30 +78,35 @@ class ConditionalLevels(ConditionalRidge):
         side information, and are not penalised.
     drift : None
         Tasks in groups do not forget: `fit` refuses times.
-    base : None, "boosting" or a scikit-learn regressor
+    base : None, "auto", "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
         training, the residuals of a task come from fits without this task. "boosting" is
-        scikit-learn's histogram boosting, and the only base that `save` can store.
+        scikit-learn's histogram boosting, and the only base that `save` can store. "auto":
+        boosting, or no base where it does not clearly pay on held-out tasks (see `criterion`).
     x_transform : None, "auto", "splines" or a transformer
         What X becomes; a task's model can then be non-linear in x, and `coef_` has one entry for
         each column of the result. "splines" adds natural cubic splines to each column with at least
         six different values, if there are at most eight such columns. A transformer is one of
         scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly pay.
+        None: the linear model, always.
     context : False
         Levels do not go with the means of inputs (see `ConditionalRidge`).
     cold_start : "prior"
         A task without points starts where its groups and its side information say.
     y_transform : None, "auto", "log" or "yeo-johnson"
-        The scale on which y is modelled. Predictions are labels again, medians instead of means;
-        coefficients are on the scale. "auto": a power of y, or nothing where it does not clearly
-        pay.
+        The scale on which y is modelled. Predictions are labels again, medians or means as
+        `criterion` asks; coefficients are on the scale. "auto": a power of y, or nothing where it
+        does not clearly pay. None: y itself, always; with `x_transform=None` this is the linear
+        mixed model of lme4.
     criterion : "absolute" or "squared"
-        The error of predictions, in the units of y, by which "auto" chooses the transformations of
-        x and y. They must save 1 % of it, and make the labels of held-out tasks more likely. Only
-        `fit` chooses: `partial_fit`, fits from files and tables of statistics do not see all rows,
-        and transform nothing. Nor is anything transformed with fewer than 20 tasks, more than
-        64 columns, times, a base, a map of points or `random` columns.
+        The error of predictions, in the units of y, that counts. With a transformation of y,
+        predictions are medians for the first and means over the noise for the second. By this error
+        "auto" chooses the transformations of x and y. They must save 1 % of it, and make the labels
+        of held-out tasks more likely. It is chosen, and transformations are learned, on at most
+        10,000 tasks with 2,000,000 rows: those with the smallest hashes. `partial_fit` chooses
+        nothing, and transforms nothing. Nor is anything transformed with fewer than 20 tasks, more
+        than 64 columns, a base, a map of points or `random` columns.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
@@ -166,8 +171,6 @@ class ConditionalLevels(ConditionalRidge):
     """
 
     _: KW_ONLY
-    x_transform: XTransform = None
-    y_transform: YTransform = None
     context: bool | Literal["auto"] = False
     cold_start: ColdStart = "prior"
     drift: Drift = None
@@ -179,6 +182,7 @@ class ConditionalLevels(ConditionalRidge):
     }
     _drifts = False
     _side_noise = False
+    _heavy_tails = False
     levels_ = found()
 
     @property

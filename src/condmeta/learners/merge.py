@@ -62,6 +62,11 @@ def merge(*learners: L) -> L:
         require_history(learner, learner.fitted_, "merge")
     for other in others:
         theirs = other.fitted_
+        if value.info.get("nu_") != theirs.info.get("nu_"):
+            raise DataError(
+                "The learners weigh rows by noise with different tails, so that their statistics "
+                "cannot be added: fit them with noise='shared' or 'per_task'."
+            )
         if value.info.get("time") != theirs.info.get("time"):
             raise DataError("Some of the learners have times, or times of another kind.")
         if _transforms(value) != _transforms(theirs):

@@ -36,7 +36,7 @@ def storable(
     if cls is None:
         return lambda wrapped: storable(wrapped, inner=inner, state=state, info=info, also=also)
 
-    def rule(stored: dict, sizes: dict[str, int]) -> None:
+    def rule(stored: dict[str, Any], sizes: dict[str, int]) -> None:
         check_jobs(stored["params"])
         learner, whole = cls(**stored["params"]), stored["fitted"]
         check_learner(learner)
@@ -53,25 +53,25 @@ def storable(
     return persistence.register(cls, **how, fields=fields, rule=rule)
 
 
-def _export(learner: Any) -> dict:
+def _export(learner: Any) -> dict[str, Any]:
     require_storable(learner.fitted_.predictor.shared)
     return {"params": learner.get_params(deep=False), "fitted": learner.fitted_}
 
 
-def _upgrade(cls: Any, parts: dict) -> dict:
+def _upgrade(cls: Any, parts: dict[str, Any]) -> dict[str, Any]:
     if "public" not in parts:
         return parts
     fitted = fitted_of_parts(cls(**parts["params"]), parts)
     return {"params": parts["params"], "fitted": fitted}
 
 
-def _restore(cls: Any, parts: dict):
+def _restore(cls: Any, parts: dict[str, Any]):
     learner = cls(**parts["params"])
     learner._model = parts["fitted"]
     return learner
 
 
-def check_jobs(params: dict) -> None:
+def check_jobs(params: dict[str, Any]) -> None:
     """Refuse a number of threads that no one meant."""
     jobs = params.get("n_jobs")
     if isinstance(jobs, int) and abs(jobs) > MOST_JOBS:
@@ -96,7 +96,7 @@ def _check_kind(learner: Any, fitted: Any, inner: Any, state: Any) -> None:
         raise InvalidFieldError("fitted.predictor.weighs", f"must be {learner._weighs}")
 
 
-def card(learner: Any) -> dict:
+def card(learner: Any) -> dict[str, Any]:
     """Return what a reader of the file wants to know before opening it."""
     fitted = learner.fitted_
     predictor, columns, store = fitted.predictor, fitted.columns, fitted.tasks

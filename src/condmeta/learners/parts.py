@@ -1,48 +1,89 @@
 """Fit `ConditionalRidge` to tasks that come in parts, each task whole and once.
 
 A part is reduced to statistics, which go to a file. The prior and the models are then learned from
-the files, leaf after leaf: the fit of all tasks in memory, with the same bits.
+the files, leaf after leaf: the fit of all tasks in memory, with the same bits. What x and y become
+is settled before, on the rows of the tasks with the smallest keys.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.fitted.collect import collect
 from condmeta.fitted.fitted import Fitted
+from condmeta.fitted.prepared import raw_points
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.side_reader import SideReader
 from condmeta.fitted.starts import with_cold_start
 from condmeta.fitted.task_store import TaskStore, narrow
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.scatter import Scatter
-from condmeta.learners.inputs import read_tasks, read_training
+from condmeta.learners.checks import refuse_weighing
+from condmeta.learners.inputs import Form, Inputs, read_tasks, read_training
 from condmeta.learners.learn import Training, begin, conclude, settled
-from condmeta.learners.parameters import check_learner, is_auto
+from condmeta.learners.parameters import check_learner
+from condmeta.learners.task_sample import (
+    LARGEST_KEY,
+    Candidates,
+    Found,
+    joined,
+    largest_key,
+    narrowed,
+    read_candidates,
+)
+from condmeta.learners.transforms import on_scale, settle
 from condmeta.meta.blocks import LEAF
 from condmeta.meta.stored_tasks import Here, Runner, StoredTasks
 from condmeta.meta.task_files import Piece, distinct_in_all, write_piece
-from condmeta.meta.task_statistics import TaskStatistics, scaled_packed
+from condmeta.meta.task_statistics import TaskStatistics, scaled_packed, without_ties
 from condmeta.meta.trained_tasks import RawBlock
 from condmeta.meta.wide_tasks import WIDE
 from condmeta.tasks import TaskSet, TaskTable
 from condmeta.tasks.points import Points
-from condmeta.tasks.splits import copied_columns
+from condmeta.tasks.splits import copied_columns, keys_by_content
+from condmeta.tasks.weights import repeats
 
 log = logging.getLogger("condmeta")
-NEED_ALL_ROWS = {
-    "base": "A base", "x_transform": "A transformer of X", "y_transform": "A transform of y",
-}  # fmt: skip
 FEATURES_AT_ONCE = 1 << 16  # tasks
 
 
 ReadSide = Callable[[], TaskTable | None]
+
+
+class Reduction(NamedTuple):
+    """How parts are reduced to statistics.
+
+    start : what statistics are collected with
+    samples : whether candidates for the sample of rows are written
+    distinct : see `TaskStatistics.of`
+    """
+
+    start: Fitted
+    samples: bool = False
+    distinct: np.ndarray | None = None
+
+
+class Reduced(NamedTuple):
+    """A part of the rows, reduced to statistics.
+
+    piece : the statistics of its tasks, in a file
+    sampled : those of the tasks with the smallest keys; None where they were joined
+    candidates : tasks that may belong to the sample of rows; None if they are not wanted
+    ends : the least and the largest label
+    """
+
+    piece: Piece
+    sampled: TaskStatistics | None
+    candidates: Candidates | None
+    ends: tuple[float, float]
+
+
+Reduce = Callable[[Reduction], Iterable[Reduced]]
 
 
 def no_side() -> None:
@@ -57,7 +98,7 @@ def fit_parts(
 
     Parameters
     ----------
-    parts : iterable, which may be gone through twice
+    parts : iterable, which may be gone through several times
     read_side : callable
         It returns the side rows of all tasks, or None, after the last part; tasks without points
         are kept.
@@ -68,55 +109,122 @@ def fit_parts(
         updated.
     """
     check_learner(learner)
-    start: Fitted | None = None
+    first = next(iter(parts), None)
+    if first is None:
+        raise DataError("There are no rows.")
 
-    def reduced(distinct: np.ndarray | None) -> Iterator[tuple[Piece, TaskStatistics]]:
-        nonlocal start
+    def reduced(how: Reduction) -> Iterator[Reduced]:
+        near, bound = [], LARGEST_KEY
         for number, tasks in enumerate(parts):
-            start = start_with(learner, tasks) if start is None else start
-            path = folder / f"piece-{number:06d}"
-            yield reduce_part(learner, start, tasks, path, distinct)
+            found = reduce_part(tasks, learner, how, str(folder / f"piece-{number:06d}"), bound)
+            if found.candidates is not None:
+                near, bound = narrowed(near, found.candidates.found)
+            yield found
 
-    pieces, sampled = join_reduced(reduced)
-    stored = StoredTasks.merge(folder, sampled, pieces, runner or Here())
-    del pieces  # they hold all ids
-    learner._model = learn_stored(learner, start, stored, read_side, keep)
+    how = folder, read_side, runner or Here(), keep
+    learner._model = learn_parts(learner, start_with(first, learner), reduced, *how)
     return learner
 
 
-def join_reduced(
-    reduced: Callable[[np.ndarray | None], Iterable[tuple[Piece, TaskStatistics]]],
-) -> tuple[list[Piece], TaskStatistics]:
-    """Return the pieces of all parts, and the statistics of the sample.
+def learn_parts(
+    learner: Any, start: Fitted, reduced: Reduce, folder: Path, read_side: ReadSide,
+    runner: Runner, keep: int = 0,
+) -> Fitted:  # fmt: skip
+    """Return the fitted value of parts that `reduced` reduces to statistics (see `fit_parts`).
+
+    If x or y is transformed, the parts are reduced once more: how is settled on a sample of rows.
+    """
+    named = Form(learner.x_transform, learner.y_transform)
+    samples = any(value is not None for value in named)
+    parts, sampled = join_reduced(reduced, Reduction(start, samples))
+    every = ([getattr(part.piece, name) for part in parts] for name in ("ids", "spare"))
+    sides = [SideRows.of(*map(np.concatenate, every), read_side())]
+    if samples:
+        sides[0].require(start.reader)
+        tasks = sample_of_parts(parts, runner)
+        log.info("choosing the transformations on %s tasks", f"{len(tasks):,}")
+        table, ends = sides[0].of_tasks(tasks.ids), ends_of(parts)
+        tasks = tasks if table is None else tasks.with_side(table)
+        given = settle(learner, named, Inputs(tasks, None, start.columns, None), ends)
+        if any(value is not None for value in given.form):
+            log.info("transforming the rows")
+            start = require_statistics(learner, begin(learner, on_scale(given)))
+            parts, sampled = join_reduced(reduced, Reduction(start))
+        else:
+            start = start._replace(info=start.info | given.chosen_form())
+    stored = StoredTasks.merge(folder, sampled, [part.piece for part in parts], runner)
+    del parts  # they hold all ids
+    return learn_stored(learner, start, stored, sides.pop, keep)
+
+
+def join_reduced(reduced: Reduce, how: Reduction) -> tuple[list[Reduced], TaskStatistics]:
+    """Return all parts, and the statistics of the sample.
 
     Keys leave out columns that are copies of others. If a column is a copy in some parts alone, all
-    parts are reduced once more: `reduced(mask of the columns that keys are made of)`.
+    parts are reduced once more.
     """
-    distinct = None
     while True:
-        pieces, sampled = [], None
-        for piece, more in reduced(distinct):
-            pieces.append(piece)
+        parts, sampled = [], None
+        for part in reduced(how):
+            more = part.sampled
             sampled = more if sampled is None else sampled.join(more).sampled()
-        if sampled is None:
-            raise DataError("There are no rows.")
+            parts.append(part._replace(sampled=None))
+        pieces = [part.piece for part in parts]
+        if not any(len(piece.ids) for piece in pieces):
+            raise DataError("Every weight is zero: there is nothing to learn from.")
         wanted = distinct_in_all(pieces)
-        if distinct is not None or all(piece.has_keys_of(wanted) for piece in pieces):
-            return pieces, sampled
+        if how.distinct is not None or all(piece.has_keys_of(wanted) for piece in pieces):
+            return parts, sampled
         log.info("summing up the rows once more: a column is a copy in some parts alone")
-        distinct = wanted
+        how = how._replace(distinct=wanted)
 
 
-def start_with(learner: Any, first: TaskSet) -> Fitted:
-    """Return the value that statistics are collected with, from the tasks of the first part."""
-    for name, what in NEED_ALL_ROWS.items():
-        if not (getattr(learner, name) is None or is_auto(getattr(learner, name))):
-            raise DataError(f"{what} needs the rows of all tasks at once: use fit, or {name}=None.")
+def sample_of_parts(parts: Sequence[Reduced], runner: Runner) -> TaskSet:
+    """Return the sample of the tasks of all parts, by rising key; remove the candidates."""
+    every = [part.candidates for part in parts]
+    limit = largest_key(Found.joined([some.found for some in every]))
+    jobs = [(some.path, limit) for some in every if (some.found.keys <= limit).any()]
+    tasks = joined(list(runner.map(read_candidates, jobs)))
+    for some in every:
+        Path(some.path).unlink(missing_ok=True)
+    return tasks
+
+
+def ends_of(parts: Sequence[Reduced]) -> tuple[float, float]:
+    """Return the least and the largest label of all parts."""
+    low, high = zip(*(part.ends for part in parts), strict=True)
+    return min(low), max(high)
+
+
+def start_with(first: TaskSet, learner: Any) -> Fitted:
+    """Return the value that statistics are collected with, from the tasks of the first part.
+
+    Nothing is transformed. If none of its rows counts, all do: another part has some that do.
+    """
+    if first.weight is not None and not repeats(first.weight).any():
+        first = TaskSet.trusted(
+            first.X,
+            first.y,
+            first.offsets,
+            first.ids,
+            feature_names=first.feature_names,
+            target_name=first.target_name,
+            task_name=first.task_name,
+            backend=first.backend,
+        )
+    if learner.base is not None:
+        raise DataError("A base needs the rows of all tasks at once: use fit, or base=None.")
+    refuse_weighing(learner)
     if learner.drift not in (None, "auto"):
         raise DataError("To learn drift, all rows are needed at once: use fit, or drift=None.")
     start = begin(learner, read_training(learner, first, None, None, None))
     if start.reader.reads_points:
         raise DataError("Maps of a task's own points need all rows at once: fit the table whole.")
+    return require_statistics(learner, start)
+
+
+def require_statistics(learner: Any, start: Fitted) -> Fitted:
+    """Raise if a learner keeps rows of so many columns, not statistics; return the value."""
     if learner._kind_of_statistics(start.scales) is not TaskStatistics:
         raise DataError(
             f"A table of more than {WIDE} columns needs all rows at once: fit it whole, or set "
@@ -126,27 +234,43 @@ def start_with(learner: Any, first: TaskSet) -> Fitted:
 
 
 def reduce_part(
-    learner: Any, start: Fitted, tasks: TaskSet, path: Path | str,
-    distinct: np.ndarray | None = None,
-) -> tuple[Piece, TaskStatistics]:  # fmt: skip
+    tasks: TaskSet, learner: Any, how: Reduction, path: str, bound: np.uint64 = LARGEST_KEY
+) -> Reduced:
     """Write the statistics of whole tasks to a file; return it, and those of its sample.
 
-    `distinct`: see `TaskStatistics.of`.
+    The sample of rows has no key above the bound.
     """
+    start = how.start
     tasks, _ = read_tasks(learner, start, tasks, None, None, None)
     spare = tasks.ids[tasks.sizes == 0]  # all rows of these tasks have weight 0
     tasks = tasks.subset(np.flatnonzero(tasks.sizes)) if len(spare) else tasks
-    found = collect(start, tasks, None, distinct=distinct)
-    varies = np.append(np.ptp(tasks.X, axis=0), np.ptp(tasks.y)) > 0
-    about = {"copied": copied_columns(tasks), "varies": varies}
-    return write_piece(path, found)._replace(spare=spare, **about), found.sampled()
+    points = raw_points(start.past_shared_model(tasks), start.scales)
+    found = TaskStatistics.of(tasks.ids, points, distinct=how.distinct)
+    candidates = None
+    if how.samples:
+        keys = found.keys
+        if start.scales.scale == "rows":  # points are not the rows as they came
+            keys = without_ties(keys_by_content(tasks, how.distinct), tasks.ids)
+        some = Found(tasks.ids, keys, tasks.sizes)
+        candidates = Candidates.write(f"{path}-sample", some, tasks, bound)
+    low, high = (
+        np.append(end(points.X, axis=0, initial=far), end(tasks.y, initial=far))
+        for end, far in ((np.min, np.inf), (np.max, -np.inf))
+    )
+    about = {"spare": spare, "copied": copied_columns(points), "varies": high > low}
+    piece = write_piece(path, found)._replace(**about)
+    return Reduced(piece, found.sampled(), candidates, (low[-1], high[-1]))
 
 
 def learn_stored(
-    learner: Any, start: Fitted, stored: StoredTasks, read_side: ReadSide, keep: int = 0
-) -> Fitted:
-    """Return the fitted value of tasks whose statistics are in files (see `learn.conclude`)."""
-    sides = SideRows.of(stored.ids, stored.spare, read_side())
+    learner: Any, start: Fitted, stored: StoredTasks, take_sides: Callable[[], SideRows],
+    keep: int = 0,
+) -> Fitted:  # fmt: skip
+    """Return the fitted value of tasks whose statistics are in files (see `learn.conclude`).
+
+    The caller of `take_sides` is the only one to hold the side rows, and frees them early.
+    """
+    sides: SideRows | None = take_sides()
     if learner.random not in ("auto", "all"):  # shared coefficients are learned in memory
         return conclude(learner, start._replace(state=sides.statistics(stored)))
     log.info("encoding the side information")
@@ -186,7 +310,7 @@ def solve_stored(fitted: Fitted, stored: StoredTasks, ids: Any, Phi_empty: Any) 
     return TaskStore(ids, count, theta, coef, Phi=narrow(Phi))
 
 
-def solve_block(raw: RawBlock, tau: LinearTau, scales: Scales, inner: Any) -> tuple:
+def solve_block(raw: RawBlock, tau: LinearTau, scales: Scales, inner: Any) -> tuple[Any, ...]:
     """Return the number of points, theta, the model and the features of each task."""
     theta = tau.theta(raw.Phi)
     stats = scaled_packed(raw.scatter, scales, raw.at)
@@ -227,6 +351,19 @@ class SideRows(NamedTuple):
         further = np.flatnonzero(left)
         return cls(np.append(ids, side.ids[further]), rows[:n], np.append(rows[n:], further), side)
 
+    def require(self, reader: SideReader) -> None:
+        """Raise if tasks with points lack side rows that a map reads."""
+        if (self.rows < 0).any():
+            reader.require_rows(self.ids[: len(self.rows)], self.table)
+
+    def of_tasks(self, ids: np.ndarray) -> TaskTable | None:
+        """Return the side rows of some tasks with points."""
+        if self.table is None:
+            return None
+        n, wanted = len(self.rows), set(ids.tolist())
+        rows = self.rows[np.fromiter((task in wanted for task in self.ids[:n]), bool, n)]
+        return self.table.rows(rows[rows >= 0])
+
     def encode(
         self, reader: SideReader, at: np.ndarray
     ) -> tuple[SideReader, np.ndarray, np.ndarray]:
@@ -236,9 +373,7 @@ class SideRows(NamedTuple):
         """
         rows, side = self.rows[at], self.table
         has = rows >= 0
-        if not has.all():
-            reader = reader.refit(None) if side is None else reader
-            reader.find_rows(self.ids[: len(rows)], side)  # an error names tasks as they came
+        self.require(reader)
         reader = reader.refit(None if side is None else side.rows(rows[has]))
         zero = LinearTau(np.empty(0), np.zeros(len(reader.names)))
         Phi = np.empty((len(rows), len(reader.names)))

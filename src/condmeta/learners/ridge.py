@@ -14,9 +14,11 @@ from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.target import TRANSFORMS
 from condmeta.fitted.task_model import TaskModel, TaskModels
+from condmeta.fitted.weighing import TAILS
 from condmeta.inner.hedge import HedgedGaussian
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
+from condmeta.inner.student import StudentGaussian
 from condmeta.learners.forgetting import (
     DRIFTS,
     is_drift,
@@ -31,10 +33,11 @@ from condmeta.learners.inputs import (
     require_offset,
 )
 from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import Learner, found
+from condmeta.learners.learner import Learner, chosen_transform, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, is_auto, jobs_of, one_of, or_word
 from condmeta.learners.ridge_learning import choose_and_fit, collect_more, learn_ridge
+from condmeta.learners.shared_base import is_base
 from condmeta.learners.shared_columns import (
     is_random,
     learn_some_columns,
@@ -73,9 +76,13 @@ from condmeta.typing import (
 
 
 @storable(
-    inner=(Gaussian, LowRankGaussian),
+    inner=(Gaussian, LowRankGaussian, StudentGaussian),
     state=(TaskStatistics, WideTasks),
-    info={"H_": maybe(floats("w w")), "s2_": number(above=0, infinite=True)},
+    info={
+        "H_": maybe(floats("w w")),
+        "s2_": number(above=0, infinite=True),
+        "nu_": maybe(number(above=2, infinite=True)),
+    },
 )
 @dataclass(eq=False, repr=False)
 class ConditionalRidge(Regressor, Learner):
@@ -96,9 +103,12 @@ class ConditionalRidge(Regressor, Learner):
         table, means no features.
     metric : "auto", "identity", "diagonal" or "full"
         The form of the covariance H: a multiple of the identity, diagonal, or any.
-    noise : "auto", "shared", "per_task" or "by_side"
+    noise : "auto", "shared", "per_task", "by_side", "student" or "robust"
         Whether all tasks share one noise variance s2, each task has its own, or it follows side
-        information: s2 exp(delta . Phi), with a small ridge on delta.
+        information: s2 exp(delta . Phi), with a small ridge on delta. "student": noise has heavy
+        tails, Student's t distribution with squared scale s2 and nu degrees of freedom, so that
+        wild rows count little; nu is 3, 5, 10 or infinity, whichever makes labels most likely.
+        "robust": as "auto", or "student" where this clearly pays on held-out tasks.
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
         the side information is not used.
@@ -120,11 +130,12 @@ class ConditionalRidge(Regressor, Learner):
         that is noise, by default 1: around weights that stay, s2 contains how they have moved.
         "auto" chooses all three on the later rows of the training data, one step ahead, and chooses
         None where forgetting does not clearly pay. The prior is always learned from all rows alike.
-    base : None, "boosting" or a scikit-learn regressor
+    base : None, "auto", "boosting" or a scikit-learn regressor
         A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
         residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
         training, the residuals of a task come from fits without this task. "boosting" is
-        scikit-learn's histogram boosting, and the only base that `save` can store.
+        scikit-learn's histogram boosting, and the only base that `save` can store. "auto":
+        boosting, or no base where it does not clearly pay on held-out tasks (see `criterion`).
     x_transform : None, "auto", "splines" or a transformer
         What X becomes; a task's model can then be non-linear in x, and `coef_` has one entry for
         each column of the result. "splines" adds natural cubic splines to each column with at least
@@ -139,15 +150,18 @@ class ConditionalRidge(Regressor, Learner):
         The model of a task without points: tau(s); a least-squares map of x and the side features,
         fitted to the rows of all tasks; or the mean of both.
     y_transform : None, "auto", "log" or "yeo-johnson"
-        The scale on which y is modelled. Predictions are labels again, medians instead of means;
-        coefficients are on the scale. "auto": a power of y, or nothing where it does not clearly
-        pay. None: y itself, always; with `x_transform=None` this is the linear mixed model of lme4.
+        The scale on which y is modelled. Predictions are labels again, medians or means as
+        `criterion` asks; coefficients are on the scale. "auto": a power of y, or nothing where it
+        does not clearly pay. None: y itself, always; with `x_transform=None` this is the linear
+        mixed model of lme4.
     criterion : "absolute" or "squared"
-        The error of predictions, in the units of y, by which "auto" chooses the transformations of
-        x and y. They must save 1 % of it, and make the labels of held-out tasks more likely. Only
-        `fit` chooses: `partial_fit`, fits from files and tables of statistics do not see all rows,
-        and transform nothing. Nor is anything transformed with fewer than 20 tasks, more than
-        64 columns, times, a base, a map of points or `random` columns.
+        The error of predictions, in the units of y, that counts. With a transformation of y,
+        predictions are medians for the first and means over the noise for the second. By this error
+        "auto" chooses the transformations of x and y. They must save 1 % of it, and make the labels
+        of held-out tasks more likely. It is chosen, and transformations are learned, on at most
+        10,000 tasks with 2,000,000 rows: those with the smallest hashes. `partial_fit` and tables
+        of statistics choose nothing, and transform nothing. Nor is anything transformed with fewer
+        than 20 tasks, more than 64 columns, times, a base, a map of points or `random` columns.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
@@ -182,10 +196,10 @@ class ConditionalRidge(Regressor, Learner):
         evidence (marginal likelihood) decides on metric and kappa instead, and there is no context.
     choice_ : list of dict
         The candidates that were compared to the end, with their scores, the best first.
-    x_transform_, y_transform_ : the transformations, chosen by "auto" or given
+    x_transform_, y_transform_, base_ : the transformations and the base, chosen by "auto" or given
     transform_choice_ : list of dict
-        The transformations that "auto" compared, with their errors on held-out tasks as a share of
-        the error without any, the best first.
+        The transformations and the base that "auto" compared, with their errors on held-out tasks
+        as a share of the error without any, the best first.
     drift_ : None, ("decay", rho, c) or ("ar", phi, c)
         How tasks change: the parameter, or what "auto" has chosen. None: nothing is forgotten.
     drift_choice_ : list of dict
@@ -197,11 +211,15 @@ class ConditionalRidge(Regressor, Learner):
     s2_ : float
         Variance of the noise, in the units of y; infinite if its square is too large for a float.
         With drift it is that around weights that move.
+        With Student's noise it is the squared scale; the variance is s2 nu / (nu - 2).
+    nu_ : float
+        Degrees of freedom of Student's noise; infinity: noise is normal. Only with this noise.
     n_iter_ : int
     objective_ : float
         The log likelihood sum_t log N(y_t; X_t W phi_t, X_t H X_t^T + s2 I) of all labels, less
         the penalty (kappa/2) tr(M^T H^-1 M) on the map. With `kappa=0` it is the `logLik` of lme4
-        with REML = FALSE. If noise is per task, it is that of the shared s2. With more than 64
+        with REML = FALSE. If noise is per task, it is that of the shared s2; with Student's noise
+        it is a lower bound of the log likelihood. With more than 64
         columns it is that of the labels less the held-out predictions of the ridge on all columns.
     M_, b_ : (width, k) and (width,) arrays
         The map tau = M Phi + b, in the learner's units.
@@ -235,7 +253,7 @@ class ConditionalRidge(Regressor, Learner):
     kappa: float | Literal["auto"] = "auto"
     random: RandomColumns = "auto"
     drift: Drift = "auto"
-    base: Base = None
+    base: Base | Literal["auto"] = None
     x_transform: XTransform = "auto"
     context: bool | Literal["auto"] = "auto"
     cold_start: ColdStart = "auto"
@@ -248,9 +266,10 @@ class ConditionalRidge(Regressor, Learner):
 
     _rules = {
         "metric": or_word("auto", one_of(METRICS)),
-        "noise": or_word("auto", one_of(NOISES)),
+        "noise": or_word("auto", one_of((*NOISES, *TAILS))),
         "kappa": or_word("auto", NON_NEGATIVE),
         "random": (is_random, "'auto', 'all', 'intercept' or a list of columns"),
+        "base": (is_base, "None, 'auto', 'boosting' or a scikit-learn regressor"),
         "context": one_of(("auto", False, True)),
         "cold_start": one_of(("auto", *COLD_STARTS)),
         "y_transform": one_of(("auto", None, *TRANSFORMS)),
@@ -260,8 +279,12 @@ class ConditionalRidge(Regressor, Learner):
     _by_statistics = True
     _drifts = True  # tasks may change with time
     _side_noise = True  # the noise may follow side information
+    _heavy_tails = True  # the noise may have Student's t distribution
     metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
+    nu_ = found()
     context_, cold_start_ = found(), found()
+    x_transform_, y_transform_, base_ = chosen_transform(), chosen_transform(), chosen_transform()
+    transform_choice_ = found([])
     s2_, n_iter_, objective_, drift_choice_ = found(), found(), found(), found()
     __metadata_request__fit = METADATA | {"time": True}
     __metadata_request__partial_fit = METADATA | {"time": True}
@@ -284,25 +307,6 @@ class ConditionalRidge(Regressor, Learner):
         if drift_of(inner) is None:
             return None
         return inner.hedge.share if isinstance(inner, HedgedGaussian) else 1.0
-
-    @property
-    def x_transform_(self) -> XTransform:
-        """What X becomes: the parameter, or what "auto" has chosen."""
-        return self._chosen_transform("x_transform")
-
-    @property
-    def y_transform_(self) -> str | None:
-        """The scale on which y is modelled: the parameter, or what "auto" has chosen."""
-        return self._chosen_transform("y_transform")
-
-    @property
-    def transform_choice_(self) -> list[dict[str, Any]]:
-        """The transformations that "auto" compared, with their relative errors, the best first."""
-        return self.fitted_.info.get("transform_choice_", [])
-
-    def _chosen_transform(self, name: str) -> Any:
-        given, info = getattr(self, name), self.fitted_.info
-        return info.get(f"{name}_") if is_auto(given) else given
 
     @property
     def H_(self) -> np.ndarray:  # noqa: N802 - the model's name

@@ -14,10 +14,12 @@ from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.task_store import MOST_FEATURES
 from condmeta.fitted.tau import LinearTau
+from condmeta.fitted.weighing import weighed
 from condmeta.inner.posterior import lower_root
 from condmeta.inner.squared import SquaredState
+from condmeta.learners.checks import refuse_weighing, warn_far_values
 from condmeta.learners.forgetting import context_of, noises_of, require_history, with_times
-from condmeta.learners.gathered import free_id, refuse_base
+from condmeta.learners.gathered import free_id, refuse_base, refuse_far
 from condmeta.learners.inputs import read_tasks, read_training
 from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
 from condmeta.learners.parameters import check_learner, jobs_of
@@ -155,13 +157,17 @@ def collect_more(
     """Return the value with the statistics of further tasks; tau is None until it is needed."""
     refuse_base(learner)
     before = learner._model
+    if before is not None and "nu_" in before.info:
+        before = learner.fitted_  # it weighs the rows of further tasks
     if before is None:
         check_learner(learner)
+        refuse_weighing(learner)
         given = read_training(learner, X, y, task, side_info, weight)
         given = with_transforms(learner, given, choose=False)
         start = begin(learner, given, validate=True)
         kind = learner._kind_of_statistics(start.scales)
         start, timed = with_times(learner, start, given.tasks, kind)
+        warn_far_values(learner, given.tasks)
         return start._replace(state=collect(start, given.tasks, given.points, kind, timed))
     if before.state is None:
         raise DataError(
@@ -173,6 +179,7 @@ def collect_more(
     require_history(learner, before, "partial_fit")
     known = "Use update to add points to tasks that are known."
     before.state.refuse_known(tasks.ids, known)
-    tasks = before.past_shared_model(tasks)
+    tasks = before.past_shared_model(weighed(before, tasks, points, jobs_of(learner)))
+    refuse_far(before, tasks)
     more = collect(before, tasks, points, type(before.state), before.keeps_history)
     return before._replace(state=before.state.join(more), tau=None)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,39 +31,36 @@ from condmeta.learners.count import ConditionalCount
 from condmeta.learners.inputs import read_tasks
 from condmeta.learners.logistic import ConditionalLogistic
 from condmeta.learners.ordinal import ConditionalOrdinal
-from condmeta.learners.parameters import check_learner, is_auto
+from condmeta.learners.parameters import check_learner
 from condmeta.learners.ridge import ConditionalRidge
-from condmeta.meta.task_statistics import without_ties
+from condmeta.learners.task_sample import (
+    Found,
+    find_tasks,
+    joined,
+    largest_key,
+    rows_of,
+    sample_of,
+    with_side,
+    write_value,
+)
 from condmeta.tasks import TaskSet, TaskTable
-from condmeta.tasks.splits import keys_by_content
 
-TASKS, ROWS = 10_000, 2_000_000  # the most that a sample has, unless the caller says how many
 BY_ROWS = ConditionalLogistic, ConditionalCount, ConditionalOrdinal
-OF_ROWS = "base", "x_transform", "y_transform"  # parameters of ConditionalRidge
 log = logging.getLogger("condmeta")
 
 
 class Parts(Protocol):
     """Parts of the rows, of which no two have a task in common."""
 
-    def map(self, function: Callable[..., Any], each: Iterable[tuple] = ()) -> list[Any]:
+    def map(self, function: Callable[..., Any], each: Iterable[tuple[Any, ...]] = ()) -> list[Any]:
         """Return function(tasks of a part, *more) of each part; `each` has what `more` is."""
         ...
-
-
-class Found(NamedTuple):
-    """The tasks of a part: ids, keys (T,) and numbers of rows (T,)."""
-
-    ids: np.ndarray
-    keys: np.ndarray
-    sizes: np.ndarray
 
 
 def needs_rows(learner: Any) -> bool:
     """Return whether a learner learns from rows, not from statistics; raise if it needs all."""
     if type(learner) is ConditionalRidge:
-        given = [getattr(learner, name) for name in OF_ROWS]
-        return any(value is not None and not is_auto(value) for value in given)
+        return learner.base is not None
     if type(learner) not in BY_ROWS:
         names = [kind.__name__ for kind in (ConditionalRidge, *BY_ROWS)]
         raise DataError(
@@ -90,7 +87,7 @@ def fit_sampled(
     """
     check_learner(learner)
     found = parts.map(find_tasks)
-    limit = largest_key(found, prior_tasks)
+    limit = largest_key(Found.joined(found), prior_tasks)
     sample = joined(parts.map(sample_of, [(limit,)] * len(found)))
     side = read_side()
     n_tasks = sum(int((part.sizes > 0).sum()) for part in found)
@@ -145,48 +142,6 @@ def with_parts(fitted: Fitted | AgainstRest, parts: list[Fitted]) -> Fitted | Ag
     return fitted._replace(parts=tuple(parts)) if isinstance(fitted, AgainstRest) else parts[0]
 
 
-def find_tasks(tasks: TaskSet) -> Found:
-    """Return the tasks of a part; those whose rows all have weight 0 have no rows."""
-    tasks = drop_weightless(tasks)
-    return Found(tasks.ids, without_ties(keys_by_content(tasks), tasks.ids), tasks.sizes)
-
-
-def largest_key(found: Sequence[Found], prior_tasks: int | None) -> np.uint64:
-    """Return the largest key of the sample."""
-    keys, sizes = (np.concatenate([part[at] for part in found]) for at in (1, 2))
-    order = np.argsort(keys, kind="stable")
-    order = order[sizes[order] > 0]
-    if not len(order):
-        raise DataError("Every weight is zero: there is nothing to learn from.")
-    if prior_tasks is None:
-        rows = np.cumsum(sizes[order])
-        prior_tasks = max(min(TASKS, int(np.searchsorted(rows, ROWS, "right"))), 1)
-    return keys[order[: max(int(prior_tasks), 1)][-1]]
-
-
-def sample_of(tasks: TaskSet, limit: np.uint64) -> tuple[np.ndarray, TaskSet]:
-    """Return the tasks of a part with keys up to a limit, and their keys."""
-    tasks = drop_weightless(tasks)
-    found = find_tasks(tasks)
-    at = np.flatnonzero((found.keys <= limit) & (found.sizes > 0))
-    return found.keys[at], tasks.subset(at)
-
-
-def joined(parts: Sequence[tuple[np.ndarray, TaskSet]]) -> TaskSet:
-    """Return the tasks of all parts, by rising key."""
-    keys, sets = zip(*parts, strict=True)
-    first = sets[0]
-    weight = None if first.weight is None else np.concatenate([tasks.weight for tasks in sets])
-    tasks = TaskSet.trusted(
-        np.concatenate([tasks.X for tasks in sets]), np.concatenate([tasks.y for tasks in sets]),
-        np.concatenate([[0], np.cumsum(np.concatenate([tasks.sizes for tasks in sets]))]),
-        np.concatenate([tasks.ids for tasks in sets]), None, weight,
-        feature_names=first.feature_names, target_name=first.target_name,
-        task_name=first.task_name, backend=first.backend,
-    )  # fmt: skip
-    return tasks.subset(np.argsort(np.concatenate(keys), kind="stable"))
-
-
 def solve_part(tasks: TaskSet, prior: str, limit: np.uint64 | None, side: str, path: str) -> None:
     """Write the models of the tasks of a part with keys above a limit to a file."""
     learner = _load_once(prior, os.stat(prior).st_mtime_ns)
@@ -207,16 +162,6 @@ def models_of(learner: Any, tasks: TaskSet) -> list[TaskStore]:
     given = fitted.by_class(tasks, None) if isinstance(fitted, AgainstRest) else [(fitted, tasks)]
     return [new_models(part, part.past_shared_model(own), None, own.side)[0]
             for part, own, *_ in given]  # fmt: skip
-
-
-def with_side(tasks: TaskSet, side: TaskTable | None) -> TaskSet:
-    """Return tasks with their side rows."""
-    return tasks if side is None else tasks.with_side(rows_of(side, tasks.ids))
-
-
-def rows_of(side: TaskTable | None, ids: np.ndarray) -> TaskTable | None:
-    """Return the side rows of some tasks."""
-    return None if side is None else side.take(ids[side.has(ids)])
 
 
 def _each(fitted: Fitted | AgainstRest) -> Sequence[Fitted]:
@@ -241,14 +186,6 @@ def _without_rows(found: Sequence[Found], side: TaskTable | None) -> np.ndarray:
             left[at[at >= 0]] = False
         spare.append(side.ids[left])
     return np.concatenate(spare)
-
-
-def write_value(path: Path | str, value: Any) -> str:
-    """Write a value to a file, which is complete or not there; return its path."""
-    part = f"{path}.{os.getpid()}.part"
-    Path(part).write_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
-    os.replace(part, path)
-    return str(path)
 
 
 @lru_cache(maxsize=1)

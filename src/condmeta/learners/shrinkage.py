@@ -166,7 +166,7 @@ class Shrinkage(Learner):
         if estimates is None:
             return super().adapt(side_info=side_info)
         names = self._columns.names
-        if isinstance(estimates, Mapping | TaskTable) or is_frame(estimates):
+        if isinstance(estimates, (Mapping, TaskTable)) or is_frame(estimates):
             return super().adapt(
                 _read(estimates, covariances, std_errors, task, side_info, names).tasks
             )
@@ -261,7 +261,7 @@ def _keyed(values: Any, task: Ids, argument: str) -> TaskTable:
     """Read a table with a row for each task; a Series is a table of one column."""
     if hasattr(values, "to_frame") and not is_frame(values):
         values = values.to_frame("estimate")
-    if not (isinstance(values, Mapping | TaskTable) or is_frame(values)):
+    if not (isinstance(values, (Mapping, TaskTable)) or is_frame(values)):
         raise DataError(
             f"{argument} must be keyed by task id: a table or a Series with the ids as its index, "
             f"a dict of id -> estimates, or TaskTable(values, ids). Got a {type(values).__name__}."

@@ -50,5 +50,5 @@ def _level_codes(column: np.ndarray) -> np.ndarray:
     """Return an integer for each value (N,); a gap equals a gap."""
     if column.dtype.kind != "O":
         return np.unique(column, return_inverse=True)[1].ravel()
-    seen: dict = {}
+    seen: dict[object, int] = {}
     return np.array([seen.setdefault(None if is_na(v) else v, len(seen)) for v in column], int)

@@ -11,6 +11,7 @@ from condmeta.errors import DataError
 from condmeta.feature_maps import ComposedMap
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.seen_ids import SeenIds
+from condmeta.learners.checks import warn_far_values
 from condmeta.learners.inputs import is_nameless, read_tasks, read_training, refuse_unknown
 from condmeta.learners.labels import two_classes
 from condmeta.learners.learn import Training, begin, settled, training
@@ -120,6 +121,7 @@ def go_on(
         classes = None if classes is None else two_classes(np.asarray(classes))
         given = read_training(learner, X, y, task, side_info, classes=classes)
         start, tasks, points = begin(learner, given), given.tasks, given.points
+        warn_far_values(learner, tasks)
     else:
         tasks, points = read_tasks(learner, before, X, y, task, side_info)
         start = before

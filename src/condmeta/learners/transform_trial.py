@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from condmeta.fitted.scales import Scales
+from condmeta.fitted.scales import ALMOST_INFINITE, Scales, fit_transformer
 from condmeta.fitted.splines import SPLINES, Splines
 from condmeta.fitted.target import TargetScale
 from condmeta.inner.scores import row_scores
@@ -15,7 +15,7 @@ from condmeta.inner.squared import SquaredState
 from condmeta.learners.inputs import Form
 from condmeta.meta.prior import SMALLEST, WELL_KNOWN
 from condmeta.meta.ridge_judge import HeldOutFeatures, Judge, RidgeSetting, SplitStatistics
-from condmeta.meta.task_statistics import FEW
+from condmeta.meta.task_statistics import FEW, SAMPLE
 from condmeta.meta.wide_tasks import WIDE
 from condmeta.tasks.numbers import power_of_two
 from condmeta.tasks.points import Points
@@ -23,24 +23,101 @@ from condmeta.tasks.splits import first_points, fold_numbers, half_of
 from condmeta.tasks.weights import masses, repeats, task_sums
 
 LOSSES = {"absolute": np.abs, "squared": np.square}
-SETTING = RidgeSetting("diagonal", "shared", 10.0)  # with which all forms are judged
 NEAR_ONE = 0.15  # a power this close to 1 hardly changes labels
 
 
-class FormTrial:
-    """Tasks to compare forms on: their points in an order by content, and their features (T, k)."""
+class Trial:
+    """Tasks to compare forms on: their points in an order by content, and their features (T, k).
 
-    def __init__(self, points: Points, Phi: np.ndarray, criterion: str, n_jobs: int = 1):
-        self.points, self.Phi, self.n_jobs = points, Phi, n_jobs
-        self.loss = LOSSES[criterion]
-        self.unit = power_of_two(np.abs(points.y).max(initial=0.0))  # squares stay finite
-        self.query = half_of(points._replace(X=np.arange(len(points.y))), False)
-        self._judged: dict[Form, TriedForm] = {}
+    `below` (N,) are out-of-task predictions of a shared model, for forms that have it as base.
+    """
+
+    sample: int  # of tasks
+    n_views: int  # at which forms are judged
+    setting: Any  # with which all forms are judged
+    largest_label = ALMOST_INFINITE
+
+    def __init__(
+        self, points: Points, below: np.ndarray | None, Phi: np.ndarray, n_jobs: int = 1,
+        criterion: Any = None,
+    ):  # fmt: skip
+        self.points, self.below, self.Phi, self.n_jobs = points, below, Phi, n_jobs
+        self._judged: dict[Form, Any] = {}
 
     @cached_property
     def splines(self) -> Splines:
         """The splines of the columns of x."""
         return Splines.learn(self.points.X, masses(self.points.weight))
+
+    def is_other(self, form: Form) -> bool:
+        """Return whether a form differs from the one without its transformations."""
+        if form.x_transform != SPLINES:
+            return True
+        n_columns = self.points.X.shape[1] + 2 * int(self.splines.bends.sum())
+        return bool(self.splines.bends.any()) and n_columns <= WIDE
+
+    def scales(self, form: Form, labels: np.ndarray, centre: Any, follows_y: bool) -> Scales:
+        """Return the scales of rows with the transformation of x, and of labels."""
+        weight, x_transform = masses(self.points.weight), self.splines
+        if form.x_transform != SPLINES:
+            x_transform = fit_transformer(form.x_transform, self.points.X, weight)
+        return Scales.learn(
+            self.points.X, labels, "standard", True, centre, transformer=x_transform,
+            weight=weight, follows_y=follows_y,
+        )  # fmt: skip
+
+    def errors(self, form: Form, number: int, setting: Any = None) -> np.ndarray:
+        """Return the sums of the losses of the tasks that a fold holds out, (views, T)."""
+        return self._of(form).errors(number, setting or self.setting)
+
+    def density(self, form: Form, number: int, setting: Any = None) -> float:
+        """Return the log density of all labels of the tasks that a fold holds out."""
+        return self._of(form).density(number, setting or self.setting)
+
+    def settings(self, form: Form) -> list[Any]:
+        """Return the settings with which a form may be better, other than `setting`.
+
+        If coefficients go together and the metric does not know it, or the map is shrunken too much
+        or too little, other forms seem to gain.
+        """
+        whole = self._of(form).whole
+        d = whole.X.shape[1]
+        known = np.minimum(whole.count, d).sum() >= WELL_KNOWN * d * (d + 1) / 2
+        metrics = [self.setting._replace(metric=name) for name in ("identity", "full")]
+        kappas = [self.setting._replace(kappa=kappa) for kappa in (100.0, 1.0)]
+        return metrics[: 1 + bool(known)] + (kappas if self.Phi.shape[1] else [])
+
+    def folds(self, form: Form) -> range:
+        """Return the numbers of the folds of tasks, which are those of all forms."""
+        return range(len(self._of(form).judge.folds))
+
+    def _of(self, form: Form) -> Any:
+        if form not in self._judged:
+            self._judged[form] = self._try(form)
+        return self._judged[form]
+
+    def _try(self, form: Form) -> Any:
+        """Return a form to be judged: an object with `judge`, `whole`, `errors` and `density`."""
+        raise NotImplementedError
+
+
+class FormTrial(Trial):
+    """Forms of a model of numbers; errors are in the units of y.
+
+    The views are: without points, with 1, 2, 5 points, and with half of all.
+    """
+
+    sample, n_views = SAMPLE, len(FEW) + 2
+    setting = RidgeSetting("diagonal", "shared", 10.0)
+
+    def __init__(
+        self, points: Points, below: np.ndarray | None, Phi: np.ndarray, n_jobs: int = 1,
+        criterion: Any = None,
+    ):  # fmt: skip
+        super().__init__(points, below, Phi, n_jobs)
+        self.loss, self.means = LOSSES[criterion], criterion == "squared"
+        self.unit = power_of_two(np.abs(points.y).max(initial=0.0))  # squares stay finite
+        self.query = half_of(points._replace(X=np.arange(len(points.y))), False)
 
     @cached_property
     def power(self) -> TargetScale:
@@ -49,45 +126,11 @@ class FormTrial:
 
     def is_other(self, form: Form) -> bool:
         """Return whether a form differs from the one without its transformations."""
-        if form.x_transform == SPLINES:
-            n_columns = self.points.X.shape[1] + 2 * int(self.splines.bends.sum())
-            if not self.splines.bends.any() or n_columns > WIDE:
-                return False
-        return form.y_transform != "yeo-johnson" or abs(self.power.power - 1) > NEAR_ONE
+        powers = form.y_transform == "yeo-johnson"
+        return super().is_other(form) and not (powers and abs(self.power.power - 1) <= NEAR_ONE)
 
-    def errors(self, form: Form, number: int, setting: RidgeSetting = SETTING) -> np.ndarray:
-        """Return the sums of the losses of the tasks that a fold holds out, (views, T).
-
-        They are in the units of y. The views are: without points, with 1, 2, 5 points, and with
-        half of all.
-        """
-        return self._of(form).errors(number, setting)
-
-    def density(self, form: Form, number: int, setting: RidgeSetting = SETTING) -> float:
-        """Return the log density of all labels of the tasks that a fold holds out."""
-        return self._of(form).density(number, setting)
-
-    def settings(self, form: Form) -> list[RidgeSetting]:
-        """Return the settings with which a form may be better, other than `SETTING`.
-
-        If coefficients go together and the metric does not know it, or the map is shrunken too much
-        or too little, other forms seem to gain.
-        """
-        whole = self._of(form).judge.parts.whole
-        d = whole.moment.shape[1]
-        known = np.minimum(whole.count, d).sum() >= WELL_KNOWN * d * (d + 1) / 2
-        metrics = [SETTING._replace(metric=name) for name in ("identity", "full")]
-        kappas = [SETTING._replace(kappa=kappa) for kappa in (100.0, 1.0)]
-        return metrics[: 1 + bool(known)] + (kappas if self.Phi.shape[1] else [])
-
-    def _of(self, form: Form) -> TriedForm:
-        if form not in self._judged:
-            self._judged[form] = TriedForm(self, form)
-        return self._judged[form]
-
-    def folds(self, form: Form) -> range:
-        """Return the numbers of the folds of tasks, which are those of all forms."""
-        return range(len(self._of(form).judge.folds))
+    def _try(self, form: Form) -> TriedForm:
+        return TriedForm(self, form)
 
 
 class TriedForm:
@@ -95,16 +138,13 @@ class TriedForm:
 
     def __init__(self, trial: FormTrial, form: Form):
         X, y, _, weight = trial.points
-        x_transform = trial.splines if form.x_transform == SPLINES else form.x_transform
         target = None
         if form.y_transform is not None:
             target = trial.power if form.y_transform == "yeo-johnson" else None
             target = target or TargetScale.learn(form.y_transform, y, _repeats(weight))
         labels = y if target is None else target.apply(y)
-        scales = Scales.learn(
-            X, labels, "standard", True, np.mean, transformer=x_transform, weight=masses(weight),
-            follows_y=True,
-        )  # fmt: skip
+        labels = labels if form.base is None else labels - trial.below
+        scales = trial.scales(form, labels, np.mean, True)
         rows = trial.points._replace(X=scales.rows(X), y=scales.target(labels))
         rows = rows.columns(scales.kept)
         support, query = half_of(rows, True), half_of(rows, False)
@@ -114,19 +154,25 @@ class TriedForm:
         features = HeldOutFeatures(trial.Phi, trial.Phi)
         folds = fold_numbers(n_tasks)
         self.judge = Judge(parts, trial.Phi, features, folds, True, trial.n_jobs)
-        self.trial, self.scales, self.target, self.rows = trial, scales, target, query
+        self.trial, self.form, self.scales = trial, form, scales
+        self.target, self.whole, self.rows = target, rows, query
 
     def errors(self, number: int, setting: RidgeSetting) -> np.ndarray:
-        """Return the sums of the losses of held-out tasks (views, T); see `FormTrial.errors`."""
+        """Return the sums of the losses of held-out tasks (views, T); see `FormTrial`."""
         trial, (_, held) = self.trial, self.judge.folds[number]
         rows, asked = self.rows.take(held), trial.query.take(held)
         codes = np.repeat(np.arange(len(held)), rows.sizes)
         views = self.judge.coefficients(setting, number, False)
         views[0] = self.judge.pooled.weights[number]
-        found = []
+        target, found = self.target, []
+        if target is not None and trial.means:
+            noise = np.sqrt(self.judge.prior(setting, number).s2)
+            target = target._replace(spread=float(self.scales.y_scale * noise))
         for W in views:
             predicted = self.scales.answer(row_scores(rows.X, W, codes, trial.n_jobs))
-            predicted = predicted if self.target is None else self.target.undo(predicted)
+            if self.form.base is not None:
+                predicted = predicted + trial.below[asked.X]
+            predicted = predicted if target is None else target.undo(predicted)
             lost = trial.loss((predicted - asked.y) / trial.unit)
             lost = lost if asked.weight is None else lost * repeats(asked.weight)
             found.append(task_sums(lost, rows.offsets))

@@ -1,4 +1,4 @@
-"""`ConditionalRidge(x_transform="auto", y_transform="auto")`: does x bend, has y another scale?
+"""`"auto"` of `ConditionalRidge`: does x bend, has y another scale, do trees see more (`base`)?
 
 The forms of the model are compared on held-out tasks as settings are (`meta.ridge_choice`): half of
 the points of such a task are predicted from none, 1, 2, 5 and all points of its other half. All
@@ -19,24 +19,28 @@ from typing import Any
 import numpy as np
 
 from condmeta.blas_threads import limit_threads
-from condmeta.fitted.scales import ALMOST_INFINITE
+from condmeta.fitted.scales import fit_transformer
+from condmeta.fitted.shared_model import OutOfTask
 from condmeta.fitted.splines import SPLINES
 from condmeta.fitted.target import TargetScale
 from condmeta.learners.inputs import Form, Inputs
+from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import is_auto, jobs_of
+from condmeta.learners.row_form_trial import CountFormTrial
+from condmeta.learners.shared_base import BOOSTING, FEWEST_ROWS, shared_model_of
 from condmeta.learners.side_inputs import side_reader
-from condmeta.learners.transform_trial import FormTrial
+from condmeta.learners.task_sample import sampled
+from condmeta.learners.transform_trial import FormTrial, Trial
 from condmeta.meta.prior import SMALLEST
 from condmeta.meta.ridge_choice import MIN_TASKS
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import select
-from condmeta.meta.task_statistics import FEW, SAMPLE
 from condmeta.meta.wide_tasks import WIDE
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_points, in_content_order, tasks_by_content
-from condmeta.tasks.weights import repeats
+from condmeta.tasks.weights import masses, repeats
 
 POWER = "yeo-johnson"
 CLEAR = 1.0  # standard errors by which the error of a form must be smaller
@@ -47,69 +51,151 @@ MOST_POINTS = 200  # of a task, to compare forms by
 
 
 def with_transforms(learner: Any, given: Inputs, choose: bool = True) -> Inputs:
-    """Return the inputs with labels on their scale, and with the transformation of x.
+    """Return the inputs with labels on their scale, the transformation of x, and the base.
 
-    The transformations are those that the learner names; "auto" is chosen, or is none without
-    `choose`. Labels that are on a scale already stay there.
+    They are those that the learner names; "auto" is chosen, or is none without `choose`. Labels
+    that are on a scale already stay there. All is settled on a sample of the tasks, unless a base
+    may be chosen: it is fitted to all tasks.
     """
-    x_transform, y_transform = (getattr(learner, name, None) for name in Form._fields)
-    form, errors = Form(x_transform, None if given.target is not None else y_transform), {}
-    if any(map(is_auto, form)):
-        forms = _forms(form)
+    named = named_form(learner, given, choose)
+    plain = named.x_transform is None and named.y_transform is None and not is_auto(named.base)
+    if plain or not hasattr(learner, "x_transform"):
+        return given._replace(form=named)
+    tasks = given.tasks
+    if any(map(is_auto, named)) and can_judge(learner, given):
+        side_reader(learner).require_rows(tasks.ids[tasks.sizes > 0], tasks.side)
+    ends, some = (tasks.y.min(), tasks.y.max()), given
+    if not is_auto(named.base):
+        some = given._replace(tasks=sampled(tasks))
+    return on_scale(settle(learner, named, some, ends)._replace(tasks=tasks))
+
+
+def named_form(learner: Any, given: Inputs, choose: bool = True) -> Form:
+    """Return what a learner names; "auto" is none without `choose`."""
+    named = Form(*(getattr(learner, name, None) for name in Form._fields))
+    named = named if given.target is None else named._replace(y_transform=None)
+    return named if choose else Form(*(None if is_auto(value) else value for value in named))
+
+
+def settle(learner: Any, named: Form, given: Inputs, ends: tuple[float, float]) -> Inputs:
+    """Return the inputs with the transformations of x and y, learned from their tasks, and a base.
+
+    The tasks are the sample (see `task_sample`) by rising key, so that transformations have the
+    same bits wherever the rows are. `ends` are the least and the largest label of all rows. Labels
+    are not transformed yet.
+    """
+    tasks, form, errors, shared = given.tasks, named, {}, None
+    if any(map(is_auto, named)):
+        forms = _forms(named)
         form = forms[0]
-        if choose and _can_judge(learner, given):
-            form, errors = _choose(learner, forms, given.tasks)
-    given = given._replace(form=form, form_errors=errors)
+        if can_judge(learner, given):
+            if forms[-1].base is not None and len(tasks.y) >= FEWEST_ROWS:
+                shared = _boosting(learner, forms[-1], tasks)
+            else:
+                forms = [each for each in forms if each.base is None]
+            form, errors = _choose(learner, forms, tasks, shared)
+    transformer = fit_transformer(form.x_transform, tasks.X, masses(tasks.weight))
+    chosen = shared if form.base is not None else None
+    given = given._replace(form=form, transformer=transformer, form_errors=errors, shared=chosen)
     if form.y_transform is None:
         return given
-    weight = given.tasks.weight
-    repeated = None if weight is None else repeats(weight)
-    target = TargetScale.learn(form.y_transform, given.tasks.y, repeated)
-    return given._replace(tasks=given.tasks.with_target(target.apply(given.tasks.y)), target=target)
+    target = _scale_of(form, tasks, ends)
+    if learner.criterion == "squared":  # means; the fit knows the noise better (`learn.settled`)
+        target = target._replace(spread=float(target.apply(tasks.y).std()))
+    return given._replace(target=target)
+
+
+def on_scale(given: Inputs) -> Inputs:
+    """Return the inputs with labels on the scale that was settled for them."""
+    if given.form.y_transform is None:
+        return given
+    return given._replace(tasks=given.tasks.with_target(given.target.apply(given.tasks.y)))
 
 
 def _forms(named: Form) -> list[Form]:
-    """Return the forms that "auto" stands for, the simplest first."""
+    """Return the forms that "auto" stands for, the simplest first; trees are the least simple."""
+    *transforms, base = named
     options = (
         (None, other) if is_auto(value) else (value,)
-        for value, other in zip(named, (SPLINES, POWER), strict=True)
+        for value, other in zip(transforms, (SPLINES, POWER), strict=True)
     )
-    return [Form(*pair) for pair in product(*options)]
+    if not is_auto(base):
+        return [Form(*pair, base) for pair in product(*options)]
+    forms = [Form(*pair) for pair in product(*options)]
+    return [*forms, forms[0]._replace(base=BOOSTING)]
 
 
-def _can_judge(learner: Any, given: Inputs) -> bool:
+def _scale_of(form: Form, tasks: TaskSet, ends: Any = None) -> TargetScale:
+    repeated = None if tasks.weight is None else repeats(tasks.weight)
+    return TargetScale.learn(str(form.y_transform), tasks.y, repeated, ends)
+
+
+def _boosting(learner: Any, form: Form, tasks: TaskSet) -> OutOfTask:
+    """Fit trees to the labels of tasks, on the scale of the form."""
+    if form.y_transform is not None:
+        tasks = tasks.with_target(_scale_of(form, tasks).apply(tasks.y))
+    return shared_model_of(learner, BOOSTING, tasks, "squared")
+
+
+def can_judge(learner: Any, given: Inputs) -> bool:
     """Return whether forms can be compared: models of rows alone, and enough tasks to hold out."""
-    tasks, fmap = given.tasks, side_reader(learner).map
+    tasks, fmap, base = given.tasks, side_reader(learner).map, getattr(learner, "base", None)
     return (
-        learner.fit_intercept and learner.scale != "rows" and learner.base is None
-        and learner.random in ("auto", "all") and not fmap.reads_points
+        learner.fit_intercept and learner.scale != "rows" and learner.random in ("auto", "all")
+        and (base is None or is_auto(base)) and not fmap.reads_points
         and tasks.time is None and not is_sparse(tasks.X) and tasks.X.shape[1] <= WIDE
         and int((tasks.sizes > 0).sum()) >= MIN_TASKS
-        and np.abs(tasks.y).max(initial=0.0) <= ALMOST_INFINITE  # a fit refuses others, with words
+        # A fit refuses other labels, with words.
+        and np.abs(tasks.y).max(initial=0.0) <= _trial_of(learner).largest_label
     )  # fmt: skip
 
 
-def _choose(learner: Any, forms: list[Form], tasks: TaskSet) -> tuple[Form, dict[Form, float]]:
-    """Return the chosen form, and the relative errors of those that were compared to the end."""
-    every = tasks.subset(np.flatnonzero(tasks.sizes > 0))
-    tasks = every.subset(tasks_by_content(every)[:SAMPLE])
-    points = in_content_order(Points(tasks.X, tasks.y, tasks.offsets, tasks.weight))
+def _trial_of(learner: Any) -> type[Trial]:
+    return CountFormTrial if kind_of(learner) == "count" else FormTrial
+
+
+def _choose(
+    learner: Any, forms: list[Form], tasks: TaskSet, shared: OutOfTask | None
+) -> tuple[Form, dict[Form, float]]:
+    """Return the chosen form, and the relative errors of those that were compared to the end.
+
+    `shared` is the base of forms that have one.
+    """
+    below = None if shared is None else shared.unseen[:, None]
+    filled = np.flatnonzero(tasks.sizes > 0)
+    every = tasks.subset(filled)
+    kind = _trial_of(learner)
+    order = tasks_by_content(every)[: kind.sample]
+    if below is not None:  # it goes with its row
+        below = tasks.with_rows(below, tasks.y).subset(filled[order]).X
+    tasks = every.subset(order)
+
+    def judged(X: np.ndarray) -> Points:
+        rows = Points(X, tasks.y, tasks.offsets, tasks.weight)
+        return first_points(in_content_order(rows, tasks), MOST_POINTS)
+
+    points, below = judged(tasks.X), None if below is None else judged(below).X[:, 0]
     table = None if tasks.side is None else tasks.side.take(tasks.ids[tasks.side.has(tasks.ids)])
     reader = side_reader(learner).refit(table)
-    reader.find_rows(every.ids, every.side)  # an error names tasks as they came
     Phi = reader.features(tasks.ids, tasks.side, None)
     Z = Rotation.learn(Phi).apply(Phi)
-    trial = FormTrial(first_points(points, MOST_POINTS), Z, learner.criterion, jobs_of(learner))
-    first, *others = forms
-    forms = [first, *filter(trial.is_other, others)]
-    if len(forms) == 1:
-        return first, {}
+    criterion = getattr(learner, "criterion", None)
+    trial = kind(points, below, Z, jobs_of(learner), criterion)
+    first, *others = (form for form in forms if form.base is None)
     with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
-        return _race(trial, forms)
+        form, errors = _race(trial, [first, *filter(trial.is_other, others)])
+        if below is None:
+            return form, errors
+        boosted, share = forms[-1], (errors or {form: 1.0})
+        chosen, found = _race(trial, [form, boosted])
+        compared = {boosted: share[form] * found[boosted]} if boosted in found else {}
+        return chosen, share | compared
 
 
-def _race(trial: FormTrial, forms: list[Form]) -> tuple[Form, dict[Form, float]]:
+def _race(trial: Trial, forms: list[Form]) -> tuple[Form, dict[Form, float]]:
     """Return the best of several forms, and the relative errors of those compared to the end."""
+    if len(forms) == 1:
+        return forms[0], {}
     first, folds, density = forms[0], trial.folds(forms[0]), dict.fromkeys(forms, 0.0)
 
     def compare(number: int, left: list[Form]) -> Iterator[tuple[Form, np.ndarray]]:
@@ -131,7 +217,7 @@ def _race(trial: FormTrial, forms: list[Form]) -> tuple[Form, dict[Form, float]]
     rounds = [partial(compare, number) for number in folds]
     selection = select(
         forms, rounds, decide, score=np.sum, drop=drop_without_gain,
-        initial=np.empty((len(FEW) + 2, 0)), join=lambda *errors: np.hstack(errors),
+        initial=np.empty((trial.n_views, 0)), join=lambda *errors: np.hstack(errors),
     )  # fmt: skip
     return selection.chosen
 

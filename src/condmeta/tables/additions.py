@@ -8,7 +8,6 @@ from condmeta.errors import DataError
 from condmeta.tasks import TaskSet
 from condmeta.tasks.times import as_clock
 from condmeta.tasks.weights import repeats
-from condmeta.text import pluralize
 
 MIXING = np.uint64(0x9E3779B97F4A7C15)  # odd, with bits in no order
 
@@ -42,11 +41,18 @@ def _mixed(rows: np.ndarray) -> np.ndarray:
     return found
 
 
-def refuse_again(digest: str, added: dict[str, int]) -> None:
-    """Refuse rows that a model holds already."""
-    if digest in added:
+def with_table(added: dict[str, int], tasks: TaskSet, again: bool) -> dict[str, int]:
+    """Return the digests with that of one more table; refuse a table that is among them.
+
+    A table of one row is not remembered: a stream of single rows may well repeat itself.
+    """
+    n_rows = len(tasks.X)
+    if n_rows < 2:
+        return added
+    digest = digest_of(tasks)
+    if digest in added and not again:
         raise DataError(
-            f"The model holds these {pluralize(added[digest], 'row')} already, so that each would "
-            "count twice: give new rows, or set again=True if they are further observations with "
-            "the same values."
+            f"The model holds these {n_rows} rows already, so that each would count twice: give "
+            "new rows, or set again=True if they are further observations with the same values."
         )
+    return added | {digest: n_rows}

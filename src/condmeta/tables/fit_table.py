@@ -10,7 +10,6 @@ from condmeta.errors import DataError, FewTasksWarning, ReadingNote
 from condmeta.evaluation import calibrate
 from condmeta.learners.held_out import FEWEST_TASKS
 from condmeta.learners.parameters import is_auto
-from condmeta.learners.ridge import ConditionalRidge
 from condmeta.tables.additions import digest_of
 from condmeta.tables.fitted_table import FittedTable, as_table
 from condmeta.tables.learner import kind_of_learner, make_learner, uncalibrated
@@ -48,7 +47,7 @@ def fit_table(
     made = make_learner(learner, schema.kind, missing_side)
     _require_drift(made, columns.time)
     fitted, n_rows = _fit_learner(made, tasks, intervals, order), len(tasks.X)
-    _note_transforms(uncalibrated(fitted), columns.target)
+    note_transforms(uncalibrated(fitted), columns.target, 4)
     return FittedTable(fitted, schema, n_rows, {digest_of(tasks): n_rows})
 
 
@@ -75,25 +74,23 @@ def _note_classes(schema: Schema, columns: ColumnOptions) -> None:
     )  # fmt: skip
 
 
-def _note_transforms(learner: Any, target: Any) -> None:
+def note_transforms(learner: Any, target: Any, stacklevel: int) -> None:
     """Say that the learner has taken a transformation, and how to have none."""
-    if not isinstance(learner, ConditionalRidge) or not learner.transform_choice_:
+    if not getattr(learner, "transform_choice_", None):
         return
-    found = {
-        f"predicts medians of {target!r}, which is skewed, from a power of it": (
-            learner.y_transform_ is not None and is_auto(learner.y_transform)
-        ),
-        "has splines of the features, as straight lines do not fit": (
-            learner.x_transform_ is not None and is_auto(learner.x_transform)
-        ),
+    words = {
+        "y_transform": f"predicts medians of {target!r}, which is skewed, from a power of it",
+        "x_transform": "has splines of the features, as straight lines do not fit",
     }
-    taken = " and ".join(words for words, holds in found.items() if holds)
+    known = [name for name in words if is_auto(getattr(learner, name, None))]
+    taken = " and ".join(words[name] for name in known if getattr(learner, f"{name}_") is not None)
+    remedy = "For straight lines set x_transform=None."
+    if "y_transform" in known:
+        itself = f"{target!r} itself set x_transform=None and y_transform=None."
+        remedy = f"For straight lines and {itself}"
     if taken:
-        warnings.warn(
-            f"The model {taken}: held-out tasks are then predicted better. For straight lines and "
-            f"{target!r} itself set x_transform=None and y_transform=None.",
-            ReadingNote, stacklevel=4,
-        )  # fmt: skip
+        told = f"The model {taken}: held-out tasks are then predicted better. {remedy}"
+        warnings.warn(told, ReadingNote, stacklevel=stacklevel)
 
 
 def _require_drift(learner: Any, time: str | None) -> None:

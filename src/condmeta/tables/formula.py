@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import re
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -12,12 +14,14 @@ from sklearn.base import clone
 
 from condmeta import persistence
 from condmeta.errors import DataError
+from condmeta.evaluation.calibrate import Calibrated, calibrate
 from condmeta.evaluation.check import CheckReport, check
 from condmeta.evaluation.explain import explain
 from condmeta.evaluation.explanation import Explanation
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT
 from condmeta.fitted.task_model import TaskModel, TaskModels
+from condmeta.learners.count import ConditionalCount
 from condmeta.learners.inputs import Form
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.persistence.fields import (
@@ -28,6 +32,7 @@ from condmeta.persistence.fields import (
     labels,
     mapping,
     number,
+    optional,
 )
 from condmeta.tables.formula_file import (
     learned_of_text,
@@ -35,36 +40,14 @@ from condmeta.tables.formula_file import (
     names_in,
     unsafe_part,
 )
+from condmeta.tables.formula_parts import Parts
 from condmeta.tasks import TaskTable
 from condmeta.tasks.frames import is_frame, require_columns
 from condmeta.tasks.messages import show_id
 from condmeta.typing import Frame, LearnerLike, PathLike, Table, TaskId
 
-SHAPE = "'target ~ features | task ~ side columns', or 'target ~ features | task'"
-
-
-class Parts(NamedTuple):
-    """The parts of a formula: a formula of rows, the task columns, and one of side columns."""
-
-    rows: str
-    task: list[str]
-    side: str | None
-
-    @classmethod
-    def of(cls, formula: str) -> Parts:
-        """Split a formula at its bar."""
-        rows, bar, tasks = (part.strip() for part in str(formula).partition("|"))
-        task, tilde, side = (part.strip() for part in tasks.partition("~"))
-        names = [name.strip() for name in re.split(r"[:+]", task)]
-        if "(" in rows and rows.count("(") > rows.count(")"):
-            raise DataError(
-                f"{formula!r} has a bar in brackets, as in lme4. Here the bar stands alone: write "
-                f"{SHAPE}. All coefficients vary by task; for (1 | g) give "
-                "learner=ConditionalRidge(random='intercept') as well."
-            )
-        if not (bar and rows.count("~") == 1 and all(names) and bool(tilde) == bool(side)):
-            raise DataError(f"A formula has the form {SHAPE}. Got {formula!r}.")
-        return cls(rows, names, side or None)
+ROLES = "sample_weight", "precision", "offset", "exposure", "trials", "time"
+OF_NEW_ROWS = "offset", "exposure", "time"  # roles that predictions need
 
 
 class FormulaModel:
@@ -73,7 +56,9 @@ class FormulaModel:
     Attributes
     ----------
     formula : str
-    learner_ : fitted learner
+    learner_ : fitted learner, or `Calibrated` with intervals
+    columns : dict of role -> column
+        The columns of weights, offsets and the like.
 
     Examples
     --------
@@ -85,8 +70,10 @@ class FormulaModel:
     (True, 2)
     """
 
-    def __init__(self, formula: str, learner: LearnerLike):
-        self.formula, self.learner_ = formula, learner
+    def __init__(
+        self, formula: str, learner: LearnerLike, columns: Mapping[str, str] | None = None
+    ):
+        self.formula, self.learner_, self.columns = formula, learner, dict(columns or {})
         self._parts = Parts.of(formula)
         self._specs: dict[str, Any] = {}  # of formulaic, by part
         self._levels: dict[str, dict[str, Any]] = {}  # of columns; of numbers, the median
@@ -95,10 +82,39 @@ class FormulaModel:
     def __repr__(self) -> str:
         return f"FormulaModel({self.formula!r}, {self.learner_!r})"
 
-    def _fit(self, table: Any, side_table: Any) -> FormulaModel:
-        X, y, ids, side = self._read(table, side_table, labelled=True)
-        self.learner_.fit(X, y, task=ids, side_info=side)
+    def _fit(self, table: Any, side_table: Any, intervals: bool) -> FormulaModel:
+        X, y, call = self._read(table, side_table, labelled=True)
+        if self._parts.random is not None:
+            self._set_random(X, table)
+        if intervals:
+            self.learner_ = calibrate(self.learner_, X, y, **call)
+        else:
+            self.learner_.fit(X, y, **call)
         return self
+
+    def _set_random(self, X: Any, table: Any) -> None:
+        """Let the coefficients of the named terms differ between tasks, and no others."""
+        name, terms = type(self.learner_).__name__, self._parts.random
+        if "random" not in self.learner_.get_params():
+            raise DataError(
+                f"{self.formula!r} has effects that differ by task, and {name} shares none between "
+                "tasks. Write '| task' without brackets, or take a learner with the parameter "
+                "random, such as ConditionalRidge or ConditionalLogistic."
+            )
+        columns: list[str] = []
+        if terms:
+            made = FormulaModel(self.formula, self.learner_)._matrix(
+                "random", terms, _pandas(table, "")
+            )
+            columns = list(made.columns)
+        absent = [column for column in columns if column not in X.columns]
+        if absent:
+            raise DataError(
+                f"The effects in brackets have {absent[0]!r}, which is not among the features: add "
+                f"{terms!r} to them."
+            )
+        random = "all" if set(columns) == set(X.columns) else columns or "intercept"
+        self.learner_.set_params(random=random)
 
     def predict(
         self, table: Table, side_table: Table | None = None, **options: Any
@@ -107,18 +123,33 @@ class FormulaModel:
 
         `options`, such as return_std=True, go to the learner's `predict`.
         """
-        X, _, ids, side = self._read(table, side_table)
-        return self.learner_.predict(X, task=ids, side_info=side, **options)
+        X, _, call = self._read(table, side_table)
+        return self.learner_.predict(X, **call, **options)
+
+    def predict_interval(
+        self, table: Table, side_table: Table | None = None, *, coverage: float = 0.9
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of intervals that contain a new label with probability `coverage`.
+
+        Models of numbers need intervals=True in `from_formula`; counts have a distribution.
+        """
+        X, _, call = self._read(table, side_table)
+        if isinstance(self.learner_, Calibrated):
+            return self.learner_.predict_interval(X, coverage=coverage, **call)
+        if not isinstance(self.learner_, ConditionalCount):
+            raise DataError("The model has no intervals: fit it with intervals=True.")
+        ends = self.learner_.predict_distribution(X, **call).interval(coverage)
+        return ends[:, 0], ends[:, 1]
 
     def adapt(self, table: Table, side_table: Table | None = None) -> TaskModel | TaskModels:
         """Return the models of new tasks (`TaskModels`), from their labelled rows."""
-        X, y, ids, side = self._read(table, side_table, labelled=True)
-        return self.learner_.adapt(X, y, task=ids, side_info=side)
+        X, y, call = self._read(table, side_table, labelled=True)
+        return self.learner_.adapt(X, y, **call)
 
     def update(self, table: Table, side_table: Table | None = None) -> FormulaModel:
         """Add labelled rows of known tasks, and new tasks; tau stays as it is."""
-        X, y, ids, side = self._read(table, side_table, labelled=True)
-        self.learner_.update(X, y, task=ids, side_info=side)
+        X, y, call = self._read(table, side_table, labelled=True)
+        self.learner_.update(X, y, **call)
         return self
 
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
@@ -129,8 +160,10 @@ class FormulaModel:
         self, table: Table, side_table: Table | None = None, *, false_alarm: float = 0.05
     ) -> CheckReport:
         """Judge the model by new labelled rows: keep, update or refit (see `condmeta.check`)."""
-        X, y, ids, side = self._read(table, side_table, labelled=True)
-        return check(self.learner_, X, y, task=ids, side_info=side, false_alarm=false_alarm)
+        X, y, call = self._read(table, side_table, labelled=True)
+        for weight in ("sample_weight", "precision"):  # errors of rows are judged one by one
+            call.pop(weight, None)
+        return check(self.learner_, X, y, false_alarm=false_alarm, **call)
 
     def explain(self, *, task: TaskId | None) -> Explanation:
         """Explain where the models of known tasks start, by term (see `condmeta.explain`)."""
@@ -141,16 +174,30 @@ class FormulaModel:
         return self.learner_.coef_frame(wide, std)
 
     def _read(self, table: Any, side_table: Any, labelled: bool = False):
-        """Return X as a table, y or None, ids and side information."""
+        """Return X as a table, y or None, and the further arguments of a call of the learner."""
         table = _pandas(table, "the table")
         require_columns(table, self._parts.task)
         target, terms = (part.strip() for part in self._parts.rows.split("~"))
         X = self._matrix("features", terms, table)
         if not X.shape[1]:
             X = X.assign(**{INTERCEPT: 1.0})
-        y = self._matrix("target", f"0 + {target}", table).iloc[:, 0] if labelled else None
+        y = self._target(target, table) if labelled else None
         ids = table[self._parts.task[0] if len(self._parts.task) == 1 else self._parts.task]
-        return X, y, ids, self._side(table, side_table)
+        call = {"task": ids, "side_info": self._side(table, side_table)}
+        for role, column in self.columns.items():
+            if labelled or (role in OF_NEW_ROWS and (role != "time" or column in table.columns)):
+                require_columns(table, [column], role)
+                call[role] = table[column]
+        return X, y, call
+
+    def _target(self, target: str, table: Any) -> Any:
+        """Return the labels: numbers, or the names of classes."""
+        y = self._matrix("target", f"0 + {target}", table)
+        if y.shape[1] == 1:
+            return y.iloc[:, 0]
+        if target not in table.columns:
+            raise DataError(f"The target {target!r} must be a number, or a column of classes.")
+        return table[target]
 
     def _side(self, table: Any, side_table: Any) -> TaskTable | None:
         """Return the side rows of tasks: of the side table, or of columns that tasks share."""
@@ -195,8 +242,8 @@ class FormulaModel:
         return self.learner_.card() | {"formula": self.formula}
 
     def _all_terms(self) -> list[str]:
-        sides = [] if self._parts.side is None else [self._parts.side]
-        return [part.strip() for part in self._parts.rows.split("~")] + sides
+        more = [part for part in (self._parts.side, self._parts.random) if part]
+        return [part.strip() for part in self._parts.rows.split("~")] + more
 
     def _restored_spec(self, name: str, terms: str) -> Any:
         """Return the specification of terms by what a file holds: levels, and learned numbers."""
@@ -236,8 +283,11 @@ class FormulaModel:
 
 
 def from_formula(
-    formula: str, table: Table, side_table: Table | None = None, learner: LearnerLike | None = None
-) -> FormulaModel:
+    formula: str, table: Table, side_table: Table | None = None,
+    learner: LearnerLike | None = None, *, sample_weight: str | None = None,
+    precision: str | None = None, offset: str | None = None, exposure: str | None = None,
+    trials: str | None = None, time: str | None = None, intervals: bool = False,
+) -> FormulaModel:  # fmt: skip
     """Fit a learner to the terms of a formula; needs the package formulaic.
 
     Parameters
@@ -245,7 +295,9 @@ def from_formula(
     formula : str
         "target ~ features | task ~ side columns". Both sides take the terms of R's formulas:
         products, `log(price)`, `C(city)`, `poly(x, 2)`. Several task columns: "region:store". All
-        coefficients vary by task, and each depends on the side columns.
+        coefficients vary by task, and each depends on the side columns. As in lme4, "target ~ x + z
+        + (1 | task)" lets the intercept alone vary, and "(1 + x | task ~ side columns)" the
+        intercept and x, for learners with the parameter `random`.
     table : DataFrame
         One row for each labelled point, with the task columns.
     side_table : DataFrame, optional
@@ -254,12 +306,17 @@ def from_formula(
         By default `ConditionalRidge()`. A formula names a linear model: x_transform and y_transform
         of the learner are None where they are "auto". "0 + ..." among the features leaves the
         intercept out.
+    sample_weight, precision, offset, exposure, trials, time : str, optional
+        Columns of `table` that `fit` of the learner reads under these names. Tables to predict need
+        those of offset and exposure.
+    intervals : bool
+        Whether to calibrate intervals on held-out tasks, for `predict_interval`.
 
     Returns
     -------
     FormulaModel
-        With `predict`, `adapt`, `update`, `summary`, `coef_frame`, `save`, and the fitted
-        `learner_`.
+        With `predict`, `predict_interval`, `adapt`, `update`, `summary`, `coef_frame`, `save`, and
+        the fitted `learner_`.
 
     Examples
     --------
@@ -283,7 +340,25 @@ def from_formula(
     terms = Parts.of(formula).rows.split("~")[1].strip()
     if terms == "1" or re.match(r"0\s*\+", terms):  # a column of ones, or no intercept
         learner.set_params(fit_intercept=False)
-    return FormulaModel(formula, learner)._fit(table, side_table)
+    given = sample_weight, precision, offset, exposure, trials, time
+    columns = {role: name for role, name in zip(ROLES, given, strict=True) if name is not None}
+    _check_roles(learner, columns, intervals)
+    return FormulaModel(formula, learner, columns)._fit(table, side_table, intervals)
+
+
+def _check_roles(learner: Any, columns: dict[str, str], intervals: bool) -> None:
+    """Refuse columns that the learner does not read."""
+    reads = set(inspect.signature(learner.fit).parameters)
+    if intervals:
+        reads &= set(inspect.signature(calibrate).parameters)
+    unread = next((role for role in columns if role not in reads), None)
+    if unread is not None:
+        who = (
+            f"calibrate (intervals=True) of {type(learner).__name__}"
+            if intervals
+            else type(learner).__name__
+        )
+        raise DataError(f"{who} reads no {unread}: leave {unread}= out, or take another learner.")
 
 
 def _variables(terms: str) -> list[str]:
@@ -317,13 +392,14 @@ def _export(model: FormulaModel) -> dict:
     return {
         "formula": model.formula,
         "learner": model.learner_,
+        "columns": model.columns,
         "levels": model._levels,
         "learned": learned_to_text(model._learned | learned),
     }
 
 
 def _restore(cls: Any, parts: dict) -> FormulaModel:
-    model = cls(parts["formula"], parts["learner"])
+    model = cls(parts["formula"], parts["learner"], parts.get("columns"))
     model._levels, model._learned = parts["levels"], learned_of_text(parts["learned"])
     return model
 
@@ -339,6 +415,8 @@ def _check(parts: dict, sizes: dict[str, int]) -> None:
         found = unsafe_part(terms)
         if found is not None:
             raise InvalidFieldError("formula", f"must not have the part {found!r}")
+    if not parts.get("columns", {}).keys() <= set(ROLES):
+        raise InvalidFieldError("columns", f"must be some of {', '.join(ROLES)}")
     if not hasattr(parts["learner"], "fitted_"):
         raise InvalidFieldError("learner", "must be a fitted learner")
     expected = {"features", "target"} | (set() if model._parts.side is None else {"side"})
@@ -351,7 +429,7 @@ persistence.register(
     export=_export,
     restore=_restore,
     fields={
-        "formula": TEXT, "learner": instance(),
+        "formula": TEXT, "learner": instance(), "columns": optional(mapping(TEXT)),
         "levels": mapping(mapping(either(number(), labels("l")))), "learned": TEXT,
     },
     rule=_check,

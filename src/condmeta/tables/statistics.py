@@ -21,6 +21,7 @@ from condmeta.fitted.scales import Scales
 from condmeta.fitted.sql import find_dialect
 from condmeta.inner.packed import triangle
 from condmeta.inner.scatter import Scatter
+from condmeta.learners.checks import refuse_weighing
 from condmeta.learners.learn import conclude
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.ridge import ConditionalRidge
@@ -146,6 +147,7 @@ def from_statistics(
     for name in ("base", "x_transform", "y_transform", "drift"):
         if getattr(learner, name, None) not in (None, "auto"):
             raise DataError(f"Statistics hold no rows, which {name}= needs: set {name}=None.")
+    refuse_weighing(learner)
     if learner.scale == "rows":
         raise DataError("Statistics hold no rows, which scale='rows' needs: take another scale.")
     if prior_tasks != "all" and not (isinstance(prior_tasks, int) and prior_tasks >= 2):

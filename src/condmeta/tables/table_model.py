@@ -23,10 +23,10 @@ from condmeta.learners.blend import BlendedModels
 from condmeta.learners.writing import writing
 from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mapping, number
 from condmeta.tables import predictions
-from condmeta.tables.additions import digest_of, refuse_again
+from condmeta.tables.additions import with_table
 from condmeta.tables.cluster.predict import predict_lazily
 from condmeta.tables.dates import PARTS
-from condmeta.tables.fit_table import fit_table, read_training
+from condmeta.tables.fit_table import fit_table, note_transforms, read_training
 from condmeta.tables.fitted_table import FittedTable, as_table
 from condmeta.tables.learner import require_resumable, uncalibrated
 from condmeta.tables.roles import ColumnOptions
@@ -96,7 +96,8 @@ class TableModel(BaseEstimator):
         The key of the side table; by default the column named like the task column.
     missing : "error" or "impute"
         What to do with missing features: raise an error that counts them by column, or use the
-        mean and add a column that marks the gaps (in categories: a level of its own).
+        mean and add a column that marks the gaps (in categories: a level of its own). Boosted trees
+        read marked values as gaps.
     missing_side : "error" or "mean"
         What to do with a task that has no row in the side table: raise an error, or start its
         model from the mean. The parameter is set in the learner.
@@ -140,7 +141,8 @@ class TableModel(BaseEstimator):
     n_rows_ : int
         Number of rows seen by `fit` and `update`.
     added_ : dict of digest -> number of rows
-        The tables whose rows the model holds: that of `fit`, and those of `update` with `again`.
+        The tables whose rows the model holds: that of `fit`, and those of `update` with more than
+        one row.
 
     Examples
     --------
@@ -253,7 +255,7 @@ class TableModel(BaseEstimator):
         `pip install "condmeta[big]"`.
 
         `ConditionalLogistic`, `ConditionalCount`, `ConditionalOrdinal`, and `ConditionalRidge` with
-        a base or transformations, need rows: they learn their prior from a sample of whole tasks,
+        a base, need rows: they learn their prior from a sample of whole tasks,
         then solve all tasks by it. The model is that of `fit` to the sample and `update` with the
         rest, and takes no further update. Without a learner, a target of two values or of text is
         read as classes, other targets as numbers.
@@ -306,6 +308,7 @@ class TableModel(BaseEstimator):
                 self.learner, files, side_info, columns, self.missing, self.missing_side, **how
             )
         )
+        note_transforms(self.learner_, self.target, 3)
         return self
 
     def fit_dask(
@@ -349,6 +352,7 @@ class TableModel(BaseEstimator):
                 client, folder, as_names(text), prior_tasks,
             )
         )  # fmt: skip
+        note_transforms(self.learner_, self.target, 3)
         return self
 
     def _require_statistics(self) -> None:
@@ -360,34 +364,27 @@ class TableModel(BaseEstimator):
         if self.time is not None:
             raise DataError("Times need all rows at once: fit the table whole, or without time=.")
 
-    def update(
-        self, frame: Table, side_info: SideInfo = None, *, again: bool | None = None
-    ) -> Self:
+    def update(self, frame: Table, side_info: SideInfo = None, *, again: bool = False) -> Self:
         """Add the rows of a table to the tasks they belong to, and enrol new tasks.
 
         What was learned about all tasks stays. A model that was saved needs `save(resume=True)`.
+        A table whose rows the model holds already, in any order, is refused: its rows would count
+        twice. A table of one row is never refused, as sensors often report the same values.
 
         Parameters
         ----------
         frame : table
         side_info : table, optional
-        again : bool, optional
-            False refuses a table whose rows the model holds already, True adds it all the same;
-            both remember the table in `added_`. By default tables are not remembered: a stream
-            of single rows may well repeat itself.
+        again : bool
+            Whether to add the table even if the model holds its rows already.
         """
         with writing(self):
             model = self._fitted
             tasks = model.read(frame, side_info, labelled=True)
             require_resumable(model.learner)
-            n_rows, added = len(tasks.X), model.added
-            if again is not None:
-                digest = digest_of(tasks)
-                if not again:
-                    refuse_again(digest, added)
-                added = added | {digest: n_rows}
+            added = with_table(model.added, tasks, again)
             model.learner.update(tasks)
-            self._model = replace(model, n_rows=model.n_rows + n_rows, added=added)
+            self._model = replace(model, n_rows=model.n_rows + len(tasks.X), added=added)
         return self
 
     def read_tasks(self, frame: Table, side_info: SideInfo = None) -> TaskSet:

@@ -52,9 +52,10 @@ def test_no_task_is_judged_by_a_fit_that_saw_it():
     tasks = draw()
     found = cm.calibrate(Witness(), tasks, shots=(0, 2))
     assert found.n_tasks_calibrated_ == {0: 20, 2: 20}
-    # All errors are |y|: the half-width is the quantile of |y| at c (1 + 1 / T).
+    # All errors are |y|: the half-width is the quantile of |y| at the level of 20 tasks.
+    level = found.calibration.scores[0].level(0.5)
     low, high = found.predict_interval(np.zeros((1, 1)), coverage=0.5)
-    q = np.sort(np.abs(tasks.y))[int(np.ceil(0.5 * (1 + 1 / 20) * 80 - 1e-9)) - 1]
+    q = np.sort(np.abs(tasks.y))[int(np.ceil(level * 80 - 1e-9)) - 1]
     assert (low[0], high[0]) == pytest.approx((-q, q))
 
 

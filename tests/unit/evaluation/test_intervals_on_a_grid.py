@@ -5,10 +5,12 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import nbinom
 
 import condmeta as cm
+from condmeta.errors import DataError
 from condmeta.meta.conformal import Calibration
 from condmeta.meta.error_scale import HeldOut
 
@@ -80,3 +82,52 @@ def test_offsets_leave_bounds_in_the_units_of_y():
     low, high = found.predict_interval(X, task=task, offset=offset)
     assert (low.min(), high.max()) == pytest.approx((0.0, 9.0))
     assert 0.85 < np.mean((low <= y) & (y <= high)) < 0.99
+    predicted = found.predict(X, task=task, offset=offset)
+    assert ((low <= predicted) & (predicted <= high)).all()
+    assert (predicted.min(), predicted.max()) == (0.0, 9.0)  # no line ends there
+
+
+def test_a_forgotten_offset_is_an_error(tmp_path):
+    X, y, task = _grades()
+    found = cm.calibrate(cm.ConditionalRidge(), X, y, task=task, shots=(0,), offset=3 * X[:, 0])
+    found.save(tmp_path / "grades.condmeta")
+    for model in (found, cm.load(tmp_path / "grades.condmeta")):
+        one = model.adapt(X[:3], y[:3], offset=3 * X[:3, 0])
+        assert (one.predict(X[:3], offset=3 * X[:3, 0]) != one.predict(X[:3], offset=0)).any()
+        for call in (
+            lambda model=model: model.predict(X, task=task),
+            lambda model=model: model.predict_interval(X, task=task),
+            lambda model=model: model.adapt(X[:3], y[:3]),
+            lambda model=model: model.update(X[:3], y[:3], task=task[:3]),
+            lambda one=one: one.predict(X[:3]),
+            lambda one=one: one.update(X[:3], y[:3]),
+        ):
+            with pytest.raises(DataError, match="fitted with an offset: give offset= here as well"):
+                call()
+
+
+@pytest.mark.parametrize("shown", [None, 3])
+def test_predictions_lie_in_their_intervals(shown):
+    """A line goes below 0 where labels cannot, and the interval is cut there."""
+    X, y, task = _grades()
+    found = cm.calibrate(cm.ConditionalRidge(), X, y, task=task, shots=(0, 3))
+    far = np.linspace(-9, 9, 50)[:, None]
+    if shown is None:
+        model, call = found, {"task": np.full(50, task[0])}
+    else:
+        model, call = found.adapt(X[:shown], y[:shown]), {}
+    low, high = model.predict_interval(far, **call)
+    predicted, std = model.predict(far, return_std=True, **call)
+    assert (model.model.predict(far, **call) < low).any()
+    assert ((low <= predicted) & (predicted <= high)).all()
+    np.testing.assert_array_equal(predicted, model.predict(far, **call))
+    assert std.shape == (50,)
+
+
+def test_predictions_of_tables_lie_in_their_intervals():
+    X, y, task = _grades()
+    rows = pd.DataFrame({"pupil": task, "hours": X[:, 0], "grade": y})
+    linear = cm.ConditionalRidge(x_transform=None, y_transform=None)
+    model = cm.TableModel(linear, task="pupil", target="grade", intervals=True).fit(rows)
+    found = model.predict_frame(rows.assign(hours=3 * rows["hours"]), coverage=0.9)
+    assert found["prediction"].between(found["lower"], found["upper"]).all()

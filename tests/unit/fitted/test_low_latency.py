@@ -85,3 +85,17 @@ def test_a_snapshot_does_not_follow_the_learner():
 def test_learners_that_are_not_linear():
     with pytest.raises(DataError, match="base"):
         fit(base="boosting").low_latency()
+
+
+def test_labels_on_another_scale():
+    """The snapshot answered, and read labels, on the scale of the model."""
+    y = np.exp(Y / 5)
+    table = cm.TaskTable(SIDE, ids=range(T))
+    how = {"x_transform": None, "y_transform": "log"}
+    model = cm.ConditionalRidge(**how).fit(X, y, task=TASK, side_info=table)
+    fast = model.low_latency()
+    expected = model.predict(X[:3], task=np.full(3, 7))
+    np.testing.assert_allclose(fast.task(7).predict(X[:3]), expected, rtol=1e-14)
+    few = model.adapt(X[40:43], y[40:43], side_info=ROWS[0]).predict(X[:5])
+    found = fast.adapt(X[40:43], y[40:43], ROWS[0]).predict(X[:5])
+    np.testing.assert_array_equal(found, few)

@@ -12,6 +12,7 @@ import condmeta as cm
 from condmeta.inner.algorithms import Batch, Online
 from condmeta.inner.coin import Coin
 from condmeta.inner.no_adaptation import NoAdaptation
+from condmeta.inner.squared import SquaredState
 from condmeta.losses import Absolute, get_loss
 
 LAM = 0.7
@@ -87,3 +88,18 @@ def test_update_adds_to_the_points_that_a_task_has():
     model = cm.FixedBiasRegressor().fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0], task=list("aab"))
     model.update([[1.0], [1.0]], [1.0, 1.0], task=list("ba"))
     assert model.n_points([[0.0], [0.0]], task=list("ab")).tolist() == [3, 2]
+
+
+@pytest.mark.parametrize("sizes", [[3, 0, 5], [4, 4, 4]])
+def test_statistics_of_more_points_are_those_of_all(sizes):
+    """Ragged tasks and tasks of one size are summed up in different ways."""
+    rng = np.random.default_rng(0)
+    first, more = (np.append(0, np.cumsum(each)) for each in ([2, 3, 1], sizes))
+    parts = [(rng.normal(size=(at[-1], 2)), rng.normal(size=at[-1]), at) for at in (first, more)]
+    found = SquaredState.of(*parts[0]).extend(*parts[1])
+    for t in range(3):
+        X, y = (np.concatenate([p[j][p[2][t] : p[2][t + 1]] for p in parts]) for j in (0, 1))
+        np.testing.assert_allclose(found.gram[t], X.T @ X, rtol=1e-12)
+        np.testing.assert_allclose(found.moment[t], X.T @ y, rtol=1e-12)
+        np.testing.assert_allclose(found.square[t], y @ y, rtol=1e-12)
+        assert found.count[t] == len(y)

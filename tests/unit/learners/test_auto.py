@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import condmeta as cm
 from condmeta.errors import DataError
@@ -134,6 +135,26 @@ def test_convex_weights_are_the_best():
     assert best_weights(noise, y, np.arange(500) // 5, CRITERIA["absolute"])[0] > 0.95
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_absolute_weights_are_near_the_linear_program(seed):
+    """min sum_i e_i with -e_i <= a_i . w - y_i <= e_i; shares below 5 % are left out."""
+    rng = np.random.default_rng(seed)
+    y = rng.exponential(size=300) ** 2
+    answers = y[:, None] * rng.uniform(0.3, 1.0, 4) + rng.normal(size=(300, 4)) * [0.5, 1, 1.5, 2]
+    slack = -np.eye(300)
+    best = linprog(
+        np.append(np.zeros(4), np.ones(300)),
+        np.vstack([np.hstack([answers, slack]), np.hstack([-answers, slack])]),
+        np.append(y, -y), np.append(np.ones(4), np.zeros(300))[None], [1.0],
+    ).fun / 300  # fmt: skip
+
+    def error(weights):
+        return np.abs(answers @ weights - y).mean()
+
+    assert error(CRITERIA["absolute"].weights(answers, y)) < 1.02 * best
+    assert error(CRITERIA["squared"].weights(answers, y)) > 1.02 * best
+
+
 def test_labels_on_another_scale_are_a_candidate_where_that_pays():
     """Labels of tasks that differ by factors are normal as logarithms."""
     rng = np.random.default_rng(0)
@@ -145,6 +166,23 @@ def test_labels_on_another_scale_are_a_candidate_where_that_pays():
     assert skewed.weights_[1, at] > 0.5
     normal = cm.AutoRegressor(base=None, shots=(0, 3)).fit(X, np.log(y), task=task)
     assert "transformed" not in normal.candidates_
+
+
+def test_a_transformed_candidate_predicts_means_for_squared_errors():
+    """A few wild labels hid from squared errors that another scale pays: it was no candidate."""
+    rng = np.random.default_rng(0)
+    task, X = np.repeat(np.arange(60), 8), rng.normal(size=(480, 1))
+    y = np.exp(X[:, 0] + rng.normal(size=60)[task] + 0.8 * rng.normal(size=480))
+    few = {"base": None, "shots": (0, 3)}
+    model = cm.AutoRegressor(**few, criterion="squared").fit(X, y, task=task)
+    at = model.candidates_.index("transformed")
+    assert model.weights_[1, at] > 0.5
+    means = model.learners_["transformed"]
+    assert means.criterion == "squared"
+    medians = cm.AutoRegressor(**few).fit(X, y, task=task).learners_["transformed"]
+    assert means.adapt(X[:3], y[:3]).predict([[0.0]]) > 1.1 * medians.adapt(X[:3], y[:3]).predict(
+        [[0.0]]
+    )
 
 
 def test_the_base_alone_predicts_medians_of_skewed_labels():

@@ -94,3 +94,17 @@ def test_folds_judge_the_learner_that_is_used():
     new = {"task": ["new"] * 320, "side_info": {"new": {"s": 1.5}}}
     again = frozen(learner).fit(x, y, **call)
     np.testing.assert_allclose(again.predict(x, **new), learner.predict(x, **new), rtol=1e-6)
+
+
+def test_folds_keep_noise_that_follows_side_information():
+    """An infinite kappa that was chosen, given to the folds, had them refuse this noise."""
+    rng = np.random.default_rng(0)
+    task, s = np.repeat(np.arange(60), 12), rng.normal(size=60)
+    x = rng.normal(size=(720, 1))
+    slope, level = 2 + 0.3 * rng.normal(size=60), rng.normal(size=60)
+    y = x[:, 0] * slope[task] + level[task] + np.exp(s[task]) * rng.normal(size=720)
+    call = {"task": task, "side_info": cm.TaskTable({"s": s}, ids=range(60))}
+    model = cm.AutoRegressor(**FEW, criterion="squared").fit(x, y, **call)
+    used = cm.ConditionalRidge(x_transform=None, y_transform=None).fit(x, y, **call)
+    assert (used.kappa_, used.noise_, used.cold_start_) == (np.inf, "by_side", "prior")
+    assert "conditional" in model.candidates_

@@ -138,7 +138,9 @@ def test_what_a_base_cannot_do(data):
     X, y, task, _, _ = data
     with pytest.raises(DataError, match="rows of all tasks at once"):
         cm.ConditionalRidge(base="boosting").partial_fit(X, y, task=task)
-    with pytest.raises(DataError, match="must be None, 'boosting' or a scikit-learn regressor"):
+    with pytest.raises(
+        DataError, match="must be None, 'auto', 'boosting' or a scikit-learn regressor"
+    ):
         cm.ConditionalRidge(base="forest").fit(X, y, task=task)
     with pytest.raises(DataError, match="at least two tasks"):
         cm.ConditionalRidge(base=LinearRegression()).fit(X, y)
@@ -157,13 +159,13 @@ def test_small_shared_models_grow_in_one_thread(monkeypatch):
     """Threads that wait for each other cost far more than they gain on few rows."""
     used = []
     monkeypatch.setattr(
-        "condmeta.learners.learn.limit_threads",
+        "condmeta.learners.shared_base.limit_threads",
         lambda jobs: used.append(jobs) or contextlib.nullcontext(),
     )
     rng = np.random.default_rng(0)
     X, y, task = rng.normal(size=(240, 1)), rng.normal(size=240), np.repeat(np.arange(24), 10)
     cm.ConditionalRidge(base="boosting", n_jobs=2).fit(X, y, task=task)
-    monkeypatch.setattr("condmeta.learners.learn.ROWS_FOR_THREADS", 100)
+    monkeypatch.setattr("condmeta.learners.shared_base.ROWS_FOR_THREADS", 100)
     cm.ConditionalRidge(base="boosting", n_jobs=2).fit(X, y, task=task)
     assert used == [1, 2]
 
@@ -201,3 +203,56 @@ def test_a_search_over_groups_holds_out_whole_tasks(data):
     assert np.isfinite(model.predict(X[:3], task=task[:3])).all()
     plain = GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=3)  # no groups, and no warning
     cm.ConditionalRidge(base=plain).fit(X, y, task=task, side_info=side(S))
+
+
+def draw_interaction(seed=0):
+    """Return rows with an effect that neither splines nor heads can follow, and a linear one."""
+    rng = np.random.default_rng(seed)
+    task, X = np.repeat(np.arange(60), 12), rng.normal(size=(720, 3))
+    own = X[:, 2] * rng.normal(size=60)[task] + 0.2 * rng.normal(size=720)
+    return X, 3 * np.sign(X[:, 0] * X[:, 1]) + own, X @ [1.0, 2.0, 3.0] + own, task
+
+
+def test_a_base_is_chosen_where_it_pays(tmp_path):
+    X, y, _, task = draw_interaction()
+    model = cm.ConditionalRidge(base="auto").fit(X, y, task=task)
+    assert (model.base_, model.x_transform_, model.y_transform_) == ("boosting", None, None)
+    assert model.transform_choice_[0]["base"] == "boosting"
+    asked = cm.ConditionalRidge(base="boosting").fit(X, y, task=task)
+    np.testing.assert_array_equal(model.predict(X, task=task), asked.predict(X, task=task))
+    model.save(tmp_path / "auto.condmeta")
+    loaded = cm.load(tmp_path / "auto.condmeta")
+    assert loaded.base_ == "boosting"
+    np.testing.assert_array_equal(loaded.predict(X, task=task), model.predict(X, task=task))
+
+
+def test_a_base_is_refused_where_it_does_not_pay():
+    X, _, y, task = draw_interaction()
+    model = cm.ConditionalRidge(base="auto").fit(X, y, task=task)
+    plain = cm.ConditionalRidge().fit(X, y, task=task)
+    assert model.base_ is None
+    np.testing.assert_array_equal(model.predict(X, task=task), plain.predict(X, task=task))
+    few = cm.ConditionalRidge(base="auto").fit(X[:180], y[:180], task=task[:180])  # 15 tasks
+    assert few.base_ is None
+    assert few.transform_choice_ == []
+
+
+def test_a_base_is_chosen_on_the_scale_of_labels():
+    X, y, _, task = draw_interaction()
+    model = cm.ConditionalRidge(base="auto", y_transform="log").fit(X, np.exp(y), task=task)
+    asked = cm.ConditionalRidge(base="boosting").fit(X, y, task=task)
+    assert model.base_ == "boosting"
+    inside = np.abs(y) < np.quantile(np.abs(y), 0.9)  # ends of the range are cut
+    expected = np.exp(asked.predict(X[inside], task=task[inside]))
+    np.testing.assert_allclose(model.predict(X[inside], task=task[inside]), expected)
+
+
+def test_who_chooses_a_base():
+    X, y, _, task = draw_interaction()
+    with pytest.raises(DataError, match="A base needs the rows of all tasks at once"):
+        cm.ConditionalRidge(base="auto").partial_fit(X, y, task=task)
+    with pytest.raises(DataError, match=r"must be None, 'boosting' or .* Got 'auto' instead"):
+        cm.ConditionalLogistic(base="auto").fit(X, y > 0, task=task)
+    sentence = "'base' parameter of ConditionalRidge must be None, 'auto', 'boosting' or a scikit"
+    with pytest.raises(DataError, match=sentence):
+        cm.ConditionalRidge(base="trees").fit(X, y, task=task)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import condmeta as cm
 from condmeta.errors import ConstantFeatureWarning, DataError
@@ -169,14 +170,124 @@ def test_a_row_far_from_all_others_counts_or_is_refused(name):
 
     np.testing.assert_allclose(updated(5e5), updated(1e5), atol=5e-4)
     for far in (1e7, -1e10, 1e20, 1e50):
-        with pytest.raises(DataError, match=r"has .* in feature 0 of X, .* too far from the rows"):
+        with pytest.raises(DataError, match=r"has .* in feature 0 of X, .* too far from earlier"):
             updated(far)
-        with pytest.raises(DataError, match=r"too far from the rows of fit .* fit again with it"):
+        with pytest.raises(DataError, match=r"too far from earlier rows .* fit again with all"):
             learner.adapt([[far, 1.0, 1.0]], [5.0], task=["new"], side_info={"new": [1.0]}, **call)
         model = learner.adapt(X[:1], Y[:1], side_info=[1.0], **call)
-        with pytest.raises(DataError, match=r"^Row 0 has .* too far from the rows"):
+        with pytest.raises(DataError, match=r"^Row 0 has .* too far from earlier rows"):
             model.update([[far, 1.0, 1.0]], [5.0], **call)
     assert learner._model is value
+
+
+def fed(learner, rows, y, tasks):
+    """Take in rows of some tasks, with their side information."""
+    groups = isinstance(learner, cm.ConditionalLevels)
+    ids = {task: (task % 4, task) if groups else task for task in tasks.tolist()}
+    side, at = {ids[task]: [SIZE[task]] for task in ids}, np.isin(TASK, tasks)
+    task = [ids[task] for task in TASK[at].tolist()]
+    return learner.partial_fit(rows[at], y[at], task=task, side_info=side)
+
+
+STREAMS = {
+    "ridge": (cm.ConditionalRidge(), Y),
+    "ridge of unscaled rows": (cm.ConditionalRidge(scale="none"), Y),
+    "ridge without an intercept": (cm.ConditionalRidge(fit_intercept=False), Y),
+    "ridge of many columns": (cm.ConditionalRidge(), Y),
+    "levels": (cm.ConditionalLevels(), Y),
+    "sgd": (cm.ConditionalSGDRegressor(), Y),
+    "sgd of scaled rows": (cm.ConditionalSGDRegressor(**STANDARD), Y),
+    "sgd classes": (cm.ConditionalSGDClassifier(), Y > 5),
+    "kernel": (cm.KernelConditionalSGDRegressor(), Y),
+    "coin": (cm.ConditionalCoinRegressor(), Y),
+    "logistic": (cm.ConditionalLogistic(), Y > 5),
+    "counts": (cm.ConditionalCount(), np.floor(np.exp((Y - Y.mean()) / 4))),
+    "ordered": (cm.ConditionalOrdinal(classes=[0, 1, 2]), np.digitize(Y, [3, 7])),
+}
+
+
+def test_streams_are_all_learners_with_partial_fit():
+    known = {type(learner) for learner, _ in STREAMS.values()}
+    learners = {getattr(cm, name) for name in cm.__all__ if isinstance(getattr(cm, name), type)}
+    assert {kind for kind in learners if hasattr(kind, "partial_fit")} == known
+
+
+@pytest.mark.filterwarnings("ignore::condmeta.errors.FewTasksWarning")
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("name", STREAMS)
+def test_partial_fit_refuses_a_value_far_from_earlier_rows(name, fitted):
+    """Beside its square the digits of other tasks are lost, whose predictions would change."""
+    learner, y = STREAMS[name]
+    rows = X if name != "ridge of many columns" else np.hstack([X, RNG.normal(size=(len(X), 70))])
+    learner = fed(fed(clone(learner), rows, y, np.arange(10)), rows, y, np.arange(10, 20))
+    if fitted:
+        assert learner.fitted_.tau is not None  # learned
+    value, far = learner._model, rows.copy()
+    for size in (1e10, -1e7):
+        far[-1, 1] = size
+        with pytest.raises(
+            DataError,
+            match=r"^Task (39|\(3, 39\)) has .*e\+\d+ in feature 1 of X, where rows are usually "
+            r"[\d.]+ from [\d.]+: it is too far from earlier rows for its square to be "
+            r"added to theirs\. Correct the value, drop the row, or fit again with all rows\.$",
+        ):
+            fed(learner, far, y, np.arange(30, 40))
+        assert learner._model is value
+    far[-1, 1] = 1e5  # a bad value, but the others are not lost
+    fed(learner, far, y, np.arange(30, 40))
+
+
+@pytest.mark.filterwarnings("ignore::condmeta.errors.ConstantFeatureWarning")
+@pytest.mark.parametrize("name", ["ridge", "logistic", "ridge of unscaled rows"])
+def test_what_is_far_is_learned_from_all_rows_so_far(name):
+    learner, y = STREAMS[name]
+    rows = X.copy()
+    rows[TASK < 10, 1] = 0.0  # nothing is known of the column yet
+    rows[(TASK >= 10) & (TASK < 20), 1] *= 1e8
+    learner = fed(clone(learner), rows, y, np.arange(10))
+    for tasks in np.arange(10, 20), np.arange(20, 30):
+        fed(learner, rows, y, tasks)
+    rows[-1, 1] = 1e16
+    with pytest.raises(DataError, match="too far from earlier rows"):
+        fed(learner, rows, y, np.arange(30, 40))
+
+
+UNCENTRED = {
+    "sgd": cm.ConditionalSGDRegressor(),
+    "sgd cv": cm.ConditionalSGDRegressorCV(),
+    "sgd of unit rows": cm.ConditionalSGDRegressor(scale="rows"),
+    "kernel": cm.KernelConditionalSGDRegressor(),
+    "coin": cm.ConditionalCoinRegressor(),
+    "ridge": cm.ConditionalRidge(scale="none"),
+    "ridge without an intercept": cm.ConditionalRidge(fit_intercept=False),
+    "own data": cm.IndependentRegressor(scale="none"),
+}
+
+
+@pytest.mark.parametrize("shift", [1e4, 2.0**40, -1e12])
+@pytest.mark.parametrize("name", UNCENTRED)
+def test_columns_far_from_zero_are_named_if_rows_are_not_centred(name, shift):
+    learner, rows = UNCENTRED[name], pd.DataFrame(X, columns=["price", "size", "age"])
+    learner.fit(rows, Y, task=TASK, side_info=SIDE)  # no warning
+    rows["size"] += shift
+    text = (
+        r"^Values of column 'size' of X are around -?1.* and differ by about \d.*: rows that are "
+        r"not centred are hardly told apart by it\. Use scale='standard' with fit_intercept=True, "
+        r"or subtract a constant from the column\.$"
+    )
+    with pytest.warns(ConstantFeatureWarning, match=text):
+        learner.fit(rows, Y, task=TASK, side_info=SIDE)
+    if hasattr(learner, "partial_fit"):
+        with pytest.warns(ConstantFeatureWarning, match=text):
+            clone(learner).partial_fit(rows, Y, task=TASK, side_info=SIDE)
+
+
+@pytest.mark.parametrize("name", ["sgd", "kernel", "coin", "ridge"])
+def test_a_far_value_is_named_if_rows_are_not_centred(name):
+    rows = X.copy()
+    rows[11, 2] = 1e10
+    with pytest.warns(ConstantFeatureWarning, match=r"^Task 1 has 1e\+10 in feature 2 of X: besi"):
+        UNCENTRED[name].fit(rows, Y, task=TASK, side_info=SIDE)
 
 
 @pytest.mark.parametrize("learner", [cm.ConditionalRidge(), cm.AutoRegressor(base=None)])

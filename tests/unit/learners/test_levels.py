@@ -13,8 +13,9 @@ from condmeta.fitted.known_statistics import known_statistics
 from condmeta.inner.nested import NestedGaussian
 
 LME4 = Path(__file__).parents[2] / "data" / "lme4" / "levels.csv"
-ML = {"metric": "full", "noise": "shared", "kappa": 0.0, "tol": 1e-5, "max_iter": 3000}
-FIXED = {"metric": "full", "noise": "shared", "kappa": 1.0}
+LINEAR = {"x_transform": None, "y_transform": None}
+ML = LINEAR | {"metric": "full", "noise": "shared", "kappa": 0.0, "tol": 1e-5, "max_iter": 3000}
+FIXED = LINEAR | {"metric": "full", "noise": "shared", "kappa": 1.0}
 KEYS = ["region", "store"]
 
 

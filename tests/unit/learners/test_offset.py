@@ -62,3 +62,27 @@ def test_chunks_and_files_remember_it(tmp_path):
     chunked.save(tmp_path / "model.condmeta")
     with pytest.raises(DataError, match=FORGOTTEN):
         cm.load(tmp_path / "model.condmeta").predict(X, task=TASK)
+
+
+@pytest.mark.parametrize("kind", ["ridge", "auto", "calibrated"])
+def test_check_takes_the_offset(kind):
+    """Labels less the offset are judged; without the offset it is an error, as elsewhere."""
+    before = np.arange(150) % 5 < 4
+    rows = X[before], Y[before]
+    call = {"task": TASK[before], "offset": OFFSET[before]}
+    if kind == "calibrated":
+        model = cm.calibrate(cm.ConditionalRidge(), *rows, shots=(0, 1), **call)
+    else:
+        learner = cm.ConditionalRidge() if kind == "ridge" else cm.AutoRegressor(base=None)
+        model = learner.fit(*rows, **call)
+    new = X[~before], Y[~before]
+    report = cm.check(model, *new, task=TASK[~before], offset=OFFSET[~before])
+    plain = model.model if kind == "calibrated" else model
+    errors = Y[~before] - OFFSET[~before] - (
+        plain.predict(X[~before], task=TASK[~before]) if kind == "calibrated"
+        else plain.predict(X[~before], task=TASK[~before], offset=0)
+    )  # fmt: skip
+    found = np.average(report.frame["mae"], weights=report.frame["n"])
+    np.testing.assert_allclose(found, np.abs(errors).mean(), rtol=1e-9)
+    with pytest.raises(DataError, match=FORGOTTEN):
+        cm.check(model, *new, task=TASK[~before])

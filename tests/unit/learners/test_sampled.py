@@ -6,8 +6,9 @@ from sklearn.ensemble import RandomForestRegressor
 
 import condmeta as cm
 from condmeta.errors import DataError, ReadingNote
-from condmeta.learners import sampled
-from condmeta.learners.sampled import find_tasks, fit_sampled, needs_rows
+from condmeta.learners import task_sample
+from condmeta.learners.sampled import fit_sampled, needs_rows
+from condmeta.learners.task_sample import find_tasks
 
 T, D = 90, 2
 
@@ -57,15 +58,15 @@ def reference(learner, parts, side, n):
     found = [find_tasks(part) for part in parts]
     keys = np.concatenate([one.keys[one.sizes > 0] for one in found])
     limit = np.sort(keys)[n - 1]
-    sample = sampled.joined([sampled.sample_of(part, limit) for part in parts])
+    sample = task_sample.joined([task_sample.sample_of(part, limit) for part in parts])
     assert len(sample) == n
-    learner.fit(sampled.with_side(sample, side))
+    learner.fit(task_sample.with_side(sample, side))
     for part, one in zip(parts, found, strict=True):
         order = dict(zip(one.ids, one.keys, strict=True))
         rest = [task for task in sorted(order, key=order.get)
                 if order[task] > limit and one.sizes[one.ids == task] > 0]  # fmt: skip
         some = part.subset([part.position(task) for task in rest])
-        learner.update(sampled.with_side(some, side))
+        learner.update(task_sample.with_side(some, side))
     return learner
 
 
@@ -146,7 +147,7 @@ def test_all_tasks_are_the_sample_if_they_are_few(tmp_path, recwarn):
 
 def test_a_sample_is_bounded_by_its_rows(tmp_path, monkeypatch):
     tasks, side = draw("class")
-    monkeypatch.setattr(sampled, "ROWS", 200)
+    monkeypatch.setattr(task_sample, "ROWS", 200)
     with pytest.warns(ReadingNote, match=r"its prior from \d\d of 90 tasks; prior_tasks= sets"):
         found = fit_sampled(
             LEARNERS["class"](), InMemory(parts_of(tasks, 3)), tmp_path, lambda: side

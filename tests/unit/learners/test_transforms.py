@@ -202,12 +202,6 @@ def test_check_expects_errors_in_the_units_of_y():
     assert 0.5 < np.median(ratio) < 2
 
 
-def test_sql_of_splines_names_the_remedy():
-    X, y, task = draw("bent")
-    with pytest.raises(DataError, match="predict, or fit it with x_transform=None"):
-        cm.ConditionalRidge().fit(X, y, task=task).to_sql()
-
-
 def test_the_default_chooses():
     params = cm.ConditionalRidge().get_params()
     assert {name: params[name] for name in AUTO} == AUTO

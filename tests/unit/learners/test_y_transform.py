@@ -122,3 +122,46 @@ def test_labels_without_a_logarithm_are_refused_and_nothing_changes():
     np.testing.assert_array_equal(model.predict(X, task=task), before)
     with pytest.raises(DataError, match="The 'y_transform' parameter of ConditionalRidge must be"):
         cm.ConditionalRidge(y_transform="sqrt").fit(X, y, task=task)
+
+
+def test_squared_errors_ask_for_means(tmp_path):
+    """The mean of exp(a + s z) over normal z is exp(a + s^2 / 2)."""
+    X, y, task = draw()
+    how = {"y_transform": "log", "x_transform": None, **FIXED}
+    median = cm.ConditionalRidge(**how).fit(X, y, task=task)
+    mean = cm.ConditionalRidge(criterion="squared", **how).fit(X, y, task=task)
+    factor = np.exp(mean.s2_ / 2)
+    assert factor > 1.01
+    inside = (y > np.quantile(y, 0.05)) & (y < np.quantile(y, 0.95))  # ends of the range are cut
+    call = {"X": X[inside], "task": task[inside]}
+    expected = factor * median.predict(**call)
+    np.testing.assert_allclose(mean.predict(**call), expected, rtol=1e-6)
+    one = mean.adapt(X[:3], y[:3]).predict(X[inside][:20])
+    np.testing.assert_allclose(
+        one, factor * median.adapt(X[:3], y[:3]).predict(X[inside][:20]), rtol=1e-6
+    )
+    mean.save(tmp_path / "mean.condmeta")
+    loaded = cm.load(tmp_path / "mean.condmeta")
+    np.testing.assert_array_equal(loaded.predict(**call), mean.predict(**call))
+    mean.update(X[:8], y[:8] * 1.1, task=["new"] * 8)
+    assert np.isfinite(mean.predict(X[:2], task=["new"] * 2)).all()
+
+
+def test_means_have_no_sql():
+    X, y, task = draw()
+    model = cm.ConditionalRidge(y_transform="log", criterion="squared").fit(X, y, task=task)
+    with pytest.raises(DataError, match=r"means of a transformed y.* criterion='absolute'"):
+        model.low_latency()
+
+
+def test_check_judges_means_as_it_judges_medians():
+    """Both have the same residuals on the scale of the model."""
+    X, y, task = draw(n_tasks=80, n=12)
+    old, found = task < 60, []
+    for criterion in ("absolute", "squared"):
+        model = cm.ConditionalRidge(y_transform="log", criterion=criterion, **FIXED)
+        model.fit(X[old], y[old], task=task[old])
+        found.append(cm.check(model, X[~old], y[~old], task=task[~old]).frame.set_index("task"))
+    medians, means = found
+    np.testing.assert_allclose(means["z"].loc[medians.index], medians["z"], rtol=1e-6)
+    assert (means["rmse"].loc[medians.index] != medians["rmse"]).all()

@@ -101,9 +101,13 @@ def test_several_task_columns(tables):
 @pytest.mark.parametrize(
     ("formula", "parts"),
     [
-        ("y ~ x|g", ("y ~ x", ["g"], None)),
-        ("y ~ x + z | g ~ s * t", ("y ~ x + z", ["g"], "s * t")),
-        ("log(y) ~ x | a:b ~ s", ("log(y) ~ x", ["a", "b"], "s")),
+        ("y ~ x|g", ("y ~ x", ["g"], None, None)),
+        ("y ~ x + z | g ~ s * t", ("y ~ x + z", ["g"], "s * t", None)),
+        ("log(y) ~ x | a:b ~ s", ("log(y) ~ x", ["a", "b"], "s", None)),
+        ("y ~ x + (1 | g)", ("y ~ x", ["g"], None, "")),
+        ("y ~ log(x) + (1 + log(x) | g) + z", ("y ~ log(x) + z", ["g"], None, "log(x)")),
+        ("y ~ (x + z | a:b ~ log(s)) + x + z", ("y ~ x + z", ["a", "b"], "log(s)", "x + z")),
+        ("y ~ (1 | g)", ("y ~ 1", ["g"], None, "")),
     ],
 )
 def test_parts(formula, parts):
@@ -118,11 +122,28 @@ def test_wrong_forms(formula):
 
 def test_sentences(tables):
     sales, _ = tables
+    for formula in ("sold ~ price + (1 | store) + (1 | promo)", "sold ~ price + (price || store)"):
+        with pytest.raises(DataError, match=r"has several bars, and a model has one grouping"):
+            cm.from_formula(formula, sales)
+    for formula in ("sold ~ price + (0 + price | store)", "sold ~ price + (price - 1 | store)"):
+        with pytest.raises(DataError, match="leaves the intercept of tasks out"):
+            cm.from_formula(formula, sales)
+    with pytest.raises(DataError, match="have 'price', which is not among the features: add"):
+        cm.from_formula("sold ~ promo + (price | store)", sales)
     with pytest.raises(
-        DataError,
-        match=r"bar in brackets, as in lme4\..* for \(1 \| g\) give learner=.*random='intercept'",
+        DataError, match=r"ERMRegressor shares none between tasks\. Write '\| task'"
     ):
-        cm.from_formula("sold ~ price + (1 + price | store)", sales)
+        cm.from_formula("sold ~ price + (1 | store)", sales, learner=cm.ConditionalERMRegressor())
+    with pytest.raises(DataError, match="IndependentRegressor reads no offset: leave offset= out"):
+        cm.from_formula(
+            "sold ~ promo | store", sales, learner=cm.IndependentRegressor(), offset="price"
+        )
+    with pytest.raises(DataError, match=r"intervals=True\) of ConditionalRidge reads no precision"):
+        cm.from_formula("sold ~ promo | store", sales, precision="price", intervals=True)
+    with pytest.raises(DataError, match=r"Column 'cost' \(offset\) is not in the table"):
+        cm.from_formula("sold ~ price | store", sales, offset="cost")
+    with pytest.raises(DataError, match="The model has no intervals: fit it with intervals=True"):
+        cm.from_formula("sold ~ price | store", sales).predict_interval(sales)
     with pytest.raises(DataError, match=r"'prize' cannot be computed: .*prize"):
         cm.from_formula("sold ~ prize | store", sales)
     gaps = sales.assign(price=sales["price"].where(sales["price"] > 1.1))
@@ -247,3 +268,99 @@ def test_a_formula_transforms_nothing_with_a_learner_of_ones_own_either(tables):
     kept = cm.ConditionalRidge(y_transform="log")
     model = cm.from_formula("sold ~ price | store ~ size", skewed, stores, learner=kept)
     assert model.learner_.y_transform == "log"
+
+
+RANDOM = {
+    "sold ~ price + promo + (1 | store)": "intercept",
+    "sold ~ price + promo + (1 + price | store ~ size)": ["price"],
+    "sold ~ price + promo + (promo | store)": ["promo[T.yes]"],
+    "sold ~ price + promo + (price + promo | store)": "all",
+}
+
+
+@pytest.mark.parametrize("formula", RANDOM)
+def test_effects_in_brackets_differ_by_task(tables, formula, tmp_path):
+    sales, stores = tables
+    model = cm.from_formula(formula, sales, stores)
+    assert model.learner_.random == RANDOM[formula]
+    X = sales[["price"]].assign(**{"promo[T.yes]": (sales["promo"] == "yes").astype(int)})
+    side = stores.set_index("store")[["size"]] if "size" in formula else None
+    by_hand = cm.ConditionalRidge(random=RANDOM[formula], x_transform=None, y_transform=None)
+    by_hand.fit(X, sales["sold"], task=sales["store"], side_info=side)
+    np.testing.assert_allclose(
+        model.predict(sales), by_hand.predict(X, task=sales["store"]), rtol=1e-9
+    )
+    model.save(tmp_path / "random.condmeta")
+    np.testing.assert_array_equal(
+        cm.load(tmp_path / "random.condmeta").predict(sales), model.predict(sales)
+    )
+
+
+def test_a_random_intercept_of_counts(tables):
+    sales, _ = tables
+    counts = sales.assign(sold=(sales["sold"].rank() % 7).astype(int))
+    learner = cm.ConditionalCount(metric="identity")
+    model = cm.from_formula("sold ~ price + (1 | store)", counts, learner=learner, exposure="price")
+    assert np.ptp(model.coef_frame(wide=True)["price"]) < 1e-12
+    low, high = model.predict_interval(counts[:5], coverage=0.8)
+    assert (low <= high).all()
+    with pytest.raises(DataError, match=r"Column 'price' \(exposure\)|price"):
+        model.predict(counts.drop(columns="price"))
+
+
+@pytest.mark.parametrize("kind", [cm.ConditionalLogistic, cm.ConditionalOrdinal])
+def test_a_random_intercept_of_classes(tables, kind, tmp_path):
+    sales, _ = tables
+    cuts = [0.0] if kind is cm.ConditionalLogistic else [-0.5, 0.5]
+    classes = sales.assign(sold=np.digitize(sales["sold"] - sales["sold"].median(), cuts))
+    learner = kind(metric="identity")
+    model = cm.from_formula("sold ~ price + promo + (1 | store)", classes, learner=learner)
+    assert model.learner_.random == "intercept"
+    assert np.ptp(model.coef_frame(wide=True)["price"]) < 1e-12
+    model.save(tmp_path / "classes.condmeta")
+    again = cm.load(tmp_path / "classes.condmeta")
+    np.testing.assert_array_equal(again.predict(classes), model.predict(classes))
+    with pytest.raises(DataError, match=r"AutoClassifier shares none between tasks.*ConditionalRi"):
+        cm.from_formula("sold ~ price + (1 | store)", classes, learner=cm.AutoClassifier())
+
+
+def test_weights_and_offsets_are_columns(tables, tmp_path):
+    sales, stores = tables
+    table = sales.assign(often=np.arange(len(sales)) % 3 + 1, before=sales["price"] ** 2)
+    roles = {"sample_weight": "often", "offset": "before"}
+    model = cm.from_formula("sold ~ price | store ~ size", table, stores, **roles)
+    by_hand = cm.ConditionalRidge(x_transform=None, y_transform=None).fit(
+        table[["price"]], table["sold"], task=table["store"], sample_weight=table["often"],
+        side_info=stores.set_index("store")[["size"]], offset=table["before"],
+    )  # fmt: skip
+    expected = by_hand.predict(table[["price"]], task=table["store"], offset=table["before"])
+    np.testing.assert_allclose(model.predict(table.drop(columns="often")), expected, rtol=1e-9)
+    model.save(tmp_path / "m.condmeta")
+    again = cm.load(tmp_path / "m.condmeta")
+    assert again.columns == roles
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+    with pytest.raises(DataError, match=r"Column 'before' \(offset\) is not in the table"):
+        again.predict(sales)
+    assert model.check(table).verdict in ("keep", "update")
+    assert model.adapt(table[:8], stores[:1]).coef_.shape == (1, 1)
+    model.update(table[:8])
+
+
+def test_intervals_of_formulas(tables, tmp_path):
+    sales, stores = tables
+    model = cm.from_formula("sold ~ log(price) + (1 | store ~ size)", sales, stores, intervals=True)
+    low, high = model.predict_interval(sales, coverage=0.8)
+    assert 0.7 < ((low <= sales["sold"]) & (sales["sold"] <= high)).mean() <= 1
+    model.save(tmp_path / "m.condmeta")
+    again = cm.load(tmp_path / "m.condmeta").predict_interval(sales, coverage=0.8)
+    np.testing.assert_array_equal(again[0], low)
+    assert model.summary().effects is not None
+
+
+def test_classes_may_be_text(tables):
+    """A target of text was the indicator of its first class, without a word."""
+    sales, _ = tables
+    learner = cm.ConditionalLogistic(metric="identity")
+    model = cm.from_formula("promo ~ sold + price | store", sales, learner=learner)
+    assert model.learner_.classes_.tolist() == ["no", "yes"]
+    assert np.mean(model.predict(sales) == sales["promo"]) > 0.9

@@ -83,11 +83,11 @@ def test_files_updates_intervals_and_parts(forgetful, tmp_path):
     forgetful.save(tmp_path / "m.condmeta")
     again = cm.load(tmp_path / "m.condmeta")
     assert again.time == "day"
-    again.update(LATE, again=False)
+    again.update(LATE)
     with pytest.raises(DataError, match="The model holds these"):
-        again.update(LATE, again=False)
+        again.update(LATE)
     shifted = LATE.assign(day=LATE["day"] + pd.Timedelta(days=1))
-    again.update(shifted, again=False)  # the same values at other times are other rows
+    again.update(shifted)  # the same values at other times are other rows
     intervals = cm.TableModel(**ROLES, time="day", intervals=True, order="first").fit(EARLY)
     _, low, high = intervals.predict(LATE[:STORES], coverage=0.9)
     assert (low < high).all()

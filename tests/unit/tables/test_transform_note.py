@@ -47,4 +47,4 @@ def test_the_command_has_an_option_for_the_linear_model(prices, tmp_path):
     assert "medians" not in done.output
     assert cm.load(model).learner_.y_transform_ is None
     wrong = CliRunner().invoke(app, [*command, "--linear", "--force", "--learner", "pooled"])
-    assert "--linear works with ridge and levels, not with pooled" in wrong.output
+    assert "--linear works with ridge, levels and count, not with pooled" in wrong.output

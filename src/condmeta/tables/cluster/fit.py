@@ -2,7 +2,8 @@
 
 Workers write the rows of each partition, split by their tasks; then each reads the rows of some
 tasks, and reduces them to statistics. The prior is learned here, from sums that workers send
-(`condmeta.meta.stored_tasks`). No row leaves the workers but the sums of the sampled tasks.
+(`condmeta.meta.stored_tasks`). No row leaves the workers but those of the sample on which it is
+chosen what x and y become (`condmeta.learners.task_sample`).
 """
 
 from __future__ import annotations
@@ -19,12 +20,8 @@ import numpy as np
 
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
-from condmeta.fitted.fitted import Fitted
-from condmeta.learners.parts import join_reduced, learn_stored, reduce_part, start_with
+from condmeta.learners.parts import Reduced, Reduction, learn_parts, reduce_part, start_with
 from condmeta.learners.streams import StreamLearner
-from condmeta.meta.stored_tasks import StoredTasks
-from condmeta.meta.task_files import Piece
-from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.tables.big.table_of_files import TableOfFiles, temporary_folder
 from condmeta.tables.cluster.partitions import (
     Partition,
@@ -82,22 +79,20 @@ def _fit(table: TableOfFiles, rows: Any, client: Any, work: Path) -> tuple[Any, 
     how = columns, table.schema.roles, n_groups, source.schema, text
     jobs = [(part, str(work / f"split-{at:06d}"), *how) for at, part in enumerate(parts)]
     filled = np.flatnonzero(np.sum(runner.map(split_rows, jobs), axis=0))
-    split, schema, learner = [path for _, path, *_ in jobs], table.schema, table.learner
+    split, learner = [path for _, path, *_ in jobs], table.learner
+    groups = Groups(runner, table.schema, split, filled.tolist())
     if table.by_rows:
-        table.fit_rows(Groups(runner, schema, split, filled.tolist()), work)
+        table.fit_rows(groups, work)
         return learner, table.schema, source.n_rows
     log.info("summing up the rows")
-    (start,) = runner.map(start_of_group, [(learner, schema, split, int(filled[0]))])
+    (start,) = groups._replace(numbers=groups.numbers[:1]).map(start_with, [(learner,)])
 
-    def reduced(distinct: np.ndarray | None) -> list[tuple[Piece, TaskStatistics]]:
-        how = learner, start, schema, split
-        jobs = [(*how, int(g), str(work / f"piece-{g:06d}"), distinct) for g in filled]
-        return runner.map(reduce_group, jobs)
+    def reduced(how: Reduction) -> list[Reduced]:
+        paths = (str(work / f"piece-{number:06d}") for number in groups.numbers)
+        return groups.map(reduce_part, [(learner, how, path) for path in paths])
 
-    pieces, sampled = join_reduced(reduced)
-    stored = StoredTasks.merge(work, sampled, pieces, runner)
-    learner._model = learn_stored(learner, start, stored, table.read_side, KEPT)
-    table.warn_not_kept(f"{stored.nbytes / 1e9:.1f} GB", "", 4)
+    learner._model = learn_parts(learner, start, reduced, work, table.read_side, runner, KEPT)
+    table.warn_not_kept(f"more than {KEPT / 1e9:.1f} GB", "", 4)
     return learner, table.schema, source.n_rows
 
 
@@ -184,16 +179,3 @@ def apply_to_group(
     """Return function(tasks of a group, *more)."""
     with limit_threads(1):
         return function(read_group(schema, split, group), *more)
-
-
-def start_of_group(learner: Any, schema: Schema, split: list[str], group: int) -> Fitted:
-    """Return the value that statistics are collected with."""
-    return start_with(learner, read_group(schema, split, group))
-
-
-def reduce_group(
-    learner: Any, start: Fitted, schema: Schema, split: list[str], group: int, path: str,
-    distinct: np.ndarray | None,
-) -> tuple[Piece, TaskStatistics]:  # fmt: skip
-    """Write the statistics of a group of tasks to a file."""
-    return reduce_part(learner, start, read_group(schema, split, group), path, distinct)
