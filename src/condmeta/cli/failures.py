@@ -28,6 +28,7 @@ WORDS = {  # of the library: of the command line
     "set again=True": "use --again",
     "take one learner, such as ConditionalRidge": "fit with --learner ridge",
     "set x_transform=None and y_transform=None": "use --linear",
+    "set x_transform=None": "use --linear",
     "take a classifier, or leave the choice to the target": "leave --learner out",
 }  # fmt: skip
 

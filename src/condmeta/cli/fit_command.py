@@ -30,13 +30,17 @@ KINDS = {  # what learners for one kind of target read
     "logistic": "class", "count": "count", "ordinal": "ordered",
 }  # fmt: skip
 
+DEFAULTS = {"number": "ridge", "count": "count", "class": "logistic", "ordered": "ordinal"}
+HOLDS = {"number": "numbers", "count": "counts", "class": "classes", "ordered": "ordered classes"}
+
 SETTINGS = {  # options that set parameters of the learner: their values, and who has them
     "boosting": (lambda on: {"base": "boosting" if on else None},
                  "ridge, levels, logistic and auto"),
     "random": (lambda names: {"random": "intercept" if names == ["intercept"] else names},
-               "ridge, levels and count"),
+               "ridge, levels, logistic, ordinal and count"),
     "shared_start": (lambda on: {"feature_map": None}, "learners that read side information"),
-    "linear": (lambda on: {"x_transform": None, "y_transform": None}, "ridge and levels"),
+    "linear": (lambda on: {"x_transform": None, "y_transform": None},
+               "ridge, levels and count"),
 }  # fmt: skip
 FLAGS = "shared_start", "linear"  # settings that are there or not
 
@@ -69,10 +73,11 @@ FLAGS = "shared_start", "linear"  # settings that are there or not
               "[default: only auto]")  # fmt: skip
 @click.option("--random", type=Names(), metavar="COLS",
               help="Columns with coefficients that may differ between tasks (ridge, levels, "
-              "count); 'intercept': the intercept alone.  [default: all]")  # fmt: skip
+              "logistic, ordinal, count); 'intercept': the intercept alone.  "
+              "[default: all]")  # fmt: skip
 @click.option("--linear", is_flag=True,
-              help="Fit straight lines to the target itself (ridge).  [default: a power of the "
-              "target or splines of features, where held-out tasks show a gain]")  # fmt: skip
+              help="Fit straight lines to the target itself (ridge, count).  [default: a power of "
+              "a number or splines of features, where held-out tasks show a gain]")  # fmt: skip
 @click.option("--shared-start", is_flag=True,
               help="Start all tasks from the same coefficients; only boosted trees then read side "
               "information.")  # fmt: skip
@@ -279,7 +284,7 @@ def _fit_parts(path, columns, params):
 
 def _learner(params, target: str):
     """Return the learner that the options name, for what the target holds."""
-    name = params["learner"] or {"class": "logistic", "ordered": "ordinal"}.get(target, "ridge")
+    name = params["learner"] or DEFAULTS[target]
     kind = LEARNERS[name][target in ("class", "ordered")]
     if kind is None:  # only in parts: elsewhere the learner decides how the target is read
         raise DataError(
@@ -292,10 +297,13 @@ def _learner(params, target: str):
     for option, (values_of, who) in SETTINGS.items():
         if params[option] is None:
             continue
-        values = values_of(params[option])
-        if not values.keys() <= learner.get_params().keys():
+        known = learner.get_params().keys()
+        values = {key: value for key, value in values_of(params[option]).items() if key in known}
+        if not values:
             flag = option.replace("_", "-")
-            raise DataError(f"--{flag} works with {who}, not with {name}.")
+            chosen = f", which is for a target of {HOLDS[target]}: add --learner, such as ridge"
+            why = "" if params["learner"] else chosen
+            raise DataError(f"--{flag} works with {who}, not with {name}{why}.")
         learner.set_params(**values)
     return learner.set_params(order=_order(params)) if name == "auto" else learner
 

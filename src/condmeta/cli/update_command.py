@@ -18,9 +18,9 @@ def update_command(model, table, output, again, force, wait, quiet, **params):
     """Add the rows of TABLE to the tasks they belong to, and add new tasks.
 
     What MODEL has learned about all tasks together stays; fit it again when the verdict of
-    condmeta check is refit. Each row counts as one more observation. A table whose rows MODEL holds
-    already is refused, unless --again is given: after an interruption, run the command again. If
-    several updates of one model run at once, each waits for the others.
+    condmeta check is refit. Each row counts as one more observation. A table of two or more rows
+    that MODEL holds already is refused, unless --again is given: after an interruption, run the
+    command again. If several updates of one model run at once, each waits for the others.
 
     \b
     condmeta update stores.condmeta monday.csv

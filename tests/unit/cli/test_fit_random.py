@@ -63,7 +63,25 @@ def test_unknown_columns_and_other_learners_are_errors(sales):
     assert "names 'colour', which is not among the 2 columns of X: 'price', 'promo'" in done.output
     assert not output.exists()
     done, _ = run(sales, "--random", "price", "--learner", "pooled")
-    assert "--random works with ridge, levels and count, not with pooled" in done.output
+    expected = "--random works with ridge, levels, logistic, ordinal and count, not with pooled"
+    assert expected in done.output
+
+
+@pytest.mark.parametrize("cuts", [[1.0], [-1.0, 1.5]])
+def test_classes_have_a_random_intercept(sales, cuts):
+    """Two classes, or three in their order."""
+    table = pd.read_csv(sales)
+    names = np.array(["high", "low", "medium"])[np.array([1, 2, 0] if len(cuts) > 1 else [1, 0])]
+    table.assign(sold=names[np.digitize(table["sold"], cuts)]).to_csv(sales, index=False)
+    ordered = ["--learner", "ordinal", "--classes", "low,medium,high"] if len(cuts) > 1 else []
+    done, output = run(sales, "--random", "intercept", *ordered)
+    assert done.exit_code == 0, done.output
+    model = cm.load(output)
+    kind = cm.ConditionalOrdinal if ordered else cm.ConditionalLogistic
+    assert isinstance(model.learner_, kind)
+    assert model.learner_.random == "intercept"
+    table = slopes(output).to_pandas()
+    assert table[["price", "promo", "(intercept)"]].nunique().tolist() == [1, 1, 30]
 
 
 def test_steps_of_learners_are_shown():
@@ -90,3 +108,24 @@ def test_a_shared_start_ignores_side_information(sales, tmp_path):
     assert (prior.max() - prior.min()).max() < 1e-12
     done, _ = run(sales, "--shared-start", "--learner", "pooled", "--force")
     assert "--shared-start works with learners that read side information, not" in done.output
+
+
+def test_options_leave_counts_to_the_learner_of_counts(sales):
+    """Without --learner, an option must not change what the target is read as."""
+    table = pd.read_csv(sales)
+    rng = np.random.default_rng(1)
+    table.assign(sold=rng.poisson(np.exp(table["sold"] / 3))).to_csv(sales, index=False)
+    done, output = run(sales, "--random", "intercept")
+    assert done.exit_code == 0, done.output
+    model = cm.load(output)
+    assert isinstance(model.learner_, cm.ConditionalCount)
+    assert model.learner_.random == "intercept"
+    done, output = run(sales, "--linear", "--force")
+    assert done.exit_code == 0, done.output
+    straight = cm.load(output).learner_
+    assert isinstance(straight, cm.ConditionalCount)
+    assert straight.x_transform is None
+    done, _ = run(sales, "--boosting", "--force")
+    assert done.exit_code == 1
+    assert "not with count, which is for a target of counts: add --learner" in done.output
+    assert run(sales, "--boosting", "--learner", "ridge", "--force")[0].exit_code == 0
