@@ -23,8 +23,9 @@ $(VENV)/.ready: pyproject.toml .ci/linters.txt $(NATIVE)
 demo: setup
 	$(BIN)/condmeta reproduce --out report
 
+# One process a core: further threads of OpenMP in each would only wait for one another.
 test: setup
-	$(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 docs: setup
 	rm -rf docs/generated

@@ -34,6 +34,7 @@ def _draw() -> pd.DataFrame:
     table["size"] = rng.normal(size=T).round(3)[store]
     f = 0.5 * table["price"] + table["size"] + 0.3 * rng.normal(size=T)[store]
     table["number"] = (f + 0.3 * rng.normal(size=T * N)).round(3)
+    table["heavy"] = table["number"] + 3.0 * (np.arange(T * N) % 17 == 0)
     table["count"] = rng.poisson(np.exp(f))
     table["yes"] = np.where(f + rng.logistic(size=T * N) > 0, "yes", "no")
     table["trials"] = rng.integers(1, 9, size=T * N)
@@ -79,11 +80,15 @@ KINDS: dict[str, Kind] = {
     "with drift": Kind(
         lambda: cm.ConditionalRidge(drift=("ar", 0.9)), "number", _with("time", "day")
     ),
+    'with `noise="student"`': Kind(lambda: cm.ConditionalRidge(noise="student"), "heavy", _plain),
     "`ConditionalLevels`": Kind(lambda: cm.ConditionalLevels(), "number", _nested),
     "`ConditionalCount`": Kind(lambda: cm.ConditionalCount(**QUICK), "count", _plain),
     "`ConditionalLogistic`": Kind(lambda: cm.ConditionalLogistic(**QUICK), "yes", _plain),
     "with trials": Kind(
         lambda: cm.ConditionalLogistic(**QUICK), "successes", _with("trials", "trials")
+    ),
+    'with `random="intercept"`': Kind(
+        lambda: cm.ConditionalLogistic(random="intercept", **QUICK), "yes", _plain
     ),
     "three classes": Kind(lambda: cm.ConditionalLogistic(**QUICK), "mode", _plain),
     "`ConditionalOrdinal`": Kind(lambda: cm.ConditionalOrdinal(**QUICK), "rating", _plain),
@@ -232,13 +237,18 @@ def _files(name: str) -> Any:
         return model.fit_files(folder).predict_frame(rows)
 
 
+def _random(name: str) -> Any:
+    kind = KINDS[name]
+    return kind.fit(kind.make().set_params(random="intercept"), ROWS)
+
+
 NOT_ASKED = {  # what has no meaning for a kind, or is done in another way
     "`shrink`": ("`partial_fit`", "`merge`", "`calibrate`", "`check`", "`compare`",
-                 "tables, commands", "`fit_files`"),
+                 "tables, commands", "`fit_files`", '`random="intercept"`'),
     "`from_formula`": ("`partial_fit`", "`merge`", "`export`, `to_sql`", "`calibrate`",
-                       "`compare`", "tables, commands", "`fit_files`"),
+                       "`compare`", "tables, commands", "`fit_files`", '`random="intercept"`'),
     "`from_statistics`": ("`merge`", "`calibrate`", "`compare`", "tables, commands",
-                          "`fit_files`"),
+                          "`fit_files`", '`random="intercept"`'),
 }  # fmt: skip
 CELLS: dict[str, Callable[[str], Any]] = {
     "`save`, `load`": _save,
@@ -255,6 +265,7 @@ CELLS: dict[str, Callable[[str], Any]] = {
     "`coef_frame(std=True)`": lambda name: fitted(name).coef_frame(std=True),
     "tables, commands": _table,
     "`fit_files`": _files,
+    '`random="intercept"`': _random,
 }
 
 

@@ -51,6 +51,7 @@ TASK = np.repeat([f"t{t}" for t in range(T)], N)
 X = RNG.normal(size=(T * N, 2))
 Y = X @ [1.0, -0.5] + np.repeat(RNG.normal(size=T), N) + 0.1 * RNG.normal(size=T * N)
 CLASS = np.where(Y + 0.5 * RNG.normal(size=T * N) > np.median(Y), "yes", "no")
+HEAVY = Y + 5.0 * (np.arange(T * N) % 9 == 0)  # a few labels are wild
 COUNT = np.floor(np.exp(Y - Y.mean()))
 ORDER = ["low", "fair", "high"]
 RATING = np.array(ORDER)[np.digitize(Y, np.quantile(Y, [0.3, 0.7]))]
@@ -190,6 +191,7 @@ def _learners() -> dict[str, tuple[Any, Any, Any]]:
         "kernel linear": (kernel(kernel="linear"), NUMBERS, Y),
         "ridge wide": (ridge(), NUMBERS, Y),
         "ridge sparse": (ridge(), NUMBERS, Y),
+        "ridge of wild rows": (ridge(noise="student"), NUMBERS, HEAVY),
         "identity": (sgd(Identity()), NUMBERS, Y),
     }  # fmt: skip
     for transformer in _transformers():

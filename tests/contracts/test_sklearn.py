@@ -19,6 +19,7 @@ import condmeta as cm
 # The tasks of these tests are few.
 pytestmark = pytest.mark.filterwarnings("ignore::condmeta.errors.FewTasksWarning")
 
+SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
 LEARNERS = public_learners()
 each_learner = pytest.mark.parametrize("cls", LEARNERS, ids=lambda cls: cls.__name__)
 
@@ -90,6 +91,8 @@ def test_weights_are_repetition_where_nothing_is_chosen(learner):
         for estimator, check in estimator_checks_generator(learner)
     }
     assert set(EQUIVALENCES) <= set(checks)
+    if SKLEARN < (1, 7) and type(learner) is cm.FixedBiasClassifier:
+        pytest.skip("scikit-learn 1.6 gives repeated rows other classes than weighted ones")
     for name in set(WEIGHT_CHECKS) & set(checks):
         estimator, check = checks[name]
         check(estimator)
@@ -203,6 +206,7 @@ def _by_side(problem):
     return score
 
 
+@pytest.mark.skipif(SKLEARN < (1, 8), reason="a search routes nothing to score of a pipeline")
 def test_pipeline_grid_search_by_task_with_routing(routing):
     problem = draw_problem(n_tasks=8)
     call = {"task": problem.task, "side_info": problem.side}

@@ -148,6 +148,15 @@ def test_a_parameter_out_of_range_is_named(path):
         cm.load(path)
 
 
+@pytest.mark.parametrize("value", [[["low"], ["fair", "high"]], ["low", "low"], {"float": "nan"}])
+def test_ordered_classes_that_are_none_are_named(path, value):
+    """`partial_fit` would raise a ValueError."""
+    stored_models.stored("ordered").save(path)
+    change(path, (*state("params"), "dict", "classes"), value)
+    with pytest.raises(ModelFileError, match=r"params\['classes'\] must hold two or more"):
+        cm.load(path)
+
+
 @pytest.mark.parametrize(("name", "number"), [("sgd log odds", 2), ("logistic", 2), ("ordered", 3)])
 def test_a_class_that_is_missing_is_refused(path, name, number):
     """`predict` would raise an IndexError."""

@@ -55,11 +55,17 @@ def far_rows() -> Iterator[Case]:
     calls: dict[str, Callable] = {
         "update": lambda: fitted.update(far, Y[:2], task=TASK[:2]),
         "adapt": lambda: fitted.adapt(far, Y[:2]),
+        "partial_fit": lambda: fitted.partial_fit(far, Y[:2], task=["new"] * 2),
     }
     for name, run in calls.items():
         yield Case(
             f"ConditionalRidge.{name}", "X: 1e9 deviations from fit", run, lambda: fitted.fitted_
         )
+    stream = cm.ConditionalSGDRegressor(None).fit(X, Y, task=TASK)
+    yield Case(
+        "ConditionalSGDRegressor.partial_fit", "X: 1e9 times larger than in fit",
+        lambda: stream.partial_fit(far, Y[:2], task=["new"] * 2), lambda: stream.fitted_,
+    )  # fmt: skip
     yield Case(
         "TaskModel.update", "X: 1e9 deviations from fit", lambda: model.update(far, Y[:2]),
         lambda: model.coef_,
