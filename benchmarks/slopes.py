@@ -1,7 +1,7 @@
 """Are the probabilities of `ConditionalLogistic` right on new tasks, if there are few tasks?
 
 Drawn tasks: two inputs, two side columns, ten labels of two classes each. 60 new tasks show 0, 2 or
-5 points; 60 draws. `ours` is the calibration slope, that of a logistic regression of the labels on
+5 points; 120 draws. `ours` is the calibration slope, that of a logistic regression of the labels on
 the predicted log odds: below 1, probabilities are too near 0 and 1. `peer` is the slope with the
 learned prior taken for the true one, `note` that of the true prior, which is 1 but for the noise of
 the draws, and the log losses of ours and of the peer. Goal: .9 to 1.1.
@@ -23,7 +23,7 @@ from condmeta.tasks.points import Points
 
 TASKS = 20, 30, 100
 POINTS = 0, 2, 5
-DRAWS = 60
+DRAWS = 120
 NEW, PER_TASK, QUERY = 60, 10, 9
 ROOT = np.diag([0.7, 0.7, 1.0])  # of H
 GOAL = 0.9, 1.1
