@@ -32,7 +32,7 @@ from condmeta.meta.cold_start import LearnedMaps, learn_maps
 from condmeta.meta.estimated_prior import open_covariance
 from condmeta.meta.prior import Prior, inverse_curvature, metrics_for
 from condmeta.meta.ridge import RidgeModel, learn_from_blocks, learn_prior
-from condmeta.meta.ridge_choice import Options, choose
+from condmeta.meta.ridge_choice import RidgeOptions, choose
 from condmeta.meta.ridge_judge import ROUGH, HeldOutFeatures, SplitStatistics
 from condmeta.meta.side_noise import LARGEST_LOG
 from condmeta.meta.task_statistics import TaskStatistics
@@ -110,9 +110,9 @@ def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation: Any, overall: An
     follows = scaling.reads_side and 0 < sample.Phi.shape[1] <= MOST_FEATURES
     noises = noises_of(learner, tasks.has_history or not follows)
     given = learner.metric, "auto", learner.kappa, context, learner.cold_start
-    options = Options(*(
+    options = RidgeOptions(*(
         every if value == "auto" else (value,)
-        for value, every in zip(given, Options(carried, noises), strict=True)
+        for value, every in zip(given, RidgeOptions(carried, noises), strict=True)
     ))  # fmt: skip
     whole, query = scaling.statistics(sample.whole), scaling.statistics(sample.query)
     few = tuple(scaling.statistics(part) for part in (*sample.few, sample.support))

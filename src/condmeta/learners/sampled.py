@@ -49,7 +49,7 @@ BY_ROWS = ConditionalLogistic, ConditionalCount, ConditionalOrdinal
 log = logging.getLogger("condmeta")
 
 
-class Parts(Protocol):
+class RowParts(Protocol):
     """Parts of the rows, of which no two have a task in common."""
 
     def map(self, function: Callable[..., Any], each: Iterable[tuple[Any, ...]] = ()) -> list[Any]:
@@ -71,7 +71,7 @@ def needs_rows(learner: Any) -> bool:
 
 
 def fit_sampled(
-    learner: Any, parts: Parts, folder: Path, read_side: Callable[[], TaskTable | None],
+    learner: Any, parts: RowParts, folder: Path, read_side: Callable[[], TaskTable | None],
     prior_tasks: int | None = None,
 ) -> Any:  # fmt: skip
     """Fit a learner to parts without side information; return it.
@@ -105,7 +105,7 @@ def fit_sampled(
 
 
 def solve_parts(
-    learner: Any, parts: Parts, found: Sequence[Found], side: TaskTable | None, folder: Path,
+    learner: Any, parts: RowParts, found: Sequence[Found], side: TaskTable | None, folder: Path,
     limit: np.uint64 | None = None,
 ) -> Fitted | AgainstRest:  # fmt: skip
     """Return the fitted value of a learner with the models of all tasks.

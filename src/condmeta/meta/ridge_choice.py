@@ -70,7 +70,7 @@ class RidgeChoice(NamedTuple):
     pooled: PooledForm | None
 
 
-class Options(NamedTuple):
+class RidgeOptions(NamedTuple):
     """The values of each setting to choose among."""
 
     metrics: Sequence[str] = tuple(METRICS)
@@ -81,8 +81,8 @@ class Options(NamedTuple):
 
 
 def choose(
-    parts: SplitStatistics, Phi, features: HeldOutFeatures, fold, options: Options, intercept=True,
-    n_jobs=1,
+    parts: SplitStatistics, Phi, features: HeldOutFeatures, fold, options: RidgeOptions,
+    intercept=True, n_jobs=1,
 ) -> RidgeChoice:  # fmt: skip
     """Choose among the options, the first of which is the simplest.
 

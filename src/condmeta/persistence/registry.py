@@ -25,7 +25,7 @@ class Entry(NamedTuple):
     by_task: dict[str, str] | str | None = None
 
 
-class Options(TypedDict, total=False):
+class RegisterKeywords(TypedDict, total=False):
     """The keywords of `register`."""
 
     name: str | None
@@ -52,13 +52,13 @@ def restore_attributes(cls: Any, state: State) -> Any:
     return obj
 
 
-# Overloads may take keywords that Options does not list: type dicts cannot be closed yet.
+# An overload may take keywords that are not listed: type dicts cannot be closed yet.
 @overload
 # pyrefly: ignore[inconsistent-overload]
-def register(cls: Class, **options: Unpack[Options]) -> Class: ...
+def register(cls: Class, **options: Unpack[RegisterKeywords]) -> Class: ...
 @overload
 # pyrefly: ignore[inconsistent-overload]
-def register(cls: None = None, **options: Unpack[Options]) -> Callable[[Class], Class]: ...
+def register(cls: None = None, **options: Unpack[RegisterKeywords]) -> Callable[[Class], Class]: ...
 def register(
     cls: Any = None, *, name: str | None = None, export: Callable[[Any], State] = vars,
     restore: Callable[[Any, State], Any] | None = None, fields: dict[str, Field] | None = None,

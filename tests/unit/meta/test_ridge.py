@@ -13,7 +13,7 @@ from condmeta.meta.ascent import Stopping
 from condmeta.meta.blocks import OneBlock
 from condmeta.meta.prior import METRICS, Frame, Prior, PriorModel, inverse_curvature
 from condmeta.meta.ridge import RidgeModel, learn_from_blocks, learn_prior
-from condmeta.meta.ridge_choice import Options, choose
+from condmeta.meta.ridge_choice import RidgeOptions, choose
 from condmeta.meta.ridge_judge import HeldOutFeatures, SplitStatistics
 from condmeta.meta.setting_path import evidence
 
@@ -246,7 +246,7 @@ def halves_of(X, y) -> SplitStatistics:
 def pick(X, y, Phi):
     fold = np.arange(len(X)) % 5
     features = HeldOutFeatures(Phi, Phi)
-    return choose(halves_of(X, y), Phi, features, fold, Options(), intercept=False).selection
+    return choose(halves_of(X, y), Phi, features, fold, RidgeOptions(), intercept=False).selection
 
 
 def test_side_information_that_pays_is_used():

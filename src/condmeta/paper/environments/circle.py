@@ -11,7 +11,7 @@ from condmeta.tasks import TaskSet, TaskTable
 from condmeta.typing import Inputs, Numbers
 
 
-class Circle(drawing.Environment):
+class Circle(drawing.DrawnEnvironment):
     """Draw tasks with weights around a circle; the side information is the position on it.
 
     A task draws s ~ U[0, 1], weights w ~ N(h(s), sigma_w^2 I) with

@@ -19,7 +19,7 @@ from condmeta.tasks import TaskSet
 from condmeta.typing import Inputs, Numbers
 
 
-class Clusters(drawing.Environment):
+class Clusters(drawing.DrawnEnvironment):
     """Draw tasks from a mixture of clusters; the points of a task reveal its cluster.
 
     A task draws a cluster j, weights w ~ N(w(j), sigma_w^2 I), n inputs around x(j) and labels

@@ -43,7 +43,7 @@ class Places(NamedTuple):
     known: dict[str, Any]
 
 
-class Environment:
+class DrawnEnvironment:
     """Draw tasks with weights w around a mean, n inputs x around a centre, y = <x, w> + noise.
 
     A subclass has `d`, and `_draw_places` draws the mean and the centre of each task.

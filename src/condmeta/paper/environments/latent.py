@@ -28,7 +28,7 @@ DRAWS = 5000  # tasks drawn for the variances
 BLOCK = 1 << 22  # posterior probabilities held at a time
 
 
-class Latent(drawing.Environment):
+class Latent(drawing.DrawnEnvironment):
     """Draw tasks whose weights and inputs depend on a latent variable alpha.
 
     A task draws alpha, weights w ~ N(w(alpha), sigma(alpha)^2 I), n inputs x ~ N(x(alpha),

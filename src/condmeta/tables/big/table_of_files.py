@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from condmeta.errors import DataError
-from condmeta.learners.sampled import Parts, fit_sampled, needs_rows
+from condmeta.learners.sampled import RowParts, fit_sampled, needs_rows
 from condmeta.learners.streams import StreamLearner
 from condmeta.tables.big.schema import RowSource, learn_rows, learn_sides
 from condmeta.tables.big.side_table import SideTable
@@ -80,7 +80,7 @@ class TableOfFiles:
         goes_through = self.in_order and isinstance(learner, StreamLearner)
         return not goes_through and needs_rows(learner)
 
-    def fit_rows(self, parts: Parts, folder: Path) -> None:
+    def fit_rows(self, parts: RowParts, folder: Path) -> None:
         """Fit a learner by rows to parts of the rows."""
         fit_sampled(self.learner, parts, folder, self.read_side, self.prior_tasks)
 

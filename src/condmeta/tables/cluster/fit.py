@@ -80,7 +80,7 @@ def _fit(table: TableOfFiles, rows: Any, client: Any, work: Path) -> tuple[Any, 
     jobs = [(part, str(work / f"split-{at:06d}"), *how) for at, part in enumerate(parts)]
     filled = np.flatnonzero(np.sum(runner.map(split_rows, jobs), axis=0))
     split, learner = [path for _, path, *_ in jobs], table.learner
-    groups = Groups(runner, table.schema, split, filled.tolist())
+    groups = TaskGroups(runner, table.schema, split, filled.tolist())
     if table.by_rows:
         table.fit_rows(groups, work)
         return learner, table.schema, source.n_rows
@@ -155,7 +155,7 @@ def read_group(schema: Schema, split: list[str], group: int) -> TaskSet:
     return schema.tasks(arrow.pa.Table.from_batches(batches), None, labelled=True)
 
 
-class Groups(NamedTuple):
+class TaskGroups(NamedTuple):
     """Groups of tasks as parts (see `condmeta.learners.sampled`), read by workers."""
 
     runner: OnWorkers
