@@ -13,7 +13,7 @@ SHAPE = (
 )
 
 
-class Parts(NamedTuple):
+class FormulaParts(NamedTuple):
     """The parts of a formula: a formula of rows, the task columns, and one of side columns.
 
     `random` are the terms with coefficients that differ between tasks, besides the intercept: "" is
@@ -21,8 +21,8 @@ class Parts(NamedTuple):
 
     Examples
     --------
-    >>> Parts.of("sold ~ price + promo + (1 + price | store ~ size)")
-    Parts(rows='sold ~ price + promo', task=['store'], side='size', random='price')
+    >>> FormulaParts.of("sold ~ price + promo + (1 + price | store ~ size)")
+    FormulaParts(rows='sold ~ price + promo', task=['store'], side='size', random='price')
     """
 
     rows: str
@@ -31,7 +31,7 @@ class Parts(NamedTuple):
     random: str | None = None
 
     @classmethod
-    def of(cls, formula: str) -> Parts:
+    def of(cls, formula: str) -> FormulaParts:
         """Split a formula at its bar, which may be in brackets."""
         text, random = str(formula), None
         begin, end = _brackets(text)
@@ -51,6 +51,20 @@ class Parts(NamedTuple):
         if not (bar and rows.count("~") == 1 and all(names) and bool(tilde) == bool(side)):
             raise DataError(f"A formula has the form {SHAPE}. Got {formula!r}.")
         return cls(rows, names, side or None, random)
+
+    @property
+    def target(self) -> str:
+        """The left side of the formula of rows."""
+        return self.rows.split("~")[0].strip()
+
+    @property
+    def features(self) -> str:
+        """The right side of the formula of rows."""
+        return self.rows.split("~")[1].strip()
+
+    def terms(self) -> list[str]:
+        """Return the texts that are evaluated as Python."""
+        return [self.target, self.features, *filter(None, (self.side, self.random))]
 
 
 def _brackets(text: str) -> tuple[int, int]:

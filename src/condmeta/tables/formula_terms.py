@@ -1,0 +1,89 @@
+"""The columns that the terms of a formula make of a table, by the package formulaic."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from condmeta.errors import DataError
+from condmeta.tables.formula_file import names_in
+
+
+class FormulaTerms:
+    """Turn tables into the columns of terms, each part of a formula by itself.
+
+    The first table of a part settles the levels of its text columns, and the numbers that terms
+    such as `poly(x, 2)` learn. Later tables are encoded by these.
+
+    Attributes
+    ----------
+    levels : dict of part -> dict of column -> array of levels; of numbers, the median
+    """
+
+    def __init__(
+        self, levels: dict[str, dict[str, Any]] | None = None, learned: dict[str, Any] | None = None
+    ):
+        self.levels = {} if levels is None else levels
+        self._stored = {} if learned is None else learned  # from a file
+        self._specs: dict[str, Any] = {}  # of formulaic
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """What the terms of each part have learned."""
+        return self._stored | {part: spec.transform_state for part, spec in self._specs.items()}
+
+    def columns(self, part: str, terms: str, table: Any) -> Any:
+        """Return the columns of terms as a table, without the intercept."""
+        from formulaic import Formula
+        from formulaic.errors import FormulaicError
+
+        try:
+            if part in self._stored and part not in self._specs:
+                self._specs[part] = self._restored_spec(part, terms)
+            spec = self._specs.get(part, Formula.from_spec(terms))
+            matrix = spec.get_model_matrix(table, na_action="raise", context={})
+        except (FormulaicError, ValueError) as error:
+            reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).splitlines()[0]
+            raise DataError(f"The terms {terms!r} cannot be computed: {reason}") from None
+        if part not in self.levels:
+            used = sorted(map(str, matrix.model_spec.required_variables))
+            self.levels[part] = {name: _levels(table[name]) for name in used}
+        self._specs[part] = matrix.model_spec
+        return matrix.drop(columns="Intercept", errors="ignore")
+
+    def _restored_spec(self, part: str, terms: str) -> Any:
+        """Return what formulaic would know, from the levels and the learned numbers of a file."""
+        from formulaic import Formula, ModelSpec
+        from pandas import Categorical, DataFrame
+
+        levels = self.levels[part]
+        n = max((np.size(each) for each in levels.values()), default=1)
+        columns = {
+            name: np.full(n, each) if np.ndim(each) == 0
+            else Categorical([each[i % len(each)] for i in range(n)], categories=each)
+            for name, each in levels.items()
+        }  # fmt: skip
+        spec = ModelSpec.from_spec(Formula.from_spec(terms))
+        spec = spec.update(transform_state=self._stored[part])
+        table = DataFrame(columns, index=range(n))
+        return spec.get_model_matrix(table, na_action="raise", context={}).model_spec
+
+
+def variables(terms: str) -> list[str]:
+    """Return the columns that terms read."""
+    from formulaic import Formula
+
+    # formulaic leaves out the columns inside poly(), scale() and the like.
+    found = names_in(terms) or Formula.from_spec(terms).required_variables
+    return sorted(map(str, found))
+
+
+def _levels(column: Any) -> np.ndarray | float:
+    """Return the levels of a text column, in their order; of numbers, the median."""
+    if column.dtype.kind in "iuf":
+        return float(np.median(column))
+    if hasattr(column, "cat"):
+        return np.array(column.cat.categories.tolist(), dtype=object)
+    return np.array(sorted(column.unique().tolist()), dtype=object)
