@@ -28,18 +28,18 @@ COLLECTED = TaskStatistics, WideTasks  # what a learner by statistics keeps of i
 
 def collect(
     fitted: Fitted, tasks: TaskSet, points: TaskSet | None, kind: Any = TaskStatistics, timed=False,
-    **options: Any,
+    keys: np.ndarray | None = None,
 ) -> Any:  # fmt: skip
     """Return the statistics of tasks, of one `kind`, and their side rows or features.
 
-    With `timed`, also their rows with their times; `options` are those of the kind.
+    With `timed`, also their rows with their times; `keys` are given if they are known.
     """
     raw = raw_points(tasks, fitted.scales)
     if not fitted.reader.reads_points:
         table = tasks.side
         if table is not None:
             table = table.take(tasks.ids[table.has(tasks.ids)])
-        found = kind.of(tasks.ids, raw, table, **options)
+        found = kind.of(tasks.ids, raw, table, keys=keys)
         if not timed:
             return found
         clock = required_clock(tasks.time, len(tasks.X), fitted.info.get("time"))
@@ -54,8 +54,8 @@ def collect(
             return aligned_features(fitted, tasks.ids[at], tasks.side, own)
 
     elif points is None:  # the first half of a task's points only conditions
-        raw = raw.where(~first_halves(tasks.offsets)[0])
-    return kind.of(tasks.ids, raw, None, data.Phi, features)
+        raw, keys = raw.where(~first_halves(tasks.offsets)[0]), None
+    return kind.of(tasks.ids, raw, None, data.Phi, features, keys=keys)
 
 
 def solve_statistics(fitted: Fitted, state: TaskStatistics, Phi, n_jobs: int = 1) -> TaskStore:

@@ -82,7 +82,7 @@ class Inputs(NamedTuple):
     `points` are separate conditioning points, or None; `target` is the scale that the labels are on
     already, or None. `form` is what x and y are transformed by and the base, `transformer` that of
     x, fitted, `form_errors` are the errors of the forms that it was chosen from, and `shared` is
-    the base if it was chosen.
+    the base if it was chosen. `keys` (T,) are those of the tasks (see `task_sample`), if known.
     """
 
     tasks: TaskSet
@@ -94,6 +94,7 @@ class Inputs(NamedTuple):
     transformer: Any = None
     form_errors: dict[Form, float] = {}
     shared: OutOfTask | None = None
+    keys: np.ndarray | None = None
 
     def chosen_form(self) -> dict[str, Any]:
         """Return the attributes of a learner that chose its form; files hold words, no objects."""

@@ -130,7 +130,7 @@ def learn(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> Fitte
         shared = given.shared or shared_model_of(learner, given.form.base, given.tasks, "squared")
     model = None if shared is None else shared.model
     if shared is not None:
-        given = given._replace(tasks=shared.head_inputs(given.tasks))
+        given = given._replace(tasks=shared.head_inputs(given.tasks), keys=None)
     engine.warn_if_slow(given.tasks.X.size)
     if getattr(learner, "noise", None) in TAILS and learner._heavy_tails:
         return learn_noise(learner, given, partial(_learn_tasks, shared=model))
@@ -142,12 +142,15 @@ def _learn_tasks(learner: Any, given: Inputs, shared: SharedModel | None) -> Fit
     tasks, start = given.tasks, begin(learner, given, shared)
     filled, empty = np.flatnonzero(tasks.sizes > 0), np.flatnonzero(tasks.sizes == 0)
     if learner._by_statistics:
-        ordered = tasks.subset(np.append(filled, empty)) if len(empty) else tasks
+        ordered, keys = tasks, given.keys
+        if len(empty):
+            at = np.append(filled, empty)
+            ordered, keys = tasks.subset(at), None if keys is None else keys[at]
         kind = learner._kind_of_statistics(start.scales)
         if kind is TaskStatistics:
             warn_memory(len(ordered), len(start.scales.x_mean) + 1)
         start, timed = with_times(learner, start, ordered, kind)
-        statistics = collect(start, ordered, given.points, kind, timed)
+        statistics = collect(start, ordered, given.points, kind, timed, keys)
         return conclude(learner, start._replace(state=statistics), tasks.side).without_history()
     trained = tasks.subset(filled) if len(empty) else tasks
     data = training(start, trained, given.points)

@@ -71,10 +71,8 @@ def up_to(found: Found, tasks: TaskSet, limit: np.uint64) -> tuple[np.ndarray, T
     return found.keys[at], tasks.subset(at)
 
 
-def sampled(tasks: TaskSet) -> TaskSet:
-    """Return the sample of tasks in memory, by rising key."""
-    tasks = drop_weightless(tasks)
-    found = find_tasks(tasks)
+def sampled(found: Found, tasks: TaskSet) -> TaskSet:
+    """Return the sample of tasks in memory, by rising key; `found` is what was found of them."""
     return joined([up_to(found, tasks, largest_key(found))])
 
 

@@ -29,7 +29,7 @@ from condmeta.learners.parameters import is_auto, jobs_of
 from condmeta.learners.row_form_trial import CountFormTrial
 from condmeta.learners.shared_base import BOOSTING, FEWEST_ROWS, shared_model_of
 from condmeta.learners.side_inputs import side_reader
-from condmeta.learners.task_sample import sampled
+from condmeta.learners.task_sample import find_tasks, sampled
 from condmeta.learners.transform_trial import FormTrial, Trial
 from condmeta.meta.prior import SMALLEST
 from condmeta.meta.ridge_choice import MIN_TASKS
@@ -64,10 +64,13 @@ def with_transforms(learner: Any, given: Inputs, choose: bool = True) -> Inputs:
     tasks = given.tasks
     if any(map(is_auto, named)) and can_judge(learner, given):
         side_reader(learner).require_rows(tasks.ids[tasks.sizes > 0], tasks.side)
-    ends, some = (tasks.y.min(), tasks.y.max()), given
+    ends, some, keys = (tasks.y.min(), tasks.y.max()), given, None
     if not is_auto(named.base):
-        some = given._replace(tasks=sampled(tasks))
-    return on_scale(settle(learner, named, some, ends)._replace(tasks=tasks))
+        found = find_tasks(tasks)
+        some, keys = given._replace(tasks=sampled(found, tasks)), found.keys
+    settled = settle(learner, named, some, ends)._replace(tasks=tasks)
+    as_given = settled.form == Form() and learner.scale != "rows"  # other rows have other keys
+    return on_scale(settled._replace(keys=keys if as_given else None))
 
 
 def named_form(learner: Any, given: Inputs, choose: bool = True) -> Form:

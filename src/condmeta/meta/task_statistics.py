@@ -108,16 +108,17 @@ class TaskStatistics(NamedTuple):
     @classmethod
     def of(
         cls, ids, points: Points, table=None, Phi=None, features=None,
-        distinct: np.ndarray | None = None,
+        distinct: np.ndarray | None = None, keys: np.ndarray | None = None,
     ) -> Self:  # fmt: skip
         """Collect the tasks of one call.
 
         `features(tasks, points)` gives Phi of the tasks at some positions from these points of
         theirs, for a map that reads the points themselves. `distinct` is the mask of columns that
-        are no copies; without it, those of these points.
+        are no copies; without it, those of these points. `keys` are given if they are known.
         """
         distinct = distinct_columns(points) if distinct is None else distinct
-        keys = without_ties(keys_by_content(points, distinct), ids)
+        if keys is None:
+            keys = without_ties(keys_by_content(points, distinct), ids)
         order = np.argsort(keys, kind="stable")
         sample = order[points.sizes[order] > 0][:SAMPLE]
         sampled = in_content_order(points.take(sample), distinct=distinct)

@@ -49,8 +49,8 @@ class WideTasks(NamedTuple):
     Phi: np.ndarray | None
 
     @classmethod
-    def of(cls, ids, points: Points, table=None, Phi=None, features=None) -> Self:
-        """Collect the tasks of one call (see `TaskStatistics.of`)."""
+    def of(cls, ids, points: Points, table=None, Phi=None, features=None, keys=None) -> Self:
+        """Collect the tasks of one call (see `TaskStatistics.of`); they need no keys."""
         return cls(ids, *points, table, Phi)
 
     @property

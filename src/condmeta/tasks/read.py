@@ -173,7 +173,9 @@ def _grouped(
     order, offsets = group_rows(codes, ids.size)
     if weight is not None:
         weight = as_weights(weight, X.shape[0])
-    if (order[1:] < order[:-1]).any():
+    if (order[1:] > order[:-1]).all():
+        order = None
+    else:
         X = X.take(order, axis=0)
         y, weight, time = (
             None if values is None else values.take(order, axis=0) for values in (y, weight, time)

@@ -123,14 +123,14 @@ class TaskSet:
         feature_names: Any = None, target_name: Any = None, task_name: Any = None,
         backend: Any = None, time: Any = None,
     ) -> None:  # fmt: skip
-        row_order = np.arange(X.shape[0]) if row_order is None else row_order
         self.X = _frozen(X)
         self.y = None if y is None else _frozen(y)
         self.weight = None if weight is None else _frozen(weight)
         self.time = None if time is None else _frozen(time)
         self.offsets = _frozen(offsets)
         self.ids = _frozen(ids)
-        self.row_order = _frozen(np.asarray(row_order, dtype=np.int64))
+        # Rows in the order of the input are not numbered: the numbers would take much memory.
+        self._row_order = None if row_order is None else _frozen(np.asarray(row_order, np.int64))
         self.side = side
         self.feature_names = feature_names
         self.target_name = target_name
@@ -222,6 +222,11 @@ class TaskSet:
         """Number of points of each task, (T,)."""
         return np.diff(self.offsets)
 
+    @property
+    def row_order(self) -> np.ndarray:
+        """Position of each row in the input table, (N,)."""
+        return _frozen(np.arange(self.X.shape[0])) if self._row_order is None else self._row_order
+
     def __len__(self) -> int:
         return self.ids.size
 
@@ -264,7 +269,9 @@ class TaskSet:
             raise IndexError("A task can be picked only once: its id would occur twice.")
         rows, offsets = task_rows(self.offsets, at)
         ids, side = self.ids[at], self.side
-        side = None if side is None else side.take(ids[side.has(ids)])
+        if side is not None:
+            in_order = side.n_tasks == len(self) and side.ids[at].tolist() == ids.tolist()
+            side = side.rows(at) if in_order else side.take(ids[side.has(ids)])
         return self._select(rows, offsets, ids, side)
 
     def _select(self, rows: Any, offsets: np.ndarray, ids: np.ndarray, side: Any) -> TaskSet:
@@ -273,8 +280,10 @@ class TaskSet:
         Every method that returns tasks calls it; a subclass with further arrays extends it.
         """
         y, weight, time = (None if a is None else a[rows] for a in (self.y, self.weight, self.time))
+        every = isinstance(rows, slice) and rows == slice(None)
+        row_order = self._row_order if every else self.row_order[rows]
         return type(self).trusted(
-            self.X[rows], y, offsets, ids, side, weight, row_order=self.row_order[rows],
+            self.X[rows], y, offsets, ids, side, weight, row_order=row_order,
             feature_names=self.feature_names, target_name=self.target_name,
             task_name=self.task_name, backend=self.backend, time=time,
         )  # fmt: skip
@@ -307,14 +316,14 @@ class TaskSet:
 
     def restore_order(self, values: Numbers) -> np.ndarray:
         """Return values (N, ...), one for each row of X, in the order of the input rows."""
-        values = np.asarray(values)
-        if values.shape[:1] != self.row_order.shape:
-            raise DataError(f"There are {len(values)} values for {self.row_order.size} rows.")
-        if values.size and self.row_order.max() < self.row_order.size:
+        values, order = np.asarray(values), self.row_order
+        if values.shape[:1] != order.shape:
+            raise DataError(f"There are {len(values)} values for {order.size} rows.")
+        if values.size and order.max() < order.size:
             out = np.empty_like(values)
-            out[self.row_order] = values
+            out[order] = values
             return out
-        return values[np.argsort(self.row_order)]  # a subset of the input rows
+        return values[np.argsort(order)]  # a subset of the input rows
 
     def split_tasks(
         self, sizes: float | Sequence[float], random_state: RandomState = None

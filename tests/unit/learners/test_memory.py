@@ -7,6 +7,7 @@ import condmeta as cm
 from condmeta import engine
 from condmeta.errors import MemoryUseWarning
 from condmeta.learners import checks
+from condmeta.meta import task_statistics
 from condmeta.meta.task_statistics import TaskStatistics
 
 RNG = np.random.default_rng(0)
@@ -17,7 +18,7 @@ X, Y = RNG.normal(size=(120, 2)), RNG.normal(size=120)
 def test_large_statistics_are_announced_before_they_are_made(monkeypatch):
     monkeypatch.setattr(checks, "MUCH_MEMORY", 8 * 30 * 6 - 1)
 
-    def refuse(*_):
+    def refuse(*_, **__):
         raise AssertionError("the statistics were made first")
 
     monkeypatch.setattr(TaskStatistics, "of", refuse)
@@ -29,6 +30,30 @@ def test_large_statistics_are_announced_before_they_are_made(monkeypatch):
 def test_small_statistics_are_not(monkeypatch):
     monkeypatch.setattr(checks, "MUCH_MEMORY", 8 * 30 * 6)
     cm.ConditionalRidge().fit(X, Y, task=TASK)  # a warning would be an error
+
+
+@pytest.mark.parametrize("given", ["rows", "weights", "spare tasks"])
+def test_keys_of_tasks_are_made_once(monkeypatch, given):
+    how = {"weights": {"sample_weight": RNG.integers(0, 3, 120)}}.get(given, {})
+    if given == "spare tasks":
+        how = {"side_info": cm.TaskTable(RNG.normal(size=(40, 1)), ids=range(39, -1, -1))}
+    plain = cm.ConditionalRidge(x_transform=None, y_transform=None).fit(X, Y, task=TASK, **how)
+
+    def refuse(*_):
+        raise AssertionError("the keys were known already")
+
+    monkeypatch.setattr(task_statistics, "keys_by_content", refuse)
+    found = cm.ConditionalRidge().fit(X, Y, task=TASK, **how)
+    assert found.x_transform_ is None
+    assert found.fitted_.state.keys.tolist() == plain.fitted_.state.keys.tolist()
+    assert found.M_.tolist() == plain.M_.tolist()
+
+
+def test_rows_of_unit_length_have_keys_of_their_own():
+    plain = cm.ConditionalRidge(scale="rows", x_transform=None, y_transform=None)
+    found = cm.ConditionalRidge(scale="rows")
+    keys = [each.fit(X, Y, task=TASK).fitted_.state.keys.tolist() for each in (plain, found)]
+    assert keys[0] == keys[1]
 
 
 @pytest.mark.skipif(engine.compiled_core() is None, reason="needs the compiled engine")

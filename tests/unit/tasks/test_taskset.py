@@ -3,6 +3,7 @@
 import copy
 import datetime as dt
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -188,6 +189,18 @@ def test_the_users_array_is_neither_copied_nor_frozen():
     for array in (tasks.X, tasks.y, tasks.offsets, tasks.ids, tasks.row_order):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+
+
+def test_rows_in_order_take_no_memory_nor_does_a_subset_an_index():
+    X, y, task = np.ones((20_000, 1)), np.ones(20_000), np.repeat(np.arange(4000), 5)
+    table = TaskTable(np.ones((4000, 1)), ids=range(4000))
+    tracemalloc.start()
+    tasks = TaskSet.from_arrays(X, y, task, table)
+    few = tasks.subset([3, 1])
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert few.ids.tolist() == few.side.ids.tolist() == [3, 1]
+    assert held < 8 * len(X) + 32 * 4000  # numbers of rows, or an index, would be more
 
 
 def test_trusted_arrays_are_neither_checked_nor_copied():
