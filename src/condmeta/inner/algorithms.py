@@ -181,7 +181,7 @@ def solve_tasks(
     coef, gap = theta.copy(), np.zeros(len(theta))
     for t, (lo, hi) in enumerate(pairwise(offsets)):
         if lo < hi:
-            coef[t], _, gap[t] = solve_one(inner, theta[t], X[lo:hi], y[lo:hi])
+            coef[t], _, gap[t] = solve_one(inner, coef[t], X[lo:hi], y[lo:hi])
     return Solved(coef, gap)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from condmeta.errors import DivergenceError
 from condmeta.fitted.task_store import naming_task
-from condmeta.inner.algorithms import Online, diverged
+from condmeta.inner.algorithms import Batch, Online, diverged
 from condmeta.inner.online import HUGE, loss_is_unbounded
 from condmeta.inner.scores import row_scores
 from condmeta.learners.learn import Training
@@ -25,7 +25,19 @@ def refuse_divergence(
     if bad >= 0 and isinstance(inner, Online):
         with naming_task(data.ids):
             raise diverged(bad, inner.lam)
+    if bad >= 0 and not isinstance(inner, Batch):
+        with naming_task(data.ids):
+            raise _no_gradient(bad, inner)
     refuse_huge_map(bad >= 0, data, inner, meta_step, before, after)
+
+
+def _no_gradient(position: int, inner: Any) -> DivergenceError:
+    error = DivergenceError(
+        f"The method solve of {type(inner).__name__} returned a gradient that is not finite. If "
+        "condmeta.testing.check_inner finds no mistake in it, use a smaller meta_step."
+    )
+    error.position = position
+    return error
 
 
 def refuse_huge_map(

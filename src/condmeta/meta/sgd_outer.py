@@ -100,7 +100,7 @@ def outer_steps(
 
 def _stepped(outer: OuterStep, state: OuterState, G: np.ndarray, t: int) -> tuple[np.ndarray, Any]:
     """Return the map and the memory after a step, or say what is wrong with the result."""
-    result = outer.step(state.W, G, t, state.memory)
+    result = outer.step(state.W.copy(), G, t, state.memory)  # a step may write in its W
     if not (isinstance(result, tuple) and len(result) == 2):
         raise DataError(
             f"{type(outer).__name__}.step must return (W, state). Got {type(result).__name__} "

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from helpers import draw_problem
 
-from condmeta import ConditionalSGDRegressor, testing
-from condmeta.errors import ConvergenceWarning, DataError
+from condmeta import ConditionalSGDRegressor, KernelConditionalSGDRegressor, testing
+from condmeta.errors import ConvergenceWarning, DataError, DivergenceError
 from condmeta.inner import algorithms, batch
 from condmeta.losses import get_loss
 
@@ -95,6 +95,43 @@ def test_inner_is_the_built_in_one():
     np.testing.assert_allclose(own.b_, built_in.b_, rtol=1e-9)
     np.testing.assert_allclose(own.predict(X, task=TASK), built_in.predict(X, task=TASK), rtol=1e-9)
     np.testing.assert_allclose(own.adapt(X[:3], Y[:3]).coef_, built_in.adapt(X[:3], Y[:3]).coef_)
+
+
+class NoGradient(Median):
+    """Its third task has a gradient that is not a number."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def solve(self, theta, X, y):
+        self.calls += 1
+        w, gradient, gap = super().solve(theta, X, y)
+        return w, np.full_like(gradient, np.nan) if self.calls == 3 else gradient, gap
+
+
+@pytest.mark.parametrize("learner", [ConditionalSGDRegressor, KernelConditionalSGDRegressor])
+def test_a_gradient_that_is_not_finite_is_blamed_on_its_algorithm(learner):
+    third = list(dict.fromkeys(TASK.tolist()))[2]
+    with pytest.raises(DivergenceError, match=f"Task '?{third}'?: .*solve of NoGradient returned"):
+        learner(inner=NoGradient()).fit(X, Y, task=TASK, side_info=SIDE)
+
+
+class Moves(Median):
+    """Against the rules, it writes into theta."""
+
+    def solve(self, theta, X, y):
+        found = super().solve(theta.copy(), X, y)
+        theta += 1.0
+        return found
+
+
+def test_an_algorithm_that_writes_into_theta_does_not_change_the_model():
+    models = []
+    for inner in (Moves(), Median()):
+        learner = ConditionalSGDRegressor(inner=inner).fit(X, Y, task=TASK, side_info=SIDE)
+        models.append(learner.adapt(X[:5], Y[:5], side_info=[0.5, -1.0]))
+    for name in ("theta_", "coef_"):
+        np.testing.assert_array_equal(*(getattr(model, name) for model in models))
 
 
 @pytest.mark.parametrize("fmap", [Squares(), Spread(), [Squares(), Spread()]])

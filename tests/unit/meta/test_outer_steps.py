@@ -36,6 +36,24 @@ def test_a_constant_step_as_an_object_is_the_number(engine, inner, averaging, gr
         np.testing.assert_allclose(weights(fitted(meta_step=step, **how)), number, rtol=1e-9)
 
 
+class InPlace:
+    """The constant step, written into its argument: against the rules, but easily done."""
+
+    def start(self, W):
+        return None
+
+    def step(self, W, G, t, state):
+        W -= 0.3 * G
+        return W, state
+
+
+@pytest.mark.parametrize(("averaging", "gradient_at"), HOW)
+def test_a_step_that_writes_into_its_map_does_not_change_the_average(averaging, gradient_at):
+    how = {"averaging": averaging, "gradient_at": gradient_at}
+    number = weights(fitted(meta_step=0.3, **how))
+    np.testing.assert_allclose(weights(fitted(meta_step=InPlace(), **how)), number, rtol=1e-9)
+
+
 def reference(data, update, averaging="uniform"):
     """Algorithm 1 written out, every iterate kept; `update(W, G, t)` returns the next map."""
     angle = 2 * np.pi * data.side.data["s"]

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -21,14 +21,14 @@ from sklearn.base import clone, is_classifier
 
 from condmeta.blas_threads import limit_threads
 from condmeta.engine import active_engine
-from condmeta.errors import DataError
+from condmeta.errors import DataError, DivergenceError
 from condmeta.inner.algorithms import INNER
 from condmeta.learners.baselines import Baseline, FixedBias
 from condmeta.learners.grid_trial import GridTrial, best_pair
 from condmeta.learners.sgd import ConditionalSGD
 from condmeta.paper.experiments.metric import Metric, get_metric
 from condmeta.paper.experiments.results import COLUMNS, Results
-from condmeta.paper.experiments.seed_tasks import SeedTasks, Setting, draw
+from condmeta.paper.experiments.seed_tasks import SeedTasks, Setting, check_sizes, draw
 from condmeta.tasks import TaskSet
 from condmeta.tasks.messages import show_ids
 from condmeta.text import pluralize
@@ -76,7 +76,8 @@ def run(
     Notes
     -----
     A validation or test task without query rows, as one of a single row, cannot be judged: it is
-    left out with a warning, and `provenance["left_out"]` lists such tasks by seed.
+    left out with a warning, and `provenance["left_out"]` lists such tasks by seed. The error of a
+    pair with which a method diverges is infinite.
 
     Examples
     --------
@@ -92,12 +93,16 @@ def run(
     setting = setting if isinstance(setting, Setting) else Setting(*setting)
     seeds, metric, grid = list_seeds(seeds), get_metric(metric), dict(grid or {})
     _check_grid(grid)
+    _check_methods(methods)
+    check_sizes(setting)
+    _check_at(at, setting.sizes[0])
     job = partial(run_seed, source, methods, setting, grid, metric, at=at, progress=progress)
     parts = list(each_seed(job, seeds, effective_n_jobs(jobs)))
     joined = {name: np.concatenate([part[name] for part, _ in parts]) for name in COLUMNS}
     left_out = {seed: ids for seed, (_, ids) in zip(seeds, parts, strict=True) if ids}
     if left_out:
         _warn_left_out(left_out, len(seeds), setting)
+    _warn_divergence(joined)
     made = {"seeds": seeds, "setting": setting._asdict(), "metric": metric.name}
     made["baselines"] = [name for name, method in methods.items() if _is_baseline(method)]
     return Results(joined, made | {"left_out": left_out} | versions())
@@ -131,6 +136,39 @@ def _check_grid(grid: Mapping[str, Any]) -> None:
         if wrong is not None:
             raise DataError(
                 f"The grid of run holds finite numbers above 0. Got {wrong} for {name!r}."
+            )
+
+
+def _check_methods(methods: Mapping[str, Any]) -> None:
+    for name, method in methods.items():
+        missing = [call for call in ("get_params", "fit", "adapt") if not hasattr(method, call)]
+        if missing or isinstance(method, type):
+            problem = f"has no {missing[0]}" if missing else "is a class: pass an object"
+            raise DataError(
+                f"The method {name!r} of run must be a scikit-learn estimator (a BaseEstimator) "
+                f"with fit(tasks) and adapt(tasks). It {problem}."
+            )
+
+
+def _check_at(at: Sequence[int] | None, T: int) -> None:
+    for t in () if at is None else at:
+        if not (isinstance(t, Integral) and 1 <= t <= T):
+            raise DataError(f"at must hold numbers of training tasks, from 1 to {T}. Got {t}.")
+
+
+def _warn_divergence(joined: dict[str, np.ndarray]) -> None:
+    """Warn of methods that have no finite validation error in some seeds."""
+    finite = (joined["split"] == "validation") & np.isfinite(joined["error"])
+    for name in dict.fromkeys(joined["method"].tolist()):
+        mine = joined["method"] == name
+        seeds = np.unique(joined["seed"][mine])
+        lost = np.setdiff1d(seeds, joined["seed"][mine & finite])
+        if len(lost):
+            warnings.warn(
+                f"The method {name!r} diverges with all its settings in {len(lost)} of "
+                f"{pluralize(len(seeds), 'seed')}: its errors there are infinite. Use larger lam, "
+                "smaller meta_step, or a loss with bounded slopes.",
+                stacklevel=3,
             )
 
 
@@ -264,7 +302,10 @@ def _evaluate_any(
     chosen = [{name: column[i] for name, column in pairs.items()} for i in range(count)]
 
     def error(values: Any, train: Any, held: Any) -> float:
-        return _error(clone(method).set_params(**values).fit(train), held, metric)
+        try:
+            return _error(clone(method).set_params(**values).fit(train), held, metric)
+        except DivergenceError:
+            return np.inf
 
     errors = np.array([error(values, tasks.train, tasks.validation) for values in chosen])
     at = [T] if at is None else at

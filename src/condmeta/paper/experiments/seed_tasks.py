@@ -1,5 +1,6 @@
 """The tasks of one seed: drawn or chosen, and split into training, validation and test tasks."""
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,16 @@ class SeedTasks(NamedTuple):
     validation: tuple[TaskSet, TaskSet]
     test: tuple[TaskSet, TaskSet]
     left_out: list
+
+
+def check_sizes(setting: Setting) -> None:
+    """Raise if the numbers of tasks are not three numbers of at least 1."""
+    sizes = setting.sizes
+    if np.shape(sizes) != (3,) or not all(isinstance(n, Integral) and n > 0 for n in sizes):
+        raise DataError(
+            "setting.sizes must be the numbers of training, validation and test tasks, each at "
+            f"least 1. Got {sizes!r}."
+        )
 
 
 def draw(source: Any, setting: Setting, seed: int) -> SeedTasks:

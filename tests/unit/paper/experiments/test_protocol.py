@@ -261,3 +261,63 @@ def test_a_grid_holds_positive_numbers(values, sentence):
     env = cm.environments.paper_environment("one-cluster")
     with pytest.raises(DataError, match=sentence):
         run(env, {}, setting=Setting(sizes=(20, 10, 10)), grid={"lam": values})
+
+
+class Newton:
+    """Somebody's own inner algorithm: the exact solution for the squared loss."""
+
+    def solve(self, theta, X, y):
+        w = theta + np.linalg.solve(X.T @ X / len(y) + np.eye(len(theta)), X.T @ (y - X @ theta))
+        return w, theta - w, 0.0
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        cm.ConditionalSGDRegressor(CircleMap(), loss="squared"),
+        cm.ConditionalSGDRegressor(CircleMap(), loss="squared", inner=Newton()),
+        cm.KernelConditionalSGDRegressor("linear", loss="squared"),
+    ],
+)
+def test_a_pair_that_diverges_is_not_chosen_and_others_go_on(method):
+    grid = {"lam": [1e-4, 3.0], "meta_step": [0.01, 1e6]}
+    with np.errstate(over="ignore", invalid="ignore"):
+        results = run(ENVIRONMENT, {"squared": method}, setting=SETTING, grid=grid, seeds=2)
+    assert all(step == 0.01 for _, step in results.chosen("squared"))
+    assert np.isfinite(results.finals("squared")).all()
+    assert np.isinf(results.columns["error"]).any()
+
+
+@pytest.mark.parametrize("step", [0.1, cm.outer_steps.Momentum(0.1)])  # two routes
+def test_a_method_that_always_diverges_is_named(step):
+    methods = {"wild": cm.ConditionalSGDRegressor(CircleMap(), loss="squared", meta_step=step)}
+    with pytest.warns(UserWarning, match="'wild' diverges with all its settings in 2 of 2 seeds"):
+        results = run(ENVIRONMENT, methods, setting=SETTING, grid={"lam": [1e-4]}, seeds=2)
+    assert np.isinf(results.finals("wild")).all()
+
+
+@pytest.mark.parametrize("at", [[0], [3, 13], [2.5]])
+@pytest.mark.parametrize("name", METHODS)
+def test_numbers_of_tasks_that_do_not_exist_are_an_error(name, at):
+    with pytest.raises(DataError, match=rf"at must hold .* from 1 to 12\. Got {at[-1]}"):
+        run(ENVIRONMENT, {name: METHODS[name]}, setting=SETTING, grid=GRID, seeds=1, at=at)
+
+
+@pytest.mark.parametrize("sizes", [(0, 6, 5), (12, 6, 0), (12, 6), (0.6, 0.2, 0.2)])
+def test_sizes_are_three_counts(sizes):
+    with pytest.raises(DataError, match="numbers of training, validation and test tasks"):
+        run(ENVIRONMENT, METHODS, setting=Setting(sizes), grid=GRID, seeds=1)
+
+
+class NoAdapt(BaseEstimator):
+    def fit(self, tasks):
+        return self
+
+
+@pytest.mark.parametrize(
+    ("method", "problem"),
+    [(NoAdapt(), "It has no adapt"), (object(), "It has no get_params"), (Zero, "It is a class")],
+)
+def test_what_a_method_lacks_is_named(method, problem):
+    with pytest.raises(DataError, match=f"The method 'mine' of run must be .* {problem}"):
+        run(ENVIRONMENT, {"mine": method}, setting=SETTING, seeds=1)
