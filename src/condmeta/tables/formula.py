@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,9 +17,11 @@ from condmeta.evaluation.check import CheckReport, check
 from condmeta.evaluation.explain import explain
 from condmeta.evaluation.explanation import Explanation
 from condmeta.fitted.summary import Summary
+from condmeta.fitted.tables import INTERCEPT
 from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.learners.count import ConditionalCount
 from condmeta.learners.inputs import Form
+from condmeta.learners.levels import ConditionalLevels
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.persistence.fields import (
     TEXT,
@@ -35,10 +36,11 @@ from condmeta.persistence.fields import (
 from condmeta.tables.formula_file import learned_of_text, learned_to_text, unsafe_part
 from condmeta.tables.formula_parts import FormulaParts
 from condmeta.tables.formula_tables import as_pandas, read_tables
-from condmeta.tables.formula_terms import FormulaTerms
+from condmeta.tables.formula_terms import FormulaTerms, list_terms
 from condmeta.typing import Frame, LearnerLike, PathLike, Table, TaskId
 
 ROLES = "sample_weight", "precision", "offset", "exposure", "trials", "time"
+READ_BY = {"trials": "ConditionalLogistic", "exposure": "ConditionalCount"}
 
 
 class FormulaModel:
@@ -80,6 +82,11 @@ class FormulaModel:
         """
         X, _, call = self._read(table, side_table)
         return self.learner_.predict(X, **call, **options)
+
+    def predict_proba(self, table: Table, side_table: Table | None = None) -> np.ndarray:
+        """Return the probabilities of the classes (N, K); with trials, of failure and success."""
+        X, _, call = self._read(table, side_table)
+        return self.learner_.predict_proba(X, **call)
 
     def predict_interval(
         self, table: Table, side_table: Table | None = None, *, coverage: float = 0.9
@@ -166,7 +173,8 @@ def from_formula(
     ----------
     formula : str
         "target ~ features | task ~ side columns". Both sides take the terms of R's formulas:
-        products, `log(price)`, `C(city)`, `poly(x, 2)`. Several task columns: "region:store". All
+        products, `log(price)`, `I(price^2)`, `C(city)`, `poly(x, 2)`. Several task columns:
+        "region:store"; of stores in regions, for `ConditionalLevels`, "region/store". All
         coefficients vary by task, and each depends on the side columns. As in lme4, "target ~ x + z
         + (1 | task)" lets the intercept alone vary, and "(1 + x | task ~ side columns)" the
         intercept and x, for learners with the parameter `random`.
@@ -175,9 +183,9 @@ def from_formula(
     side_table : DataFrame, optional
         One row for each task; by default the side columns are in `table`.
     learner : learner, optional
-        By default `ConditionalRidge()`. A formula names a linear model: x_transform and y_transform
-        of the learner are None where they are "auto". "0 + ..." among the features leaves the
-        intercept out.
+        By default `ConditionalRidge()`; for "region/store", `ConditionalLevels()`. A formula names
+        a linear model: x_transform and y_transform of the learner are None where they are "auto".
+        "0 + ..." or "... - 1" among the features leaves the intercept out.
     sample_weight, precision, offset, exposure, trials, time : str, optional
         Columns of `table` that `fit` of the learner reads under these names. Tables to predict need
         those of offset and exposure.
@@ -187,8 +195,8 @@ def from_formula(
     Returns
     -------
     FormulaModel
-        With `predict`, `predict_interval`, `adapt`, `update`, `summary`, `coef_frame`, `save`, and
-        the fitted `learner_`.
+        With `predict`, `predict_proba`, `predict_interval`, `adapt`, `update`, `summary`,
+        `coef_frame`, `save`, and the fitted `learner_`.
 
     Examples
     --------
@@ -206,11 +214,18 @@ def from_formula(
         raise ImportError(
             'Formulas need the package formulaic: pip install "condmeta[formula]".'
         ) from None
-    learner = ConditionalRidge() if learner is None else clone(learner)
+    parts, terms = FormulaParts.of(formula), FormulaTerms()
+    default = ConditionalLevels() if parts.nested else ConditionalRidge()
+    learner = default if learner is None else clone(learner)
+    if parts.nested and not isinstance(learner, ConditionalLevels):
+        raise DataError(
+            f"{formula!r} has groups in groups, which {type(learner).__name__} does not learn: "
+            "take ConditionalLevels, or write ':' in place of '/' to join the columns to one id."
+        )
     given = learner.get_params(deep=False)
     learner.set_params(**{name: None for name in Form._fields if given.get(name) == "auto"})
-    parts, terms = FormulaParts.of(formula), FormulaTerms()
-    if parts.features == "1" or re.match(r"0\s*\+", parts.features):  # ones, or no intercept
+    listed = list_terms(parts.features)
+    if listed == ["1"] or "1" not in listed:  # a column of ones, or no intercept
         learner.set_params(fit_intercept=False)
     given = sample_weight, precision, offset, exposure, trials, time
     columns = {role: name for role, name in zip(ROLES, given, strict=True) if name is not None}
@@ -234,7 +249,10 @@ def _check_roles(learner: Any, columns: dict[str, str], intervals: bool) -> None
             if intervals
             else type(learner).__name__
         )
-        raise DataError(f"{who} reads no {unread}: leave {unread}= out, or take another learner.")
+        remedy = f"take {READ_BY[unread]}" if unread in READ_BY else "take another learner"
+        if unread == "offset" and "exposure" in reads:
+            remedy = "name a column of exp(offset) in exposure="
+        raise DataError(f"{who} reads no {unread}: leave {unread}= out, or {remedy}.")
 
 
 def _set_random(learner: Any, formula: str, terms: str, X: Any, table: Any) -> None:
@@ -245,7 +263,13 @@ def _set_random(learner: Any, formula: str, terms: str, X: Any, table: Any) -> N
             "none between tasks. Write '| task' without brackets, or take a learner with the "
             "parameter random, such as ConditionalRidge or ConditionalLogistic."
         )
-    columns: list[str] = []
+    alone = [INTERCEPT]
+    if not learner.fit_intercept and list(X.columns) != alone:
+        raise DataError(
+            f"{formula!r} has no intercept, and effects in brackets include one: keep the "
+            "intercept, or write '0 + x | task', by which all coefficients differ by task."
+        )
+    columns = [] if learner.fit_intercept else alone
     if terms:
         columns = list(FormulaTerms().columns("random", terms, as_pandas(table, "")).columns)
     absent = [column for column in columns if column not in X.columns]

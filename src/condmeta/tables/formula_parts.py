@@ -17,23 +17,25 @@ class FormulaParts(NamedTuple):
     """The parts of a formula: a formula of rows, the task columns, and one of side columns.
 
     `random` are the terms with coefficients that differ between tasks, besides the intercept: "" is
-    the intercept alone, None all terms.
+    the intercept alone, None all terms. `nested`: the task columns are those of groups in groups,
+    the largest first.
 
     Examples
     --------
-    >>> FormulaParts.of("sold ~ price + promo + (1 + price | store ~ size)")
-    FormulaParts(rows='sold ~ price + promo', task=['store'], side='size', random='price')
+    >>> FormulaParts.of("sold ~ price + promo + (1 + price | store ~ size)")[:4]
+    ('sold ~ price + promo', ['store'], 'size', 'price')
     """
 
     rows: str
     task: list[str]
     side: str | None
     random: str | None = None
+    nested: bool = False
 
     @classmethod
     def of(cls, formula: str) -> FormulaParts:
         """Split a formula at its bar, which may be in brackets."""
-        text, random = str(formula), None
+        text, random = _with_powers(str(formula)), None
         begin, end = _brackets(text)
         if begin < 0:
             rows, bar, tasks = (part.strip() for part in text.partition("|"))
@@ -44,13 +46,19 @@ class FormulaParts(NamedTuple):
             raise DataError(
                 f"{formula!r} has several bars, and a model has one grouping: write one bar. For "
                 "'||' give learner=ConditionalRidge(metric='diagonal', scale='none') as well; for "
-                "tasks in groups take ConditionalLevels with '| group:task'."
+                "stores in regions write '(1 | region/store)'; groupings that cross need a model "
+                "each: see 'Two groupings that cross' in the documentation."
+            )
+        if re.search(r"\boffset\s*\(", rows):
+            raise DataError(
+                f"{formula!r} has an offset among its terms: name its column in offset=, or, for "
+                "ConditionalCount, the column of exp(offset) in exposure=."
             )
         task, tilde, side = (part.strip() for part in tasks.partition("~"))
-        names = [name.strip() for name in re.split(r"[:+]", task)]
+        names = [name.strip() for name in re.split(r"[:+/]", task)]
         if not (bar and rows.count("~") == 1 and all(names) and bool(tilde) == bool(side)):
             raise DataError(f"A formula has the form {SHAPE}. Got {formula!r}.")
-        return cls(rows, names, side or None, random)
+        return cls(rows, names, side or None, random, "/" in task)
 
     @property
     def target(self) -> str:
@@ -65,6 +73,28 @@ class FormulaParts(NamedTuple):
     def terms(self) -> list[str]:
         """Return the texts that are evaluated as Python."""
         return [self.target, self.features, *filter(None, (self.side, self.random))]
+
+
+def _with_powers(text: str) -> str:
+    """Return a formula in which I(x^2) is I(x**2), as R means it; Python's ^ is another operator.
+
+    >>> _with_powers("y ~ (a + b)^2 + I(log(x)^2) + C(z, levels=['^'])")
+    "y ~ (a + b)^2 + I(log(x)**2) + C(z, levels=['^'])"
+    """
+    made, in_function, quote = "", [False], ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"`":
+            quote = letter
+        elif letter in "({":
+            in_function.append(in_function[-1] or letter == "{" or bool(re.search(r"\w$", made)))
+        elif letter in ")}" and len(in_function) > 1:
+            in_function.pop()
+        elif letter == "^" and in_function[-1]:
+            letter = "**"
+        made += letter
+    return made
 
 
 def _brackets(text: str) -> tuple[int, int]:

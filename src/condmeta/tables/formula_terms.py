@@ -9,6 +9,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tables.formula_file import names_in
+from condmeta.text import pluralize
 
 
 class FormulaTerms:
@@ -45,8 +46,8 @@ class FormulaTerms:
             spec = self._specs.get(part, Formula.from_spec(terms))
             matrix = spec.get_model_matrix(table, na_action="raise", context={})
         except (FormulaicError, ValueError) as error:
-            reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).splitlines()[0]
-            raise DataError(f"The terms {terms!r} cannot be computed: {reason}") from None
+            _refuse_gaps(terms, table)
+            raise _not_computed(terms, error) from None
         if part not in self.levels:
             used = sorted(map(str, matrix.model_spec.required_variables))
             self.levels[part] = {name: _levels(table[name]) for name in used}
@@ -71,6 +72,17 @@ class FormulaTerms:
         return spec.get_model_matrix(table, na_action="raise", context={}).model_spec
 
 
+def list_terms(terms: str) -> list[str]:
+    """Return the terms one by one; "1" is the intercept."""
+    from formulaic import Formula
+    from formulaic.errors import FormulaicError
+
+    try:
+        return [str(term) for term in Formula.from_spec(terms)]
+    except FormulaicError as error:
+        raise _not_computed(terms, error) from None
+
+
 def variables(terms: str) -> list[str]:
     """Return the columns that terms read."""
     from formulaic import Formula
@@ -78,6 +90,22 @@ def variables(terms: str) -> list[str]:
     # formulaic leaves out the columns inside poly(), scale() and the like.
     found = names_in(terms) or Formula.from_spec(terms).required_variables
     return sorted(map(str, found))
+
+
+def _not_computed(terms: str, error: Exception) -> DataError:
+    reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).splitlines()[0]
+    return DataError(f"The terms {terms!r} cannot be computed: {reason}")
+
+
+def _refuse_gaps(terms: str, table: Any) -> None:
+    """Raise if a column of some terms has missing values."""
+    for name in sorted(names_in(terms) & set(table.columns)):
+        gaps = np.flatnonzero(table[name].isna())
+        if len(gaps):
+            raise DataError(
+                f"Column {name!r} has {pluralize(len(gaps), 'missing value')}, the first in row "
+                f"{gaps[0]}: drop these rows, as lme4 does, or fill them in."
+            )
 
 
 def _levels(column: Any) -> np.ndarray | float:

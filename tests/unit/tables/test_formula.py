@@ -84,6 +84,63 @@ def test_intercepts(tables):
     assert alone.predict(sales).shape == (320,)
 
 
+def test_powers_are_those_of_r(tables):
+    """I(price^2) was Python's exclusive or of whole numbers, without a word."""
+    whole = tables[0].assign(price=tables[0]["price"].round().astype(int))
+    ours, python = (
+        cm.from_formula(f"sold ~ I(price{power}2) | store", whole).predict(whole)
+        for power in ("^", "**")
+    )
+    np.testing.assert_array_equal(ours, python)
+
+
+def test_no_intercept_as_r_writes_it(tables):
+    """ "price - 1" fitted an intercept, without a word."""
+    sales, _ = tables
+    first = cm.from_formula("sold ~ 0 + price | store", sales)
+    last = cm.from_formula("sold ~ price - 1 | store", sales)
+    np.testing.assert_array_equal(first.predict(sales), last.predict(sales))
+    for effects in ("1", "1 + price"):
+        with pytest.raises(DataError, match="has no intercept, and effects in brackets include"):
+            cm.from_formula(f"sold ~ price - 1 + ({effects} | store)", sales)
+
+
+@pytest.mark.parametrize("formula", ["sold ~ 1 + (1 | store)", "sold ~ (1 | store)"])
+def test_an_intercept_alone(tables, formula):
+    sales, _ = tables
+    bar, brackets = cm.from_formula("sold ~ 1 | store", sales), cm.from_formula(formula, sales)
+    np.testing.assert_array_equal(bar.predict(sales), brackets.predict(sales))
+
+
+def test_groups_in_groups(tables):
+    sales = tables[0].assign(region=tables[0]["store"].str[:2])
+    sales["sold"] += 3 * sales["region"].str[1].astype(float)
+    slash = cm.from_formula("sold ~ price + (1 | region/store)", sales)
+    levels = cm.ConditionalLevels()
+    colon = cm.from_formula("sold ~ price + (1 | region:store)", sales, learner=levels)
+    np.testing.assert_array_equal(slash.predict(sales), colon.predict(sales))
+    alone = cm.from_formula("sold ~ 1 + (1 | region/store)", sales)
+    assert alone.summary().between["level"].tolist() == ["region", "store"]
+    with pytest.raises(DataError, match="groups in groups, which ConditionalRidge does not learn"):
+        cm.from_formula("sold ~ price + (1 | region/store)", sales, learner=cm.ConditionalRidge())
+
+
+def test_shares_of_trials(tables):
+    shares = tables[0].assign(size=10, hits=np.arange(len(tables[0])) % 11)
+    learner = cm.ConditionalLogistic(metric="identity")
+    formula = "hits ~ price + (1 | store)"
+    model = cm.from_formula(formula, shares, learner=learner, trials="size")
+    found = model.predict_proba(shares.drop(columns=["size", "hits"]))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    by_hand = model.learner_.predict_proba(shares[["price"]], task=shares["store"])
+    np.testing.assert_array_equal(found, by_hand)
+    for target in ("cbind(hits, size - hits)", "hits/size"):
+        with pytest.raises(DataError, match="trials="):
+            cm.from_formula(f"{target} ~ price + (1 | store)", shares, learner=learner)
+    with pytest.raises(DataError, match=r"reads no trials: .* or take ConditionalLogistic"):
+        cm.from_formula(formula, shares, trials="size")
+
+
 def test_the_given_learner_is_left_as_it_is(tables):
     given = cm.ConditionalRidge(metric="diagonal")
     model = cm.from_formula("sold ~ 0 + price | store", tables[0], learner=given)
@@ -108,10 +165,12 @@ def test_several_task_columns(tables):
         ("y ~ log(x) + (1 + log(x) | g) + z", ("y ~ log(x) + z", ["g"], None, "log(x)")),
         ("y ~ (x + z | a:b ~ log(s)) + x + z", ("y ~ x + z", ["a", "b"], "log(s)", "x + z")),
         ("y ~ (1 | g)", ("y ~ 1", ["g"], None, "")),
+        ("y ~ x + (1 | a/b)", ("y ~ x", ["a", "b"], None, "", True)),
+        ("y ~ I((x)^2) + (x + z)^2 + (1 | g)", ("y ~ I((x)**2) + (x + z)^2", ["g"], None, "")),
     ],
 )
 def test_parts(formula, parts):
-    assert FormulaParts.of(formula) == parts
+    assert FormulaParts.of(formula) == FormulaParts(*parts)
 
 
 @pytest.mark.parametrize("formula", ["y ~ x", "y | g", "y ~ x |", "y ~ x | g ~", "~ | ~", 7])
@@ -128,6 +187,12 @@ def test_sentences(tables):
     for formula in ("sold ~ price + (0 + price | store)", "sold ~ price + (price - 1 | store)"):
         with pytest.raises(DataError, match="leaves the intercept of tasks out"):
             cm.from_formula(formula, sales)
+    with pytest.raises(DataError, match="has an offset among its terms: name its column in off"):
+        cm.from_formula("sold ~ promo + offset(price) + (1 | store)", sales)
+    with pytest.raises(DataError, match=r"reads no offset: .* a column of exp\(offset\) in expos"):
+        cm.from_formula(
+            "sold ~ promo | store", sales, learner=cm.ConditionalCount(), offset="price"
+        )
     with pytest.raises(DataError, match="have 'price', which is not among the features: add"):
         cm.from_formula("sold ~ promo + (price | store)", sales)
     with pytest.raises(
@@ -146,8 +211,12 @@ def test_sentences(tables):
         cm.from_formula("sold ~ price | store", sales).predict_interval(sales)
     with pytest.raises(DataError, match=r"'prize' cannot be computed: .*prize"):
         cm.from_formula("sold ~ prize | store", sales)
+    with pytest.raises(DataError, match=r"'price \+' cannot be computed: "):
+        cm.from_formula("sold ~ price + | store", sales)
     gaps = sales.assign(price=sales["price"].where(sales["price"] > 1.1))
-    with pytest.raises(DataError, match="`price` contains null values"):
+    with pytest.raises(
+        DataError, match="Column 'price' has 11 missing values, the first in row 52"
+    ):
         cm.from_formula("sold ~ price | store", gaps)
     with pytest.raises(DataError, match=r"needs the table as a DataFrame\. Got ndarray"):
         cm.from_formula("sold ~ price | store", np.ones((3, 3)))
