@@ -76,8 +76,9 @@ table_options = together(
                  help="Missing features: stop with an error, or use the mean and mark the gap."),
     click.option("--text", type=Names(), default=[], metavar="COLS",
                  help="Columns to read as text, even if they look like numbers or dates."),
-    click.option("--dates", type=Names(), default=["weekday", "month", "days"], metavar="PARTS",
-                 help="Features of a column of dates: some of weekday,month,days.  [default: all]"),
+    click.option("--dates", type=Names(), metavar="PARTS",
+                 help="Features of a column of dates: some of weekday,month,days.  [default: "
+                 "weekday and days, also month if all twelve occur; of side columns days]"),
     click.option("--holidays", metavar="COUNTRY",
                  help="Public holidays as a feature of dates, as DE or US-NY (needs "
                  "condmeta[dates])."),

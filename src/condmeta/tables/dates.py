@@ -96,11 +96,15 @@ register_tuple(
 
 
 def find_dates(
-    values: np.ndarray, name: str, parts: Collection[str], country: str | None
-) -> DateReader | None:
+    values: np.ndarray, name: str, parts: Collection[str] | None, country: str | None, *,
+    of_tasks: bool = False,
+) -> DateReader | None:  # fmt: skip
     """Return how a column of dates is read, or None if it holds no dates.
 
-    A part that is the same in all rows is left out, unless it is the only one.
+    If `parts` is None, dates of rows become weekday and days, and also month if all twelve occur:
+    before, a month tells the same as the days, and the next one has never been seen. Dates of
+    tasks, such as the opening of a store, become days. A part that is the same in all rows is left
+    out, unless it is the only one.
     """
     if values.dtype.kind == "M":
         order = "ymd"
@@ -118,7 +122,7 @@ def find_dates(
             return None
     else:
         return None
-    unknown = sorted(set(parts) - set(PARTS))
+    unknown = sorted(set(parts or ()) - set(PARTS))
     if unknown:
         raise DataError(
             f"The 'dates' parameter of TableModel must name some of {', '.join(PARTS)}. "
@@ -126,6 +130,9 @@ def find_dates(
         )
     found = as_dates(values, name, order)
     found = found[~np.isnat(found)]
+    if parts is None:
+        whole_year = np.unique(_part(found, "month", "1970-01-01")).size == len(MONTHS)
+        parts = ["days"] if of_tasks else PARTS if whole_year else ["weekday", "days"]
     if found.size == 0 or not (parts or country):
         return None
     start = str(found.min().astype("datetime64[D]"))

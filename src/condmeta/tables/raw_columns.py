@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from condmeta.errors import DataError, ReadingNote
-from condmeta.tables.dates import PARTS, DateReader, find_dates
+from condmeta.tables.dates import DateReader, find_dates
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.written_numbers import NumberReader, find_numbers
 from condmeta.tasks.each_column import each_column
@@ -23,15 +23,17 @@ Readers: TypeAlias = Mapping[str, NumberReader | DateReader]
 
 def find_readers(
     frame: Frame, names: Iterable[str], options: ColumnOptions, country: str | None = None, *,
-    of_rows: bool = True,
+    of_rows: bool = True, of_tasks: bool = False,
 ) -> Readers:  # fmt: skip
     """Return a reader for each of the named columns that needs one; a note says how it is read.
 
     `of_rows` says that the table has all rows, so that errors can name them, and not each value
-    once.
+    once. `of_tasks` says that the columns are side information.
     """
     raw = {name: get_raw(frame, name) for name in names if name not in options.text}
-    found = each_column(raw, lambda name: _find(raw[name], name, options, country, of_rows))
+    found = each_column(
+        raw, lambda name: _find(raw[name], name, options, country, of_rows, of_tasks)
+    )
     readers = {name: reader for name, reader in found.items() if reader is not None}
     for name, reader in readers.items():
         shown = next((str(v) for v in raw[name].tolist() if not is_na(v)), "")
@@ -49,11 +51,11 @@ def refuse_clash(have: Iterable[str], readers: Readers) -> None:
 
 
 def _find(
-    values: np.ndarray, name: str, options: ColumnOptions, country: str | None, of_rows: bool
-) -> Any:
+    values: np.ndarray, name: str, options: ColumnOptions, country: str | None, of_rows: bool,
+    of_tasks: bool,
+) -> Any:  # fmt: skip
     if name != options.target:
-        parts = PARTS if options.dates is None else options.dates
-        reader = find_dates(values, name, parts, country)
+        reader = find_dates(values, name, options.dates, country, of_tasks=of_tasks)
         if reader is not None:
             return reader
     if values.dtype != object:

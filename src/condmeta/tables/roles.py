@@ -44,7 +44,7 @@ class ColumnOptions(NamedTuple):
     text : list of str
         Columns that hold names, even where these look like numbers or dates.
     dates : list of str, optional
-        What becomes of a column of dates: some of "weekday", "month" and "days"; by default all.
+        What becomes of a column of dates: some of "weekday", "month" and "days" (see `find_dates`).
     holidays : str, optional
         Country whose holidays are a further feature of dates.
     decimal : "." or ",", optional

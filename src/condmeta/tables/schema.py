@@ -264,10 +264,10 @@ def learn_side(
     side, side_readers = None, {}
     if side_table is not None:
         if is_frame(side_table):
-            side_readers = find_readers(side_table, roles.side_table, options)
+            side_readers = find_readers(side_table, roles.side_table, options, of_tasks=True)
         side = _read_side(side_table, roles, roles.side_table, side_readers)
     elif roles.side:
-        side_readers = find_readers(frame, roles.side, options)
+        side_readers = find_readers(frame, roles.side, options, of_tasks=True)
         side = _side_of_rows(frame, roles, side_readers)
     side_text = []
     if side is not None:

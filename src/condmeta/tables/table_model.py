@@ -25,7 +25,6 @@ from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mappin
 from condmeta.tables import predictions
 from condmeta.tables.additions import with_table
 from condmeta.tables.cluster.predict import predict_lazily
-from condmeta.tables.dates import PARTS
 from condmeta.tables.fit_table import fit_table, note_transforms, read_training
 from condmeta.tables.fitted_table import FittedTable, as_table
 from condmeta.tables.learner import require_resumable, uncalibrated
@@ -70,10 +69,11 @@ class TableModel(BaseEstimator):
     `TaskModel` is the model of one task.
 
     Numbers are features as they are, booleans 0 and 1, categories and text one-hot with rare
-    levels pooled. Levels that `fit` did not see are all zero, with a warning. Dates become weekday,
-    month and days; text such as 12%, EUR 5 or 1,904.66 becomes a number; a `ReadingNote` says so. A
-    target with two values is read as two classes, a column of ordered categories as ordered
-    classes, and whole numbers with zeros and a long tail as counts (a `ReadingNote` says so).
+    levels pooled. Levels that `fit` did not see are all zero, with a warning. Dates become weekday
+    and days, and months from a year on; text such as 12%, EUR 5 or 1,904.66 becomes a number; a
+    `ReadingNote` says so. A target with two values is read as two classes, a column of ordered
+    categories as ordered classes, and whole numbers with zeros and a long tail as counts (a
+    `ReadingNote` says so).
 
     Parameters
     ----------
@@ -108,9 +108,10 @@ class TableModel(BaseEstimator):
         in the table.
     text : list of str
         Columns that hold names, even where these look like numbers or dates.
-    dates : list of str
+    dates : list of str, optional
         What becomes of a column of dates: some of "weekday" and "month", as categories, and "days"
-        since the earliest date, as a number.
+        since the earliest date, as a number. By default dates of rows become weekday and days, and
+        also month if all twelve occur; dates of the side table become days.
     holidays : str, optional
         A country, as "DE" or "US-NY": whether a date of the table is a public holiday there becomes
         a further feature. This needs the package holidays: `pip install "condmeta[dates]"`.
@@ -160,8 +161,9 @@ class TableModel(BaseEstimator):
         self, learner: LearnerLike | None = None, *, task: Names, target: str,
         features: Names = None, exclude: Names = (), side: Names = None, side_key: Names = None,
         missing: Missing = "error", missing_side: MissingSide = "error", intervals: bool = False,
-        order: Order = "random", text: Names = (), dates: DatePart | Sequence[DatePart] = PARTS,
-        holidays: str | None = None, decimal: Literal[".", ","] | None = None,
+        order: Order = "random", text: Names = (),
+        dates: DatePart | Sequence[DatePart] | None = None, holidays: str | None = None,
+        decimal: Literal[".", ","] | None = None,
         time: str | None = None, exposure: str | None = None, trials: str | None = None,
         weight: str | None = None,
     ):  # fmt: skip
@@ -398,7 +400,8 @@ class TableModel(BaseEstimator):
     def _columns(self) -> ColumnOptions:
         return ColumnOptions(
             self.task, self.target, self.features, self.exclude, self.side, self.side_key,
-            text=as_names(self.text), dates=as_names(self.dates), holidays=self.holidays,
+            text=as_names(self.text), holidays=self.holidays,
+            dates=None if self.dates is None else as_names(self.dates),
             decimal=self.decimal, time=self.time, exposure=self.exposure, trials=self.trials,
             weight=self.weight,
         )  # fmt: skip

@@ -121,7 +121,7 @@ def test_dates_are_weekday_month_and_days(tmp_path, kind):
     }[kind]
     frame = SALES.assign(day=write(SALES["day"]))
     with pytest.warns(ReadingNote, match="weekday, month and the days since 2024-01-01"):
-        model = model_of(exclude=["price"]).fit(frame)
+        model = model_of(exclude=["price"], dates=PARTS).fit(frame)
     names = model.schema_.feature_names
     assert len(names) == 7 + 7 + 1
     X = model.schema_.matrix(frame)
@@ -139,6 +139,13 @@ def test_dates_are_weekday_month_and_days(tmp_path, kind):
     assert at[names.index("day (days)")] == 181
 
 
+def test_months_are_features_once_all_twelve_were_seen():
+    days = np.arange("2023-01-01", "2024-01-01", dtype="datetime64[D]")
+    assert find_dates(days[:334], "day", None, None).parts == ["weekday", "days"]  # no December
+    assert find_dates(days[:335], "day", None, None).parts == list(PARTS)
+    assert find_dates(days, "opened", None, None, of_tasks=True).parts == ["days"]
+
+
 def test_weekdays_help():
     with pytest.warns(ReadingNote):
         dated = model_of().fit(SALES)
@@ -152,7 +159,7 @@ def test_dates_of_the_side_table():
     side = pd.DataFrame({"store": SALES["store"].unique()})
     side["opened"] = pd.date_range("2001-01-01", periods=len(side), freq="40D")
     with pytest.warns(ReadingNote, match="'opened' holds dates"):
-        model = model_of(exclude=["day"], dates=["days"]).fit(SALES, side)
+        model = model_of(exclude=["day"]).fit(SALES, side)
     assert model.learner_.side_features_ == ["opened (days)"]
     rows = SALES[:1].assign(store="new")
     assert np.isfinite(model.predict(rows, side[:1].assign(store="new"))).all()
