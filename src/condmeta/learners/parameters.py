@@ -31,6 +31,12 @@ def _counts(value: Any) -> bool:
     return np.ndim(value) == 1 and all(isinstance(n, Integral) and n >= 0 for n in value)
 
 
+def _names(value: Any) -> bool:
+    """Return whether a value is None, the name of a column, or a list or tuple of names."""
+    many = value if isinstance(value, list | tuple) else [value]
+    return value is None or all(isinstance(name, str | Integral) for name in many)
+
+
 def one_of(choices: Any):
     """Return the rule of a parameter that is one of some names, or of True, False and None."""
     text = ", ".join(repr(choice) for choice in choices)
@@ -56,6 +62,7 @@ POSITIVES = (
     "a sequence of floats in (0, inf)",
 )
 BOOLEAN = (lambda value: isinstance(value, (bool, np.bool_)), "True or False")
+NAMES = (_names, "None, the name of a column or a list of names")
 
 RULES = {
     "lam": POSITIVE,
@@ -71,6 +78,9 @@ RULES = {
     "gradient_at": one_of(GRADIENT_AT),
     "conditioning": one_of(("shared", "split")),
     "missing_side": one_of(("error", "mean")),
+    "task_column": NAMES,
+    "side_columns": NAMES,
+    "side_key": NAMES,
     "keep_tasks": BOOLEAN,
     "order": one_of(("random", "first")),
     "shots": (_counts, "a sequence of ints of at least 0"),

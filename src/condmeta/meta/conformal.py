@@ -17,8 +17,8 @@ Willett, "Distribution-free inference with hierarchical data", 2023). Here every
 turn, because a learner needs many tasks; so it is with s. The final learner has seen more tasks
 than those of the folds. With fewer than 30 tasks c is replaced by a smaller c' where tasks that are
 left out are still covered (`few_tasks`). u- and u+ come from the same scores as q; they are 1 up to
-20 tasks, and where s has a curve for each side. Labels on a grid are spread over its steps
-(`error_scale`).
+20 tasks, and where s has a curve for each side. Labels on a grid are spread over its steps where s
+is learned (`error_scale`), not in F_t.
 """
 
 import inspect
@@ -149,9 +149,9 @@ class Calibration:
     ):
         self.sizes, self.scores = {}, {}
         for m, rows in held.items():
-            spread = rows.spread(step)
-            self.sizes[m], size = fit_error_scale(spread, bounds)
-            scores = Scores.of(spread, size)
+            self.sizes[m], sizes = fit_error_scale(rows.spread(step), bounds)
+            # spread labels shape the sizes; the labels themselves settle how many are covered
+            scores = Scores.of(rows, rows.on_side(*sizes[:, : len(rows.error)]))
             self.scores[m] = scores._replace(above=None) if self.sizes[m].has_sides else scores
         self.bounds = bounds
 

@@ -67,6 +67,10 @@ class HeldOut(NamedTuple):
         parts = [self._replace(error=self.error + at, share=self.share / COPIES) for at in places]
         return HeldOut(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
+    def on_side(self, below: np.ndarray, above: np.ndarray) -> np.ndarray:
+        """Return the size on the side of each error, (N,)."""
+        return np.where(self.error > 0, above, below)
+
     def where(self, mask: np.ndarray) -> HeldOut:
         """Return some rows; the codes of tasks stay."""
         return HeldOut(*(values[mask] for values in self))
@@ -99,11 +103,6 @@ class ErrorScale(NamedTuple):
         below, above = (unit * np.interp(predicted, self.knots, side) for side in self.tails.T)
         return below, above
 
-    def size_of(self, held: HeldOut) -> np.ndarray:
-        """Return the size on the side of each error, (N,)."""
-        below, above = self.sizes(held.predicted, held.std)
-        return np.where(held.error > 0, above, below)
-
 
 def join(parts: list[HeldOut]) -> HeldOut:
     """Return the rows of several folds, tasks numbered on."""
@@ -134,18 +133,21 @@ def fit_error_scale(
 ) -> tuple[ErrorScale, np.ndarray]:
     """Choose gamma and the curve; gamma = 1 and no curve unless another is clearly better.
 
-    Also return the size on the side of each error (N,), learned from other tasks: sizes that
-    follow the errors of a task are too small for those of a new one.
+    Also return the sizes below and above each prediction (2, N), learned from other tasks: sizes
+    that follow the errors of a task are too small for those of a new one.
     """
     if held.n_tasks < FEWEST_TASKS:
-        return _fit(held, bounds, 1.0, 1), held.std
+        return _fit(held, bounds, 1.0, 1), np.array([held.std, held.std])
     varies = np.ptp(held.std) > 1e-9 * held.std.max()
     n_knots = min(MOST_KNOTS, held.n_tasks // TASKS_PER_KNOT)
     curves = (1, n_knots) if n_knots > 1 else (1,)
     settings = [(power, knots) for knots in curves for power in (POWERS if varies else POWERS[:1])]
     sizes = [_cross_fitted(held, bounds, *setting) for setting in settings]
     sided = [knots > 1 for _, knots in settings]
-    found = np.array([_imbalance(held, *pair) for pair in zip(sizes, sided, strict=True)])
+    found = np.array([
+        _imbalance(held, held.on_side(*size), has_sides)
+        for size, has_sides in zip(sizes, sided, strict=True)
+    ])  # fmt: skip
     best = int(found.argmin())
     if found[best] > found[0] - NOISE / held.n_tasks:
         best = 0
@@ -224,12 +226,12 @@ def _extended(knots, tails, predicted) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cross_fitted(held: HeldOut, bounds, power: float, n_knots: int) -> np.ndarray:
-    """Return the size on the side of each error (N,), learned from the tasks of other folds."""
-    fold, size = held.task % FOLDS, np.empty(len(held.error))
+    """Return the sizes below and above (2, N), learned from the tasks of other folds."""
+    fold, sizes = held.task % FOLDS, np.empty((2, len(held.error)))
     for k in range(FOLDS):
-        scale = _fit(held.where(fold != k), bounds, power, n_knots)
-        size[fold == k] = scale.size_of(held.where(fold == k))
-    return size
+        scale, rows = _fit(held.where(fold != k), bounds, power, n_knots), fold == k
+        sizes[:, rows] = scale.sizes(held.predicted[rows], held.std[rows])
+    return sizes
 
 
 def _imbalance(held: HeldOut, size: np.ndarray, has_sides: bool) -> float:

@@ -38,12 +38,16 @@ BAD = {
     "missing_side": ["zero"],
     "keep_tasks": ["yes"],
     "n_jobs": [0, 1.5],
+    "task_column": [1.5],
+    "side_columns": [["size", None]],
+    "side_key": [{}, {"key": "store"}],
 }
 RANGES = {
     "lam": r"a float in \(0, inf\)",
     "averaging": r"one of 'uniform', 'linear', 'last'",
     "scale": r"one of 'none', 'standard', 'rows'",
     "n_jobs": "None or a non-zero integer",
+    "side_key": "None, the name of a column or a list of names",
 }
 
 
