@@ -304,3 +304,56 @@ def test_a_bound_that_says_nothing_is_said_to():
     assert flat.sentence.endswith(": the features explain too little of the weights of tasks.")
     assert repr(bad).endswith(f"\n{bad.sentence}")
     assert repr(bad).startswith("Guarantees(independent=Bound(value=")
+
+
+class Ramp:
+    """One coordinate, w = s around 3: the best map is simple, and w_rho long."""
+
+    n = 10
+
+    def sample(self, n_tasks, random_state=None):
+        rng = np.random.default_rng(random_state)
+        s = 3 + 0.3 * rng.normal(size=n_tasks)
+        X = rng.normal(size=(self.n * n_tasks, 1))
+        y = X[:, 0] * np.repeat(s, self.n)
+        side = cm.TaskTable({"s": s}, ids=range(n_tasks))
+        offsets = self.n * np.arange(n_tasks + 1)
+        return cm.environments.SampledTaskSet(
+            X, y, offsets, list(range(n_tasks)), side, weights=s[:, None]
+        )
+
+
+def test_the_smallest_bound_may_be_that_of_independent_learning():
+    found = {T: cm.theory.guarantees(Ramp(), cm.feature_maps.Identity(), T) for T in (2, 3, 10)}
+    for bounds in found.values():
+        assert bounds.conditional.value < bounds.unconditional.value
+    assert found[2].independent.value < found[2].conditional.value
+    assert found[2].sentence.startswith(
+        f"The bound of conditional learning, {found[2].conditional.value:.3g}, is not below that "
+        f"of independent learning, {found[2].independent.value:.3g}: "
+    )
+    assert found[3].sentence.endswith("below that of independent learning.")
+    assert found[10].sentence.endswith("below that of unconditional learning.")
+
+
+class NoSlope:
+    """A loss of one's own that does not say how steep it is."""
+
+    def value(self, z, y):
+        return np.sqrt(1 + (z - y) ** 2)
+
+    def slope(self, z, y):
+        return (z - y) / self.value(z, y)
+
+
+@pytest.mark.parametrize(
+    ("loss", "sentence"),
+    [
+        ("squared", "no bound for the loss 'squared': its slopes are unbounded"),
+        ("logistic", "'logistic' is for classes"),
+        (NoSlope(), "'NoSlope' has no attribute 'lipschitz'"),
+    ],
+)
+def test_losses_without_a_bound_are_named(loss, sentence):
+    with pytest.raises(DataError, match=sentence):
+        cm.theory.guarantees(Circle(d=2, n=6), CircleMap(), T=50, loss=loss)

@@ -111,8 +111,9 @@ def test_the_unit_of_y():
             "needs the targets of",
         ),
         (lambda t: suggest(t, None, folds=1), "folds must be from 2 to 6, the number of tasks"),
-        (lambda t: suggest(t[:0], None), "folds must be from 2"),
-        (lambda t: suggest(t, None, loss="squared"), "slopes of this loss are unbounded"),
+        (lambda t: suggest(t[:0], None), "at least 2 tasks with points. Got 0"),
+        (lambda t: suggest(t[:1], None), "at least 2 tasks with points. Got 1"),
+        (lambda t: suggest(t, None, loss="squared"), "the loss 'squared': its slopes are unbound"),
         (lambda t: suggest(t, np.ones((2, 1))), "one row per task"),
         (
             lambda t: suggest(t.with_target(0 * t.y), None),

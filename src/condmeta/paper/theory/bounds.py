@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.typing import InnerName, Numbers
+from condmeta.losses import get_loss
+from condmeta.typing import InnerName, LossLike, Numbers
 
 
 class Bound(NamedTuple):
@@ -86,6 +87,23 @@ def gradient_bound(*, L: float = 1.0, R: float = 1.0, K: float = 0.0) -> float:
     """
     L, R, K = (_finite(v, name) for v, name in ((L, "L"), (R, "R"), (K, "K")))
     return L * R * float(np.sqrt(K**2 + 1))
+
+
+def largest_slope(loss: LossLike) -> float:
+    """Return L, the largest absolute slope of a loss; raise if there is none."""
+    loss = get_loss(loss)
+    name = repr(getattr(loss, "name", type(loss).__name__))
+    if not hasattr(loss, "lipschitz"):
+        raise DataError(
+            f"The bounds need the largest absolute slope of a loss: {name} has no attribute "
+            "'lipschitz'. Add it."
+        )
+    if not np.isfinite(loss.lipschitz):
+        raise DataError(
+            f"There is no bound for the loss {name}: its slopes are unbounded. Use another loss, "
+            "such as 'absolute' or 'huber'."
+        )
+    return loss.lipschitz
 
 
 def effective_n(sizes: Numbers) -> float:

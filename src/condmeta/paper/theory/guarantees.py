@@ -2,13 +2,12 @@
 
 from typing import Any, Literal, NamedTuple
 
-from condmeta.losses import get_loss
 from condmeta.paper.environments import own
-from condmeta.paper.theory.bounds import Bound, bound_learned
+from condmeta.paper.theory.bounds import Bound, bound_learned, largest_slope
 from condmeta.paper.theory.kernel_oracle import environment_path, is_kernel
 from condmeta.paper.theory.oracle import best_linear
 from condmeta.paper.theory.radii import radii
-from condmeta.paper.theory.sources import N_TASKS, draw
+from condmeta.paper.theory.sources import N_TASKS, draw, loss_of_numbers
 from condmeta.typing import (
     Environment,
     FeatureMapLike,
@@ -46,16 +45,19 @@ class Guarantees(NamedTuple):
     @property
     def sentence(self) -> str:
         """What the bounds say; if that of conditional learning says nothing, why not."""
-        without, found = self.unconditional.value, self.conditional.value
-        if found < without:
-            gain = f"{1 - found / without:.0%}".replace("%", " %")
+        found, rivals = self.conditional.value, {"independent": self.independent.value}
+        rivals["unconditional"] = self.unconditional.value
+        rival = min(rivals, key=lambda name: rivals[name])
+        least = rivals[rival]
+        if found < least:
+            gain = f"{1 - found / least:.0%}".replace("%", " %")
             return (
                 f"Conditional learning has the smallest bound, {found:.3g}: {gain} below that of "
-                "unconditional learning."
+                f"{rival} learning."
             )
         bound = (
-            f"The bound of conditional learning, {found:.3g}, is not below that of unconditional "
-            f"learning, {without:.3g}"
+            f"The bound of conditional learning, {found:.3g}, is not below that of {rival} "
+            f"learning, {least:.3g}"
         )
         share = self.conditional.learning / found
         if share < 0.5:
@@ -63,9 +65,9 @@ class Guarantees(NamedTuple):
         percent = f"{share:.0%}".replace("%", " %")
         return (
             f"{bound}: {percent} of it is the cost of learning the map from T tasks. This cost "
-            "grows with the norm of the best map, which is huge for many random features, and "
-            "falls like 1 / sqrt(T). Take fewer features, more tasks, or a kernel, whose bound "
-            "weighs norm against variance."
+            "grows with the norms of the features and of the best map, which are huge for many "
+            "random features, and falls like 1 / sqrt(T). Take more tasks, fewer or smaller "
+            "features, or a kernel, whose bound weighs norm against variance."
         )
 
     def __repr__(self) -> str:
@@ -93,7 +95,7 @@ def guarantees(
     n : int or array, optional
         Training points of a task, or of each task; by default `environment.n`.
     loss : str or loss
-        Determines L.
+        Determines L: a loss of numbers, as environments draw no classes, with bounded slopes.
     inner : {"batch", "online"}
     how : {"rms", "max"}
         How `radii` computes R and K from drawn tasks; "max" needs bounded inputs.
@@ -109,13 +111,14 @@ def guarantees(
     >>> bounds.conditional.value < bounds.unconditional.value == bounds.independent.value
     True
     """
+    L = largest_slope(loss_of_numbers(loss))
     tasks = draw(environment, n_tasks, random_state)
     drawn = {"n_tasks": n_tasks, "random_state": random_state}
     shared = {"n": own.n_points(environment) if n is None else n, "T": T, "inner": inner}
     plain = best_linear(environment, None, **drawn)
     R, K = radii(tasks, feature_map, how=how)
     norm2 = float(plain.moments.w_rho @ plain.moments.w_rho)
-    shared |= {"L": get_loss(loss).lipschitz, "R": R}
+    shared |= {"L": L, "R": R}
     return Guarantees(
         bound_learned((plain.mean + norm2) ** 0.5, 0.0, **shared),
         bound_learned(plain.mean**0.5, norm2**0.5, **shared),

@@ -16,8 +16,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from condmeta.errors import DataError
-from condmeta.losses import Loss, get_loss
+from condmeta.losses import Loss
 from condmeta.paper.environments import SampledTaskSet, own
+from condmeta.paper.theory.sources import loss_of_numbers
 from condmeta.tasks.splits import make_generator
 from condmeta.typing import Environment, LossLike, Numbers, RandomState
 
@@ -72,12 +73,7 @@ def excess_risk(
     >>> bool((values > 0).all()), bool((errors < 0.1 * values).all())
     (True, True)
     """
-    loss = get_loss(loss)
-    if getattr(loss, "signed", False):
-        raise DataError(
-            f"The loss {loss.name!r} is for classes, and environments draw numbers: use a loss of "
-            "numbers."
-        )
+    loss = loss_of_numbers(loss)
     coef = np.asarray(coef, dtype=np.float64)
     if coef.shape != tasks.weights.shape:
         raise DataError(f"coef must have the shape {tasks.weights.shape}. Got {coef.shape}.")

@@ -6,6 +6,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.feature_maps import ComposedMap
+from condmeta.losses import get_loss
 from condmeta.paper.environments import SampledTaskSet, own
 from condmeta.tasks import TaskSet
 
@@ -21,6 +22,17 @@ def draw(environment: Any, n_tasks: int, random_state: Any) -> SampledTaskSet:
             "needs the true weights of the tasks."
         )
     return tasks
+
+
+def loss_of_numbers(loss: Any) -> Any:
+    """Return a loss of numbers; raise for a loss of classes."""
+    loss = get_loss(loss)
+    if getattr(loss, "signed", False):
+        raise DataError(
+            f"The loss {loss.name!r} is for classes, and environments draw numbers: use a loss of "
+            "numbers."
+        )
+    return loss
 
 
 def weights_of(source: Any) -> np.ndarray:

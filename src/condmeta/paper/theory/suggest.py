@@ -19,8 +19,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from condmeta.errors import DataError
-from condmeta.losses import get_loss
-from condmeta.paper.theory.bounds import Bound, bound_learned, effective_n
+from condmeta.paper.theory.bounds import Bound, bound_learned, effective_n, largest_slope
 from condmeta.paper.theory.oracle import BestMap
 from condmeta.paper.theory.radii import radii
 from condmeta.paper.theory.sources import features_of
@@ -114,9 +113,11 @@ def suggest(
     require_numbers(tasks, "suggest")
     features = features_of(tasks, Phi, len(tasks))[tasks.sizes > 0]
     tasks = tasks.subset(np.flatnonzero(tasks.sizes > 0))
+    if len(tasks) < 2:
+        raise DataError(f"suggest needs at least 2 tasks with points. Got {len(tasks)}.")
     if not 2 <= folds <= len(tasks):
         raise DataError(f"folds must be from 2 to {len(tasks)}, the number of tasks with points.")
-    L = get_loss(loss).lipschitz
+    L = largest_slope(loss)
     residuals, fitted = _cross_fit(tasks, features, folds)
     square = residual_variance(tasks, residuals)
     V2 = max(square.value, square.error)
