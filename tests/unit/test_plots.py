@@ -92,7 +92,10 @@ def test_styles_are_fixed_by_name_and_distinct():
     assert styles_of(["mine"]) == {"mine": styles_of(["ITL", "mine"])["mine"]}
     names = [f"method {i}" for i in range(len(OTHERS))]
     assert len(set(styles_of(names).values())) == len(OTHERS)
-    assert len(styles_of([*names, "one more"])) == len(OTHERS) + 1
+    many = ["ITL", "own data", "mean", "pooled", *(f"method {i}" for i in range(20))]
+    assert len(set(styles_of(many).values())) == len(many)
+    assert styles_of(["pooled"])["pooled"] == styles_of(["mean"])["mean"]
+    assert len(styles_of(f"method {i}" for i in range(30))) == 30
 
 
 def test_a_learner_of_the_library_looks_the_same_in_every_picture():
@@ -243,7 +246,30 @@ def test_at_most_five_methods_are_drawn_and_the_others_are_named():
     display = LearningCurveDisplay.from_results(results).plot()
     assert list(display.lines_) == [name for name in names if name != worst]
     assert f"Not drawn: {worst}." in display.ax_.get_xlabel()
-    assert list(display.plot(most=None).lines_) == list(names)
+    assert list(results.plot(most=None).lines_) == list(names)
+    assert list(results.plot(methods=names[:2], title="two").lines_) == list(names[:2])
+
+
+def test_of_many_methods_five_have_own_colours_and_the_note_fits_the_figure():
+    names = tuple(f"WIDE METHOD, SETTING NUMBER {i}" for i in range(20))
+    results = fake_results(methods=names)
+    displays = [LearningCurveDisplay.from_results(results).plot()]
+    displays.append(
+        ShotCurveDisplay.from_frame(
+            {"learner": np.repeat(names, 2), "shot": [0, 5] * 20, "error": np.ones(40)}
+        ).plot()
+    )
+    figures = [display.figure_ for display in displays] + [
+        curves_figure({"one": results} | {"2": results})
+    ]
+    for figure in figures:
+        figure.draw_without_rendering()
+        for ax in figure.axes:
+            box = ax.xaxis.label.get_window_extent()
+            assert box.x0 >= 0
+            assert box.x1 <= figure.bbox.x1
+    for display in displays:
+        assert len({line.get_color() for line in display.lines_.values()}) == 5
 
 
 def test_baselines_are_drawn_beyond_five_methods():

@@ -33,7 +33,7 @@ def render(template: str, scripts: Sequence[str], **content: Any) -> str:
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters["as_title"] = lambda text: Markup(
-        html.escape(text).replace("w_rho", "<i>w</i><sub>ρ</sub>")
+        html.escape(text).replace("w_rho = ", "<i>w</i><sub>ρ</sub>&nbsp;=&nbsp;")
     )
     # + 0.0: no "-0.0 %"
     environment.filters["share"] = lambda share: f"{100 * min(max(share, 0.0), 1.0):.0f}"

@@ -15,7 +15,7 @@ FORMATS = ("png", "svg", "pdf")
 UNDATED = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 SETTINGS = {"svg.hashsalt": "condmeta", "svg.fonttype": "none", "pdf.fonttype": 42}
 MOST_LINES = 5  # on a chart
-NOTE_WIDTH = 68  # characters of a line of a note
+NOTE_WIDTH = 48  # characters of a line of a note: as wide as axes of 4 inches
 NARROWEST = 0.045  # least distance of two labels of `points_axis`, as a share of the width
 
 

@@ -81,7 +81,7 @@ class LearningCurveDisplay(Display):
         ax = axes_to_draw(ax, 5.0, 3.6)
         errors = {name: float(curve.mean[-1]) for name, curve in self.curves.items()}
         drawn = lowest(errors, most, self.baselines)
-        styles, self.lines_ = styles_of(self.curves), {}
+        styles, self.lines_ = styles_of(drawn), {}
         for place, name in enumerate(drawn):
             curve = self.curves[name]
             step = max(1, len(curve.T) // MARKERS)

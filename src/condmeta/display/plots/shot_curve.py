@@ -131,7 +131,7 @@ class ShotCurveDisplay(Display):
         """
         ax = axes_to_draw(ax, 5.4, 3.6)
         drawn = lowest(self._excess(), most)
-        styles, low, high = styles_of(self.curves), *self._height(drawn)
+        styles, low, high = styles_of(drawn), *self._height(drawn)
         self.lines_, self.cut_ = {}, []
         for name in drawn:
             curve, style = self.curves[name], styles[name]

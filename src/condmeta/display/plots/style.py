@@ -5,7 +5,7 @@ distinguish the methods in grey print.
 """
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 
@@ -52,22 +52,30 @@ OTHERS = (
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
     """Return the style of each method: fixed for the library's own, else by a hash of the name.
 
-    If two other methods would share a style, the later one gets another.
+    If two methods would share a style, the later one gets another; there are 25 for names that are
+    not the library's own.
 
     Examples
     --------
     >>> styles_of(["unconditional", "mine"])["unconditional"].colour
     '#0072b2'
     """
+    methods = list(methods)
     found: dict[str, Style] = {}
-    taken: set[int] = set()
     for name in methods:
-        if name in FIXED:
+        if name in FIXED and FIXED[name] not in found.values():
             found[name] = FIXED[name]
-            continue
-        place = zlib.crc32(name.encode()) % len(OTHERS)
-        while place in taken and len(taken) < len(OTHERS):
-            place = (place + 1) % len(OTHERS)
-        taken.add(place)
-        found[name] = OTHERS[place]
-    return found
+    for name in methods:
+        if name not in found:
+            free = (style for style in _others(name) if style not in found.values())
+            found[name] = next(free, OTHERS[0])
+    return {name: found[name] for name in methods}
+
+
+def _others(name: str) -> Iterator[Style]:
+    """Yield the colours of `OTHERS`, from one that the name determines, with every dash in turn."""
+    first, count = zlib.crc32(name.encode()), len(OTHERS)
+    for shift in range(count):
+        for place in range(first, first + count):
+            colour, line = OTHERS[place % count], OTHERS[(place + shift) % count]
+            yield Style(colour.colour, line.line, line.marker)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tasks.frames import make_frame
 from condmeta.typing import Axes, Frame, PathLike
+
+if TYPE_CHECKING:
+    from condmeta.display.plots import LearningCurveDisplay
 
 BASELINES = "ITL", "mean", "unconditional"  # of the paper
 COLUMNS = ("method", "seed", "T", "lam", "meta_step", "split", "error")
@@ -171,11 +175,17 @@ class Results:
         baselines = {"baselines": [*self.baselines, *other.baselines]}
         return Results(joined, self.provenance | other.provenance | baselines)
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> Self:
-        """Draw the learning curves; see `condmeta.display.plots.LearningCurveDisplay`."""
+    def plot(
+        self, ax: Axes | None = None, *, methods: Sequence[str] | None = None, **options: Any
+    ) -> LearningCurveDisplay:
+        """Draw the learning curves of all methods, or of those named.
+
+        `title`, `legend` and `most`, the number of methods to draw, are options of
+        `condmeta.plots.LearningCurveDisplay.plot`.
+        """
         from condmeta.display.plots import LearningCurveDisplay
 
-        return LearningCurveDisplay.from_results(self, **options).plot(ax=ax)
+        return LearningCurveDisplay.from_results(self, methods).plot(ax, **options)
 
     def __repr__(self) -> str:
         seeds = len(np.unique(self.columns["seed"]))

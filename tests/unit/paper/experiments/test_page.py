@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import re
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 from small_panels import hide_data, shrink_panels
 
 from condmeta.display.pages.render import TEMPLATES
-from condmeta.paper.experiments.page import reproduction_page, write_report
+from condmeta.paper.experiments.page import SCHOOLS_NOTE, reproduction_page, write_report
 from condmeta.paper.experiments.reproduction import reproduce
+from condmeta.paper.experiments.results import Results
 from condmeta.paper.experiments.summary import to_json
 
 
@@ -50,6 +52,26 @@ def test_what_is_given_is_escaped(found):
     page = reproduction_page(found._replace(skipped={"lenk": odd}), command=odd)
     assert odd not in page
     assert page.count("&lt;script&gt;alert(1)") == 2
+
+
+def as_panel(found, name, **options):
+    """Return the circle's results as those of another panel."""
+    results = found.results["circle"]
+    methods = results.columns["method"]
+    methods = np.where(methods == "conditional, true map", "conditional", methods)
+    made = results.provenance | {"options": results.provenance["options"] | options}
+    return found._replace(results={name: Results(results.columns | {"method": methods}, made)})
+
+
+def test_the_page_says_that_schools_needs_the_map_of_the_authors_code(found):
+    pages = [as_panel(found, "schools"), as_panel(found, "schools", schools_map="features"), found]
+    noted = [SCHOOLS_NOTE in html.unescape(reproduction_page(page)) for page in pages]
+    assert noted == [True, False, False]
+
+
+def test_titles_do_not_break_before_a_number(found):
+    page = reproduction_page(as_panel(found, "two-clusters-mean-4"))
+    assert "Two clusters, <i>w</i><sub>ρ</sub>&nbsp;=&nbsp;4" in page
 
 
 def test_the_same_outcome_gives_the_same_page(found, tmp_path):
