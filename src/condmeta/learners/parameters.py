@@ -33,7 +33,7 @@ def _counts(value: Any) -> bool:
 
 def _names(value: Any) -> bool:
     """Return whether a value is None, the name of a column, or a list or tuple of names."""
-    many = value if isinstance(value, list | tuple) else [value]
+    many = value if isinstance(value, (list, tuple)) else [value]
     return value is None or all(isinstance(name, str | Integral) for name in many)
 
 
