@@ -34,6 +34,7 @@ import numpy as np
 
 from condmeta.engine import twin
 from condmeta.inner.averaged import averaged_loss
+from condmeta.inner.posterior import require_finite
 
 BLOCK = 1 << 20  # numbers in the largest temporary of the NumPy engine
 STEPS = 200  # at most; about ten are enough
@@ -149,6 +150,7 @@ class _Block(NamedTuple):
 
 def invert(A) -> tuple[np.ndarray, np.ndarray]:
     """Return A^-1 and logdet A of matrices A >= I, which may be very ill-conditioned."""
+    require_finite(A)
     values, vectors = np.linalg.eigh(A)
     values = np.maximum(values, 1.0)  # rounding may lose the I beside entries of 1e16
     inverse = (vectors / values[:, None, :]) @ np.swapaxes(vectors, 1, 2)

@@ -12,6 +12,7 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 from condmeta.engine import compiled_core
+from condmeta.errors import DivergenceError
 from condmeta.inner.averaged import averaged_logistic, averaged_loss
 from condmeta.inner.likelihoods import Binomial
 from condmeta.inner.row_posterior import Bernoulli, Counts, Ordinal
@@ -194,3 +195,10 @@ def test_mean_is_where_the_prior_balances_the_gradient(kind):
         spread = np.einsum("ij,jk,ik->i", X, solved.state.covariance[0], X)
         slopes = [integral(expit, m, v) for m, v in zip(X @ mean, spread, strict=True)]
         np.testing.assert_allclose(gradient, X.T @ (slopes - (y > 0)) / len(y), atol=1e-6)
+
+
+def test_a_prior_beyond_floating_point_is_a_sentence():
+    """As a forged model file may have it; eigh raised LinAlgError."""
+    points = Points(np.ones((2, 1)), np.array([1.0, -1.0]), np.array([0, 2]))
+    with np.errstate(all="ignore"), pytest.raises(DivergenceError, match="The variances leave"):
+        Bernoulli(np.array([[1e200]])).solve_tasks(np.zeros((1, 1)), *points[:3])
