@@ -63,12 +63,14 @@ class MapErrors(NamedTuple):
                 robust,
                 fitted.info.get("shared"),
             )
-            return cls(found.covariance, rotation, robust, max(top - used - 1, 1), found)
+            covariance = found.covariance.without(~fitted.scales.kept)
+            return cls(covariance, rotation, robust, max(top - used - 1, 1), found)
         robust = len(trained) >= MANY if robust is None else bool(robust)
         covariance = map_covariance(
             stats.take(trained), rotation.apply(Phi[trained]), theta[trained],
             _factor(fitted), noise[trained], kappa, robust, fitted.info.get("shared"),
         )  # fmt: skip
+        covariance = covariance.without(~fitted.scales.kept)
         return cls(covariance, rotation, robust, max(len(trained) - used - 1, 1))
 
     def features(self, mean=0.0, scale=1.0) -> np.ndarray:
@@ -82,8 +84,12 @@ class MapErrors(NamedTuple):
 
 
 def map_std(fitted: Fitted, errors: MapErrors, mean=0.0, scale=1.0) -> np.ndarray:
-    """Return the standard error of each side feature's effect, then of b (k+1, width)."""
-    return errors.covariance.std(errors.features(mean, scale), fitted.scales.user_matrix())
+    """Return the standard error of each side feature's effect, then of b (k+1, width).
+
+    NaN where the tasks do not determine the effect, and for columns that are left out as constant.
+    """
+    std = errors.covariance.std(errors.features(mean, scale), fitted.scales.user_matrix())
+    return np.where(fitted.scales.kept, std, np.nan)
 
 
 def coefficient_std(fitted: Fitted) -> np.ndarray:

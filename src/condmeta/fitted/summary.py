@@ -15,9 +15,10 @@ from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.splines import Splines
 from condmeta.fitted.standard_errors import MapErrors, map_std
-from condmeta.fitted.tables import BASE, by_class, coefficient_names, map_effects
+from condmeta.fitted.tables import BASE, INTERCEPT, by_class, coefficient_names, map_effects
 from condmeta.inner.nested import NestedGaussian
-from condmeta.inner.row_posterior import Counts, Ordinal, RowPosterior
+from condmeta.inner.row_posterior import Bernoulli, Counts, Ordinal, RowPosterior
+from condmeta.meta.levels import NONE
 from condmeta.meta.rotation import Rotation
 from condmeta.tasks.frames import make_frame
 from condmeta.text import pluralize
@@ -43,11 +44,12 @@ class Summary:
     effects : table
         `coefficient`, `side`, `effect`, `std_error`, `lower`, `upper`. An effect is the change of
         the coefficient for one unit of the side column; "(base)" is the coefficient where all side
-        columns are zero (for one-hot columns: no level).
+        columns are zero (for one-hot columns: no level). Coefficients that tasks share (`random`)
+        have no effects of side columns; constant columns have no row.
     between : table
         `coefficient`, `std` of its differences between tasks that side information leaves, and
-        its correlation with each coefficient. For `ConditionalLevels` `level` says whether tasks,
-        or which groups of them, differ.
+        its correlation with each coefficient, of those that may differ (`random`). For
+        `ConditionalLevels` `level` says whether tasks, or which groups of them, differ.
     noise : float or None
         Standard deviation of labels around a task's model; None for `Shrinkage`, counts and
         classes.
@@ -129,7 +131,7 @@ class Summary:
             splines=isinstance(fitted.scales.transformer, Splines),
             nu=getattr(fitted.inner, "nu", None),
             law=_law(fitted),
-            settings=tuple(_settings(parts[0].info, bool(fitted.reader.names))),
+            settings=tuple(_settings(parts[0])),
         )  # fmt: skip
 
     @property
@@ -175,19 +177,30 @@ class Summary:
         lacking = np.isnan(effects["std_error"])
         if not lacking.any():
             return list(self.settings)
-        sides = list(dict.fromkeys(side for side in effects["side"][lacking] if side != BASE))
-        named = f" of {', '.join(sides[:4])}" if sides else ""
-        return [
-            *self.settings,
-            f"Effects{named} have no standard error: the tasks determine only their differences, "
-            "as with all levels of a category. Give a 0/1 column for all levels but one, or a "
-            "kappa above 0.",
-        ]
+        return [*self.settings, _no_standard_error(effects, lacking)]
 
 
-def _settings(info: dict, has_side: bool) -> Iterator[str]:
+def _no_standard_error(effects: Table, lacking: np.ndarray) -> str:
+    """Say why some effects have no standard error, and what to do."""
+    names, sides = effects["coefficient"], effects["side"][lacking]
+    sides = [side for side in dict.fromkeys(sides.tolist()) if side != BASE]
+    if sides and set(names[lacking]) == set(names):
+        return (
+            f"Effects of {', '.join(sides[:4])} have no standard error: the tasks determine only "
+            "their differences, as with all levels of a category. Give a 0/1 column for all levels "
+            "but one, or a kappa above 0."
+        )
+    columns = [name for name in dict.fromkeys(names[lacking].tolist()) if name != INTERCEPT]
+    return (
+        f"Coefficients of {', '.join(columns[:4])} have no standard error: the rows do not "
+        "determine them, as one column is a sum of multiples of others. Leave it out."
+    )
+
+
+def _settings(fitted: Fitted) -> Iterator[str]:
     """Say which settings make numbers or predictions differ from maximum likelihood."""
-    kappa = info.get("kappa_", 0) if has_side else 0
+    info, differing = fitted.info, _differing(fitted)
+    kappa = info.get("kappa_", 0) if fitted.reader.names else 0
     if kappa == np.inf:
         yield "Side information is not used (kappa=inf)."
     elif kappa > 0:
@@ -195,6 +208,26 @@ def _settings(info: dict, has_side: bool) -> Iterator[str]:
             f"A penalty (kappa={kappa:g}) shrinks the effects and is part of the log likelihood: "
             "kappa=0 gives maximum likelihood."
         )
+    if _has_weak_prior(fitted):
+        yield (
+            "A weak prior of the coefficients of an average task is part of the log likelihood: "
+            "kappa=0 gives maximum likelihood."
+        )
+    metric, scaled = info["metric_"], fitted.scales.scale != "none"
+    if np.count_nonzero(differing) > 1 and (
+        metric == "identity" or (metric == "diagonal" and scaled)
+    ):
+        columns = " in scaled columns" if scaled else ""
+        yield (
+            f'The covariance between tasks has the form metric="{metric}"{columns}: metric="full" '
+            "estimates every standard deviation and correlation."
+        )
+    for name, form in zip(_level_names(fitted), info.get("levels_", ()), strict=False):
+        if form == NONE:
+            yield (
+                f"Differences between groups by {name} are left out, by Akaike's criterion: "
+                'metric="full" estimates them.'
+            )
     if info.get("context_"):
         yield (
             "The level of a task also follows the means of its features (context), which "
@@ -205,6 +238,15 @@ def _settings(info: dict, has_side: bool) -> Iterator[str]:
             f"A task without rows is predicted by {NO_ROWS[info['cold_start_']]}: "
             'cold_start="prior" predicts it by the effects above.'
         )
+
+
+def _has_weak_prior(fitted: Fitted) -> bool:
+    """Return whether the constant of the map has a prior (see `condmeta.meta.constant_prior`)."""
+    if not isinstance(fitted.inner, Bernoulli | Ordinal) or fitted.info["kappa_"] == 0:
+        return False
+    several = isinstance(fitted.inner, Ordinal) and len(fitted.inner.gaps) > 0
+    slopes = _differing(fitted)[: len(fitted.scales.x_mean)]
+    return fitted.n_tasks > 1 and (not several or bool(slopes.any()))
 
 
 def _law(fitted: Fitted | AgainstRest) -> str | None:
@@ -228,7 +270,7 @@ def _effects(fitted: Fitted, errors: MapErrors, level: float) -> Table:
     spread = map_std(fitted, errors, *unit)
     values, spread = (np.roll(array, 1, axis=0).T.ravel() for array in (values, spread))
     reach = float(stdtrit(errors.freedom, (1 + level) / 2)) * spread
-    return {
+    table = {
         "coefficient": np.repeat(names, len(sides)),
         "side": np.array(sides * len(names)),
         "effect": values,
@@ -236,18 +278,38 @@ def _effects(fitted: Fitted, errors: MapErrors, level: float) -> Table:
         "lower": values - reach,
         "upper": values + reach,
     }
+    estimated = _differing(fitted)[:, None] | (np.arange(len(sides)) == 0)
+    estimated &= fitted.scales.kept[:, None]
+    return {key: column[estimated.ravel()] for key, column in table.items()}
+
+
+def _differing(fitted: Fitted) -> np.ndarray:
+    """Return which coefficients (width,) may differ between tasks."""
+    shared = fitted.info.get("shared", False)
+    return fitted.scales.kept & ~np.broadcast_to(shared, fitted.scales.width)
 
 
 def _between(fitted: Fitted) -> Table:
-    names, C = coefficient_names(fitted), fitted.scales.user_matrix()
+    C, differing = fitted.scales.user_matrix(), _differing(fitted)
+    C = C[differing]
+    names = np.array(coefficient_names(fitted))[differing].tolist()
     if not isinstance(fitted.inner, NestedGaussian):
         return {"coefficient": np.array(names)} | _spread(names, C @ fitted.info["H_"] @ C.T)
-    factors, columns = C @ fitted.inner.factors, fitted.columns.task_name
-    columns = columns if isinstance(columns, tuple) else [f"level {j}" for j in range(len(factors))]
+    factors, columns = C @ fitted.inner.factors, _level_names(fitted)
     levels = [_spread(names, L @ L.T) for L in factors]
     table = {"level": np.repeat(np.array(columns, str), len(names))}
     table["coefficient"] = np.array(names * len(factors))
     return table | {key: np.concatenate([level[key] for level in levels]) for key in levels[0]}
+
+
+def _level_names(fitted: Fitted) -> list[str]:
+    """Return the names of the levels of `ConditionalLevels`, tasks last."""
+    names, levels = fitted.columns.task_name, range(len(fitted.info.get("levels_", ())) + 1)
+    return (
+        [str(name) for name in names]
+        if isinstance(names, tuple)
+        else [f"level {j}" for j in levels]
+    )
 
 
 def _spread(names: list[str], H) -> Table:

@@ -13,6 +13,8 @@ s_t = phi_t (x) g_t of the tasks (g_t: see `condmeta.inner.posterior`), the robu
 holds also if H or the noise differ between tasks.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +35,10 @@ class MapCovariance(NamedTuple):
 
     matrix: np.ndarray
     null: np.ndarray
+
+    def without(self, constant: np.ndarray) -> MapCovariance:
+        """Return the covariance where the weights of some columns (d,) are known to be 0."""
+        return self._replace(null=np.where(constant[:, None], 0.0, self.null))
 
     def std(self, features: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the standard errors of features @ W @ weights^T, (a, K) and (i, d), as (a, i).

@@ -65,7 +65,7 @@ class SharedColumns(NamedTuple):
         moment = (moment - np.einsum("tij,ti->tj", root, to_y) / prior.s2) / prior.s2
         system, right = np.zeros((s + k * r, s + k * r)), np.empty(s + k * r)
         system[:s, :s] = gram[:, :s, :s].sum(axis=0)
-        system[:s, s:] = np.einsum("tij,ta->iaj", gram[:, :s, s:], Phi1).reshape(s, -1)
+        system[:s, s:] = np.einsum("tij,ta->iaj", gram[:, :s, s:], Phi1).reshape(s, k * r)
         system[s:, :s] = system[:s, s:].T
         system[s:, s:] = np.einsum("ta,tb,tij->aibj", Phi1, Phi1, gram[:, s:, s:]).reshape(
             k * r, -1

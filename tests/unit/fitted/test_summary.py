@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import condmeta as cm
 from condmeta.errors import DataError
@@ -137,14 +138,77 @@ def test_settings_that_differ_from_maximum_likelihood_are_said(wages):
     X, task = rng.normal(size=(400, 1)), np.repeat(np.arange(50), 8)
     side = cm.TaskTable({"s": rng.normal(size=50)}, range(50))
     y = rng.normal(size=50)[task] + rng.normal(size=400)
-    model = cm.ConditionalRidge(kappa=10.0, context=False, cold_start="pooled")
+    model = cm.ConditionalRidge(metric="diagonal", kappa=10.0, context=False, cold_start="pooled")
     text = repr(model.fit(X, y, task=task, side_info=side).summary())
     assert "A penalty (kappa=10) shrinks the effects" in text
     assert "A task without rows is predicted by one model of all rows" in text
     assert "(context)" not in text
-    exact = cm.ConditionalRidge(kappa=0.0, context=False, cold_start="prior")
+    assert 'has the form metric="diagonal" in scaled columns: metric="full" estimates' in text
+    exact = cm.ConditionalRidge(metric="full", kappa=0.0, context=False, cold_start="prior")
     assert exact.fit(X, y, task=task, side_info=side).summary().settings == ()
     alone = cm.ConditionalRidge(kappa=10.0, context=True).fit(X, y, task=task).summary()
     assert "penalty" not in repr(alone)
     assert "follows the means of its features (context)" in repr(alone)
     assert "Coefficients of an average task" in repr(alone)
+
+
+@pytest.mark.parametrize("random", ["all", "intercept"])
+@pytest.mark.filterwarnings("ignore::condmeta.errors.ConstantFeatureWarning")
+def test_a_constant_column_leaves_the_other_standard_errors(random):
+    """The intercept had none, and constant columns alone made random="intercept" fail."""
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(120, 1)), np.repeat(np.arange(20), 6)
+    y = rng.normal(size=20)[task] + X[:, 0] + rng.normal(size=120)
+    model = cm.ConditionalRidge(random=random, tol=1e-4, **MAXIMUM_LIKELIHOOD)
+    for given in (X, X[:, :0]):
+        plain = given if given.shape[1] else np.ones((120, 1))
+        alone = {} if given.shape[1] else {"fit_intercept": False, "random": "all"}
+        expected = clone(model).set_params(**alone).fit(plain, y, task=task).summary()
+        found = model.fit(np.c_[given, np.full(120, 3.0)], y, task=task).summary()
+        assert found.effects["std_error"].notna().all()
+        np.testing.assert_allclose(
+            found.effects[["effect", "std_error"]], expected.effects[["effect", "std_error"]],
+            rtol=1e-3,
+        )  # fmt: skip
+        np.testing.assert_allclose(found.between["std"], expected.between["std"], rtol=1e-3)
+
+
+def test_columns_that_depend_on_each_other_are_named():
+    rng = np.random.default_rng(0)
+    a, b, task = *rng.normal(size=(2, 120)), np.repeat(np.arange(20), 6)
+    X = np.column_stack([a, b, 2 * a + 1])
+    y = rng.normal(size=20)[task] + b + rng.normal(size=120)
+    model = cm.ConditionalRidge(random="intercept", **MAXIMUM_LIKELIHOOD).fit(X, y, task=task)
+    assert "Coefficients of x0, x2 have no standard error: the rows do not" in repr(model.summary())
+
+
+def test_a_weak_prior_is_said():
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(200, 1)), np.repeat(np.arange(20), 10)
+    y = (X[:, 0] + rng.normal(size=20)[task] + rng.logistic(size=200) > 0) * 1
+    note = "A weak prior of the coefficients of an average task is part of the log likelihood"
+    for random, kappa, said in (
+        ("all", "auto", True),
+        ("intercept", "auto", True),
+        ("all", 0, False),
+    ):
+        model = cm.ConditionalLogistic(metric="full", random=random, kappa=kappa)
+        summary = model.fit(X, y, task=task).summary()
+        assert summary.settings == ((summary.settings[0],) if said else ())
+        assert (note in repr(summary)) is said
+    three = (y + (rng.random(200) < 0.3)).astype(int)
+    for random, said in (("all", True), ("intercept", False)):
+        model = cm.ConditionalOrdinal(metric="full", random=random).fit(X, three, task=task)
+        assert (note in repr(model.summary())) is said
+
+
+def test_levels_that_are_left_out_are_said():
+    rng = np.random.default_rng(1)
+    X, task = np.ones((240, 1)), np.repeat(np.arange(40), 6)
+    y = rng.normal(size=40)[task] + rng.normal(size=240)
+    ids = [(t // 8, t) for t in task.tolist()]
+    model = cm.ConditionalLevels(fit_intercept=False, scale="none").fit(X, y, task=ids)
+    assert model.levels_ == ("none",)
+    assert "Differences between groups by level 0 are left out" in repr(model.summary())
+    model = cm.ConditionalLevels(fit_intercept=False, scale="none", metric="full")
+    assert "left out" not in repr(model.fit(X, y, task=ids).summary())

@@ -137,7 +137,7 @@ def test_some_coefficients_are_shared(case, tmp_path):
     shared = new.coef_[..., 0]
     np.testing.assert_allclose(shared, model.theta_mean_[..., 0])
     assert (model.coef_frame(std=True)["std"] > 0).all()
-    assert len(model.summary().effects) == 6 * (3 if isinstance(y[0], str) else 1)
+    assert len(model.summary().effects) == 5 * (3 if isinstance(y[0], str) else 1)
 
 
 def test_rows_may_come_in_parts(case):
