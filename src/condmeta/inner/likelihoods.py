@@ -124,9 +124,10 @@ class NegativeBinomial(NamedTuple):
 
     @classmethod
     def poisson(cls, points: Points) -> float:
-        """Return the alpha at which the variance exceeds the mean by a ten-thousandth.
+        """Return the alpha at which the variance of a count of 1 exceeds its mean by 1e-4.
 
-        A smaller one could not be told apart from it, and averages would lose digits.
+        Of rarer counts it does so at their mean. With a smaller alpha averages would lose digits,
+        so that the law of counts above about 1,000 is wider than Poisson's.
         """
         mean = float(np.average(points.y, weights=_times(points.weight)))
         return min(POISSON / min(max(mean, 1e-9), 1.0), LARGEST_ALPHA)

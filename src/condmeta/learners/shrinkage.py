@@ -58,11 +58,12 @@ def shrink(
     covariances : (T, d, d) array, or dict of id -> (d, d), optional
         The covariance C_t of each task's estimates, in the order of the estimates.
     std_errors : like `estimates`, optional
-        Standard errors, in place of covariances, if estimates are independent of each other.
+        Standard errors, in place of covariances, if estimates are independent of each other. The
+        columns are named as those of the estimates; a single one may have another name.
     task : name of a column, or several names, optional
         The column with the task ids, in tables that are not keyed by their index.
     side_info : table keyed by task id, optional
-        One row of facts for each task.
+        One row of facts for each task. A task without an estimate gets the coefficients tau(s).
     feature_map : as for `ConditionalRidge`
     metric : "auto", "identity", "diagonal" or "full"
         The form of H.
@@ -251,7 +252,7 @@ def _read(
     if side_info is not None:
         side_info = read_side_table(side_info, task_name=task)
     if std_errors is not None:
-        std_errors = _keyed(std_errors, task, "std_errors").align(table.columns)
+        std_errors = _named_as(table, _keyed(std_errors, task, "std_errors"))
     tasks = _whitened(table, _covariances(table, covariances, std_errors), side_info)
     name = task if task is not None else getattr(getattr(estimates, "index", None), "name", None)
     return Estimates(tasks, name, table.backend)
@@ -266,7 +267,26 @@ def _keyed(values: Any, task: Ids, argument: str) -> TaskTable:
             f"{argument} must be keyed by task id: a table or a Series with the ids as its index, "
             f"a dict of id -> estimates, or TaskTable(values, ids). Got a {type(values).__name__}."
         )
+    index = getattr(values, "index", None)
+    bare = index is None or (type(index).__name__ == "RangeIndex" and index.name is None)
+    if task is None and bare and is_frame(values):
+        raise DataError(
+            f"{argument} has no task ids: name their column in task=, or set the index of the "
+            "table to them."
+        )
     return read_side_table(values, side_key=task)
+
+
+def _named_as(estimates: TaskTable, errors: TaskTable) -> TaskTable:
+    """Return standard errors with the columns of the estimates, in their order."""
+    if len(estimates.columns) == len(errors.columns) == 1:
+        return TaskTable(errors.data[errors.columns[0]][:, None], errors.ids, estimates.columns)
+    if set(errors.columns) != set(estimates.columns):
+        raise DataError(
+            f"std_errors has the columns {', '.join(map(repr, errors.columns))}, and the estimates "
+            f"have {', '.join(map(repr, estimates.columns))}: give them the same names."
+        )
+    return errors.align(estimates.columns)
 
 
 def _covariances(table: TaskTable, covariances: Any, std_errors: TaskTable | None) -> np.ndarray:
@@ -298,7 +318,7 @@ def _covariances(table: TaskTable, covariances: Any, std_errors: TaskTable | Non
     if covariances.shape != (T, d, d):
         raise DataError(
             f"covariances must have the shape {(T, d, d)}: {T} tasks, {d} coefficients. Got "
-            f"{covariances.shape}."
+            f"{covariances.shape}. Of variances, give the square roots as std_errors=."
         )
     return covariances
 

@@ -188,7 +188,11 @@ def test_command(tmp_path):
     ("covariances", "std_errors", "message"),
     [
         (None, None, "Give either covariances= or std_errors="),
-        (np.ones((2, 2, 2)), None, r"must have the shape \(3, 1, 1\): 3 tasks, 1 coefficients"),
+        (
+            np.ones((2, 2, 2)),
+            None,
+            r"must have the shape \(3, 1, 1\): 3 tasks, 1 coeff.*std_errors=\.",
+        ),
         ({"a": [[1.0]], "b": [[1.0]]}, None, "Task 'c' has an estimate, but no covariance"),
         ("many", None, r"must hold a \(1, 1\) matrix for each task"),
         (np.array([[[1.0]], [[-1.0]], [[1.0]]]), None, "Task 'b' has a covariance that is not"),
@@ -199,6 +203,32 @@ def test_command(tmp_path):
 def test_faults(covariances, std_errors, message):
     with pytest.raises(DataError, match=message):
         cm.shrink({"a": 1.0, "b": 2.0, "c": 3.0}, covariances, std_errors=std_errors)
+
+
+def test_standard_errors_are_named_as_the_estimates():
+    estimates, errors, _ = bcg()
+    renamed = cm.shrink(estimates, std_errors=errors.rename(columns={"ratio": "se"}))
+    same = cm.shrink(estimates, std_errors=errors)
+    np.testing.assert_array_equal(renamed.coef_frame()["adapted"], same.coef_frame()["adapted"])
+    two = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    with pytest.raises(DataError, match="estimates has no task ids: name their column in task="):
+        cm.shrink(two, std_errors=two)
+    two.index = ["A", "B"]
+    message = "std_errors has the columns 'a', 'se', and the estimates have 'a', 'b': give them"
+    with pytest.raises(DataError, match=message):
+        cm.shrink(two, std_errors=two.rename(columns={"b": "se"}))
+
+
+def test_a_new_study_has_a_standard_deviation():
+    """That of metafor's prediction interval, with tau^2 times 13 / 11 for the two effects."""
+    estimates, errors, latitude = bcg()
+    latitude.loc["new"] = 30.0
+    result = cm.shrink(estimates, std_errors=errors, side_info=latitude, kappa=0.0)
+    new = result.coef_frame(std=True).iloc[-1]
+    assert (new["trial"], new["n"]) == ("new", 0)
+    # predict(rma(yi, vi, mods = ~ ablat, method = "ML"), 30): pred -0.6032, se 0.0827
+    np.testing.assert_allclose(new["adapted"], -0.6032, atol=5e-5)
+    np.testing.assert_allclose(new["std"] ** 2, 0.0827**2 + 0.03435144 * 13 / 11, atol=2e-5)
 
 
 def test_asymmetric_covariance():
