@@ -136,3 +136,9 @@ def bound_terms(u: np.ndarray, nu: float) -> np.ndarray:
         + half * np.log(a / (half * u)) + half * u - a
     )  # fmt: skip
     return (digamma(a) - np.log(a)) / 2 - divergence
+
+
+def bound_of_weights(weighed: Points, weight: np.ndarray | None, nu: float) -> float:
+    """Return the sum of `bound_terms` of weighed rows, which had other weights before."""
+    u = weighed.weight[:, 1] / row_sizes(weight, len(weighed.y))
+    return float((repeats(weighed.weight) * bound_terms(u, nu)).sum())

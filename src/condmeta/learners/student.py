@@ -16,13 +16,13 @@ from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.weighing import STUDENT, with_tails
 from condmeta.inner.posterior import Gaussian
-from condmeta.inner.student import StudentGaussian, bound_terms
+from condmeta.inner.student import StudentGaussian, bound_of_weights
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.parameters import jobs_of
-from condmeta.learners.student_trial import SETTLED, NoiseTrial
+from condmeta.learners.student_judge import tails_pay
+from condmeta.learners.student_trial import NoiseTrial, is_settled
 from condmeta.learners.transforms import can_judge
 from condmeta.meta.ridge_judge import BY_SIDE
-from condmeta.tasks.weights import repeats, row_sizes
 
 ROUNDS = 5  # of weighing all rows and fitting the prior, at most
 CLOSE = 1e-3  # change of the weights of rows at which they are close to their fixed point
@@ -47,9 +47,9 @@ def learn_noise(learner: Any, given: Inputs, learn: Learn) -> Fitted:
     if not named and not (simple and can_judge(learner, given)):
         return first
     trial = NoiseTrial(learner, given, first)
-    weighed = trial.likeliest() if named else trial.chosen()
-    if weighed is None:
+    if not named and not tails_pay(trial):
         return first
+    weighed = trial.likeliest()
     if weighed.nu == np.inf:
         return with_tails(first, np.inf)
     start = first.inner.s2 * weighed.prior.s2 / trial.normal.prior.s2
@@ -83,9 +83,8 @@ def _learn_weighed(
         weighed = given._replace(tasks=tasks.with_weight(rows.weight))
         fitted = learn(fixed, weighed)
         before, s2 = s2, fitted.inner.s2
-        if abs(s2 - before) <= SETTLED * before:
+        if is_settled(s2, before):
             break
     fitted = learn(learner, weighed)
-    u = rows.weight[:, 1] / row_sizes(tasks.weight, len(tasks.y))
-    bound = fitted.info["objective_"] + float((repeats(rows.weight) * bound_terms(u, nu)).sum())
+    bound = fitted.info["objective_"] + bound_of_weights(rows, tasks.weight, nu)
     return with_tails(fitted._replace(info=fitted.info | {"objective_": bound}), nu)
