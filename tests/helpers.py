@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, is_classifier
 
@@ -80,6 +81,14 @@ def draw_problem(n_tasks=6, d=3, p=2, seed=0, classes=False) -> Problem:
     y = np.einsum("ij,ij->i", X, W[codes]) + 0.3 * rng.normal(size=len(codes))
     ids = np.array([f"t{t}" for t in range(n_tasks)])
     return Problem(X, (y > 0).astype(int) if classes else y, ids[codes], TaskTable(S, ids))
+
+
+def draw_stores(n: int) -> pd.DataFrame:
+    """Return a side table of n stores."""
+    rng = np.random.default_rng(1)
+    ids = [f"s{t:03d}" for t in range(n)]
+    size, kind = rng.normal(size=n), rng.choice(["new", "old"], n)
+    return pd.DataFrame({"store": ids, "size": size, "kind": kind})
 
 
 def public_learners() -> list[type]:

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers import draw_stores
 from sklearn.base import clone
 from worker_functions import (
     about_another_machine,
@@ -59,11 +60,7 @@ def table(seed=0):
 
 
 def stores(extra=3):
-    rng = np.random.default_rng(1)
-    return pd.DataFrame({
-        "store": [f"s{t:03d}" for t in range(T + extra)], "size": rng.normal(size=T + extra),
-        "kind": rng.choice(["new", "old"], T + extra),
-    })  # fmt: skip
+    return draw_stores(T + extra)
 
 
 def model(learner=None, **options):

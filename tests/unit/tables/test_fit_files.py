@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from helpers import draw_stores
 from sklearn.base import clone
 
 import condmeta as cm
@@ -41,11 +42,7 @@ def table(seed=0, n=7, gaps=True):
 
 
 def stores(extra=2):
-    rng = np.random.default_rng(1)
-    return pd.DataFrame({
-        "store": [f"s{t:03d}" for t in range(T + extra)], "size": rng.normal(size=T + extra),
-        "kind": rng.choice(["new", "old"], T + extra),
-    })  # fmt: skip
+    return draw_stores(T + extra)
 
 
 def arrow(frame):

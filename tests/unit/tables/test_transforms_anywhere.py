@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers import draw_stores
 from sklearn.preprocessing import PowerTransformer
 
 import condmeta as cm
@@ -48,11 +49,7 @@ def table(seed=0, bent=False):
 
 
 def stores(extra=3):
-    rng = np.random.default_rng(1)
-    return pd.DataFrame({
-        "store": [f"s{t:03d}" for t in range(T + extra)], "size": rng.normal(size=T + extra),
-        "kind": rng.choice(["new", "old"], T + extra),
-    })  # fmt: skip
+    return draw_stores(T + extra)
 
 
 def model(**options):
