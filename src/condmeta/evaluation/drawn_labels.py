@@ -15,6 +15,7 @@ from scipy.special import xlogy
 
 from condmeta.fitted.known_statistics import covariances
 from condmeta.inner.posterior import lower_root
+from condmeta.learners.inputs import read_rows
 from condmeta.tasks import TaskSet
 from condmeta.tasks.weights import row_sizes
 
@@ -34,7 +35,7 @@ def score_drawer(learner: Any, tasks: TaskSet, given: dict[str, Any]):
     fitted = learner.fitted_
     codes = np.repeat(np.arange(len(tasks)), tasks.sizes)
     rows = fitted.predictor.rows(tasks.X, codes, fitted.shared_sides(tasks.ids, tasks.side))
-    read = learner._read_rows(tasks, None, given.get("side_info"))[1]
+    read = read_rows(learner, fitted, tasks, None, given.get("side_info"))
     covariance = covariances(fitted, read).covariance
     scores = fitted.scores(read._replace(restore=np.asarray))
 
@@ -47,8 +48,8 @@ def score_drawer(learner: Any, tasks: TaskSet, given: dict[str, Any]):
 
 def count_losses(learner: Any, tasks: TaskSet, given: dict[str, Any]) -> DrawnLosses:
     """Return the deviances of `ConditionalCount`."""
-    read = learner._read_rows(tasks, None, given.get("side_info"))[1]
     fitted, exposure = learner.fitted_, row_sizes(tasks.weight, len(tasks.X))
+    read = read_rows(learner, fitted, tasks, None, given.get("side_info"))
     counts = fitted.count_distribution(read._replace(restore=np.asarray)).with_exposure(exposure)
     mean = np.maximum(counts.mean, 1e-300)
     spread = np.maximum((counts.std / mean) ** 2 - 1 / mean, counts.alpha)  # Var = mu + spread mu^2
@@ -85,9 +86,10 @@ def class_losses(learner: Any, tasks: TaskSet, given: dict[str, Any]) -> DrawnLo
 
 def ordinal_losses(learner: Any, tasks: TaskSet, given: dict[str, Any]) -> DrawnLosses:
     """Return the log losses of `ConditionalOrdinal`; labels are numbers of classes."""
-    law, scores = learner.fitted_.inner.likelihood, score_drawer(learner, tasks, given)
-    read = learner._read_rows(tasks, None, given.get("side_info"))[1]
-    chances = learner.fitted_.predict_proba(read._replace(restore=np.asarray))
+    fitted = learner.fitted_
+    law, scores = fitted.inner.likelihood, score_drawer(learner, tasks, given)
+    read = read_rows(learner, fitted, tasks, None, given.get("side_info"))
+    chances = fitted.predict_proba(read._replace(restore=np.asarray))
     log_chances = np.log(np.maximum(chances, 1e-12))
 
     def draw(t: int, at: slice, rng: Any) -> np.ndarray:

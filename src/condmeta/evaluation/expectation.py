@@ -37,6 +37,7 @@ from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior_check import check_posterior
 from condmeta.inner.squared import SquaredState
 from condmeta.learners.count import ConditionalCount
+from condmeta.learners.inputs import read_rows
 from condmeta.learners.logistic import ConditionalLogistic
 from condmeta.learners.ordinal import ConditionalOrdinal
 from condmeta.learners.ridge import ConditionalRidge
@@ -118,7 +119,8 @@ def judge(
             slope = np.ones(len(rows))
             if fitted.target is not None:
                 target, slope = fitted.target, fitted.target.slope(tasks.y - residual)
-                scores = fitted.scores(learner._read_rows(tasks, None, given.get("side_info"))[1])
+                side = given.get("side_info")
+                scores = fitted.scores(read_rows(learner, fitted, tasks, None, side))
                 residual = target.apply(tasks.y) - np.clip(scores, target.low, target.high)
             new = SquaredState.of(rows, residual / unit, tasks.offsets)
             p, expected = check_posterior(inner, before, theta, new, _room(fitted, before))

@@ -23,6 +23,7 @@ from condmeta.learners.auto_candidates import (
 from condmeta.learners.auto_choice import Chosen, choose, default_choice, of_choice
 from condmeta.learners.blend import BlendedModel, BlendedModels, answers_of
 from condmeta.learners.checks import warn_constant, warn_far_values
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.held_out import (
     FEWEST_TASKS,
     HeldOutAnswers,
@@ -177,9 +178,7 @@ class Auto(BaseEstimator):
 
     def with_choice(self, chosen: Chosen) -> Auto:
         """Return a copy that is fitted, with what `compare` chose."""
-        fitted = copy.copy(self)
-        fitted._model = chosen
-        return fitted
+        return with_fitted(self, chosen)
 
     def compare(self, given: Inputs, progress: Callable[[str], object] = no_progress) -> Comparable:
         """Fit all candidates and choose among them; the learner itself is not changed.
@@ -202,7 +201,7 @@ class Auto(BaseEstimator):
         learners = self._by_criterion(learners, given)
         for name, learner in learners.items():
             progress(f"fitting: {name}")
-            fit_inputs(learner, given, shared if on_base(name) else None)
+            learners[name] = fit_inputs(learner, given, shared if on_base(name) else None)
         names, answers = list(learners), []
         if why:
             choice = default_choice(names, why)
@@ -355,10 +354,9 @@ class Auto(BaseEstimator):
 
     def slim(self, tasks: bool = True, resume: bool = True) -> Self:
         """Return a copy that holds what `save` would write."""
-        slim, parts = copy.copy(self), self.learners_.items()
+        parts = self.learners_.items()
         learners = {name: learner.slim(tasks, resume) for name, learner in parts}
-        slim._model = self.chosen_._replace(learners=learners)
-        return slim
+        return with_fitted(self, self.chosen_._replace(learners=learners))
 
     def card(self) -> dict[str, Any]:
         """Return what a reader of the model wants to know: engine, sizes, columns, settings."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from condmeta import persistence
 from condmeta.learners.auto_choice import Chosen, no_lines
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.model_file import check_jobs
 from condmeta.learners.parameters import check_parameters
 from condmeta.persistence.fields import (
@@ -62,8 +63,7 @@ def _upgrade(cls: Any, parts: dict[str, Any]) -> dict[str, Any]:
 def _restore(cls: Any, parts: dict[str, Any]):
     auto = cls(**parts["params"])
     check_parameters(auto)
-    auto._model = Chosen(**parts["chosen"])
-    return auto
+    return with_fitted(auto, Chosen(**parts["chosen"]))
 
 
 def _check_choice(state: dict[str, Any], sizes: dict[str, int]) -> None:

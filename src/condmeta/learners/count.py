@@ -321,7 +321,7 @@ class ConditionalCount(Regressor, Learner):
         """
         with writing(self):
             weight = self._weights(X, exposure, sample_weight)
-            model = gather_more(self, X, y, task, side_info, weight)
+            model = gather_more(self, self._model, X, y, task, side_info, weight)
             if exposure is not None or _exposure_of(X) is not None:
                 model = model._replace(info=model.info | {"exposure": True})
             self._model = model

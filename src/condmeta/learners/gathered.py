@@ -26,12 +26,11 @@ from condmeta.typing import Ids, Matrix, SideInfo, Values
 
 
 def gather_more(
-    learner: Any, X: Matrix, y: Values, task: Ids, side_info: SideInfo, weight: Any,
-    classes: Any = None,
+    learner: Any, before: Fitted | None, X: Matrix, y: Values, task: Ids, side_info: SideInfo,
+    weight: Any, classes: Any = None,
 ) -> Fitted:  # fmt: skip
     """Return a value with the rows of further tasks; tau is None until it is needed."""
     refuse_base(learner)
-    before = learner._model
     if before is None:
         check_learner(learner)
         given = read_training(learner, X, y, task, side_info, weight, classes)

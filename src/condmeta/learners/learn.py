@@ -32,13 +32,14 @@ from condmeta.inner.algorithms import can_resume
 from condmeta.inner.nested import NestedGaussian
 from condmeta.inner.row_posterior import RowPosterior
 from condmeta.learners.checks import warn_memory
+from condmeta.learners.copies import altered, with_fitted
 from condmeta.learners.forgetting import history_rows, settle_drift, with_times
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.shared_base import shared_model_of
 from condmeta.learners.side_inputs import side_reader
-from condmeta.learners.student import altered, learn_noise
+from condmeta.learners.student import learn_noise
 from condmeta.learners.transforms import with_transforms
 from condmeta.losses import get_loss
 from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
@@ -112,10 +113,9 @@ class Learned(NamedTuple):
 
 
 def fit_inputs(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> Any:
-    """Fit a learner to tasks that were read already; return it."""
+    """Return a copy of a learner, fitted to tasks that were read already."""
     check_learner(learner)
-    learner._model = learn(learner, given, shared)
-    return learner
+    return with_fitted(learner, learn(learner, given, shared))
 
 
 def learn(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> Fitted | AgainstRest:

@@ -6,7 +6,6 @@ that goes on with further tasks takes the value so far as a second argument, `_l
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, overload
@@ -26,6 +25,7 @@ from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.fitted.update import updated
 from condmeta.learners import model_file
 from condmeta.learners.checks import warn_constant, warn_far_values
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.inputs import (
     METADATA,
     is_nameless,
@@ -519,9 +519,7 @@ class Learner(BaseEstimator):
 
     def slim(self, tasks: bool = True, resume: bool = True) -> Self:
         """Return a copy that holds what `save` would write."""
-        slim = copy.copy(self)
-        slim._model = self.fitted_.slim(tasks, resume)
-        return slim
+        return with_fitted(self, self.fitted_.slim(tasks, resume))
 
     def card(self) -> dict[str, Any]:
         """Return what a reader of the model wants to know: engine, sizes, columns, settings."""

@@ -294,7 +294,7 @@ class ConditionalLogistic(Classifier, Learner):
         weight = weighted_by(sample_weight, trials, "trials")
         with writing(self):
             self._model = gather_more(
-                self, X, y, task, side_info, weight,
+                self, self._model, X, y, task, side_info, weight,
                 None if classes is None else some_classes(classes),
             )  # fmt: skip
         return self

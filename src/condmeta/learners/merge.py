@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.fitted.splines import Splines
 from condmeta.inner.row_posterior import RowPosterior
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.count import ConditionalCount
 from condmeta.learners.forgetting import require_history
 from condmeta.learners.gathered import refuse_base, unlearned
@@ -53,10 +53,8 @@ def merge(*learners: L) -> L:
         raise DataError(f"merge takes two or more learners. Got {len(learners)}.")
     first, *others = learners
     _check(first, learners)
-    merged = copy.copy(first)
     if isinstance(first.fitted_.inner, RowPosterior):
-        merged._model = _merged_rows(learners)
-        return merged
+        return with_fitted(first, _merged_rows(learners))
     value = first.fitted_
     for learner in learners:
         require_history(learner, learner.fitted_, "merge")
@@ -83,8 +81,7 @@ def merge(*learners: L) -> L:
         factor = theirs.scales.units / value.scales.units  # powers of two: no digit is lost
         state = theirs.state if (factor == 1).all() else theirs.state.times(factor)
         value = value._replace(state=value.state.join(state), tau=None)
-    merged._model = value
-    return merged
+    return with_fitted(first, value)
 
 
 def _merged_rows(learners: Any) -> Any:

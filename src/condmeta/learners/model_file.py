@@ -14,6 +14,7 @@ from condmeta.fitted.first_format import fitted_of_parts
 from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.shared_model import require_storable
 from condmeta.inner.row_posterior import RowPosterior
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.parameters import check_learner
 from condmeta.losses import get_loss
 from condmeta.meta.task_statistics import TaskStatistics
@@ -66,9 +67,7 @@ def _upgrade(cls: Any, parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _restore(cls: Any, parts: dict[str, Any]):
-    learner = cls(**parts["params"])
-    learner._model = parts["fitted"]
-    return learner
+    return with_fitted(cls(**parts["params"]), parts["fitted"])
 
 
 def check_jobs(params: dict[str, Any]) -> None:

@@ -254,7 +254,8 @@ class ConditionalOrdinal(Classifier, Learner):
         """
         classes = self._given_classes(y) if classes is None else self._order(classes)
         with writing(self):
-            self._model = gather_more(self, X, y, task, side_info, sample_weight, classes)
+            call = X, y, task, side_info, sample_weight
+            self._model = gather_more(self, self._model, *call, classes)
         return self
 
     summary = summary

@@ -24,6 +24,7 @@ from condmeta.fitted.task_store import TaskStore, narrow
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.scatter import Scatter
 from condmeta.learners.checks import refuse_weighing
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.inputs import Form, Inputs, read_tasks, read_training
 from condmeta.learners.learn import Training, begin, conclude, settled
 from condmeta.learners.parameters import check_learner
@@ -122,8 +123,7 @@ def fit_parts(
             yield found
 
     how = folder, read_side, runner or Here(), keep
-    learner._model = learn_parts(learner, start_with(first, learner), reduced, *how)
-    return learner
+    return with_fitted(learner, learn_parts(learner, start_with(first, learner), reduced, *how))
 
 
 def learn_parts(

@@ -494,7 +494,7 @@ class ConditionalRidge(Regressor, Learner):
             y = minus_offset(y, offset)
             X, time = take_time(X, time)
             weight = weighted(sample_weight, precision, time)
-            model = collect_more(self, X, y, task, side_info, weight)
+            model = collect_more(self, self._model, X, y, task, side_info, weight)
             self._check_ids(model.state.ids)
             self._model = remember_offset(model, offset)
         return self

@@ -152,11 +152,11 @@ def curvature_of_sample(
 
 
 def collect_more(
-    learner: Any, X: Matrix, y: Values, task: Ids, side_info: SideInfo, weight: Any
-) -> Fitted:
+    learner: Any, before: Fitted | None, X: Matrix, y: Values, task: Ids, side_info: SideInfo,
+    weight: Any,
+) -> Fitted:  # fmt: skip
     """Return the value with the statistics of further tasks; tau is None until it is needed."""
     refuse_base(learner)
-    before = learner._model
     if before is not None and "nu_" in before.info:
         before = learner.fitted_  # it weighs the rows of further tasks
     if before is None:

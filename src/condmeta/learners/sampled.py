@@ -8,7 +8,6 @@ by rising key; so for the same parts the models have the same bits, wherever the
 
 from __future__ import annotations
 
-import copy
 import logging
 import os
 import pickle
@@ -27,6 +26,7 @@ from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.task_store import TaskStore
 from condmeta.fitted.update import new_models
 from condmeta.learners.checks import drop_weightless
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.count import ConditionalCount
 from condmeta.learners.inputs import read_tasks
 from condmeta.learners.logistic import ConditionalLogistic
@@ -74,7 +74,7 @@ def fit_sampled(
     learner: Any, parts: RowParts, folder: Path, read_side: Callable[[], TaskTable | None],
     prior_tasks: int | None = None,
 ) -> Any:  # fmt: skip
-    """Fit a learner to parts without side information; return it.
+    """Return a learner that is fitted to parts without side information.
 
     Parameters
     ----------
@@ -100,7 +100,8 @@ def fit_sampled(
     learner.fit(with_side(sample, side))
     if learner.keep_tasks:
         solved = solve_parts(learner, parts, found, side, folder, limit)
-        learner._model = with_parts(solved, [part._replace(state=None) for part in _each(solved)])
+        parts = [part._replace(state=None) for part in _each(solved)]
+        learner = with_fitted(learner, with_parts(solved, parts))
     return learner
 
 
@@ -113,8 +114,8 @@ def solve_parts(
     Tasks with keys up to a limit have a model already.
     """
     log.info("solving the tasks")
-    fitted, prior, own = learner.fitted_, folder / "prior", copy.copy(learner)
-    own._model = fitted.slim(tasks=False, resume=False)
+    fitted, prior = learner.fitted_, folder / "prior"
+    own = with_fitted(learner, fitted.slim(tasks=False, resume=False))
     write_value(prior, own)
     paths = [str(folder / f"models-{number:06d}") for number in range(len(found))]
     each = (

@@ -17,10 +17,10 @@ from condmeta.fitted.tau import LinearTau
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.squared import SquaredState
 from condmeta.learners.inputs import inputs_of
-from condmeta.learners.learn import Learned, Training, fit_inputs
+from condmeta.learners.learn import Learned, Training, learn
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import NON_NEGATIVE, jobs_of, one_of, or_word
+from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.map_covariance import best_map
 from condmeta.meta.prior import METRICS
@@ -147,7 +147,9 @@ class Shrinkage(Learner):
         given = _read(estimates, covariances, std_errors, task, side_info)
         inputs = inputs_of(self, given.tasks)
         columns = inputs.columns._replace(task_name=given.task_name, backend=given.backend)
-        return fit_inputs(self, inputs._replace(columns=columns))
+        check_learner(self)
+        self._model = learn(self, inputs._replace(columns=columns))
+        return self
 
     def adapt(
         self,

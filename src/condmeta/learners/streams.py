@@ -105,15 +105,15 @@ def partial_fit(
     """
     refuse_unknown(f"{type(self).__name__}.partial_fit", unknown)
     with writing(self):
-        self._model = go_on(self, X, y, task, side_info, classes)
+        self._model = go_on(self, self._model, X, y, task, side_info, classes)
     return self
 
 
 def go_on(
-    learner: StreamLearner, X: Matrix, y: Values, task: Ids, side_info: SideInfo, classes: Any
-) -> Fitted:
+    learner: StreamLearner, before: Fitted | None, X: Matrix, y: Values, task: Ids,
+    side_info: SideInfo, classes: Any,
+) -> Fitted:  # fmt: skip
     """Return the value of a stream after further tasks."""
-    before = learner._model
     if before is None:
         check_learner(learner)
         if classes is not None and not is_classifier(learner):

@@ -6,7 +6,6 @@ that a fit is a few fits to weighed rows.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.weighing import STUDENT, with_tails
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.student import StudentGaussian, bound_of_weights
+from condmeta.learners.copies import altered
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.parameters import jobs_of
 from condmeta.learners.student_judge import tails_pay
@@ -54,14 +54,6 @@ def learn_noise(learner: Any, given: Inputs, learn: Learn) -> Fitted:
         return with_tails(first, np.inf)
     start = first.inner.s2 * weighed.prior.s2 / trial.normal.prior.s2
     return _learn_weighed(learner, given, first, start, weighed.nu, learn)
-
-
-def altered(learner: Any, **changes: Any) -> Any:
-    """Return a copy of a learner with other parameters."""
-    learner = copy.copy(learner)
-    for name, value in changes.items():
-        setattr(learner, name, value)
-    return learner
 
 
 def _learn_weighed(

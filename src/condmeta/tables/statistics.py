@@ -22,6 +22,7 @@ from condmeta.fitted.sql import find_dialect
 from condmeta.inner.packed import triangle
 from condmeta.inner.scatter import Scatter
 from condmeta.learners.checks import refuse_weighing
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.learn import conclude
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.ridge import ConditionalRidge
@@ -163,8 +164,7 @@ def from_statistics(
         side = side.take(ids[side.has(ids)])
     start = _start(learner, names, keys, backend_of(table))
     state = _collected(ids, scatter, side)
-    learner._model = _learned(learner, start, state, prior_tasks)
-    return learner
+    return with_fitted(learner, _learned(learner, start, state, prior_tasks))
 
 
 def _named(keys: list[str]) -> Any:

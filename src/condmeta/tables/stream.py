@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from condmeta.errors import DataError
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema, learn_schema
@@ -42,8 +43,8 @@ def fit_parts(
         tasks = schema.tasks(part, schema.side(part, side_table), labelled=True)
         learner.partial_fit(tasks)
         n_rows += len(tasks.X)
-    learner._model = learner.fitted_.without_history()  # learns now: an error is raised here
-    return learner, schema, n_rows
+    fitted = learner.fitted_.without_history()  # learns now: an error is raised here
+    return with_fitted(learner, fitted), schema, n_rows
 
 
 def whole_tasks(parts: Iterable[Any], schema: Schema, ordered: bool = False) -> Iterator[Any]:

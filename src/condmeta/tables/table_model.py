@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -20,6 +19,7 @@ from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.fitted.task_model import TaskModels
 from condmeta.learners.blend import BlendedModels
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.writing import writing
 from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mapping, number
 from condmeta.tables import predictions
@@ -577,8 +577,7 @@ class TableModel(BaseEstimator):
             Whether to write what `update` and the intervals of known tasks need: statistics of
             each task. The rows of tiny tasks could be reconstructed from them.
         """
-        slim = copy.copy(self)
-        slim._model = self._fitted.slim(tasks, resume)
+        slim = with_fitted(self, self._fitted.slim(tasks, resume))
         card = slim.card()
         del card["class"]  # `write_model` adds it
         persistence.write_model(path, slim, card=card)
@@ -595,9 +594,8 @@ def _export(model: TableModel) -> dict[str, Any]:
 
 def _restore(cls: type, state: dict[str, Any]) -> TableModel:
     learner = uncalibrated(state["learner_"])
-    model = cls(clone(learner), **state["params"])
-    model._model = FittedTable(*(state[name] for name in FITTED))
-    return model
+    fitted = FittedTable(*(state[name] for name in FITTED))
+    return with_fitted(cls(clone(learner), **state["params"]), fitted)
 
 
 def _learner_agrees(state: dict[str, Any], sizes: dict[str, int]) -> None:

@@ -73,7 +73,8 @@ def _fit(
         table.fit_rows(parts, statistics)
         shutil.rmtree(statistics, ignore_errors=True)
         return table.learner, table.schema, parts.count[0]
-    fit_parts(table.learner, parts, statistics, table.read_side, keep=limit // KEPT)
+    keep = limit // KEPT
+    table.learner = fit_parts(table.learner, parts, statistics, table.read_side, keep=keep)
     table.warn_not_kept(f"more than 1/{KEPT} of {memory}", "; for that allow more memory", 4)
     shutil.rmtree(statistics, ignore_errors=True)
     return table.learner, table.schema, parts.count[0]

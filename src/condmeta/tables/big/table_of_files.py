@@ -82,7 +82,8 @@ class TableOfFiles:
 
     def fit_rows(self, parts: RowParts, folder: Path) -> None:
         """Fit a learner by rows to parts of the rows."""
-        fit_sampled(self.learner, parts, folder, self.read_side, self.prior_tasks)
+        how = self.read_side, self.prior_tasks
+        self.learner = fit_sampled(self.learner, parts, folder, *how)
 
     def read_side(self) -> TaskTable | None:
         """Return the side rows of all tasks; not before they are needed: they may be large."""

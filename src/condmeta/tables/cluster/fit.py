@@ -20,6 +20,7 @@ import numpy as np
 
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.parts import Reduced, Reduction, learn_parts, reduce_part, start_with
 from condmeta.learners.streams import StreamLearner
 from condmeta.tables.big.table_of_files import TableOfFiles, temporary_folder
@@ -79,11 +80,12 @@ def _fit(table: TableOfFiles, rows: Any, client: Any, work: Path) -> tuple[Any, 
     how = columns, table.schema.roles, n_groups, source.schema, text
     jobs = [(part, str(work / f"split-{at:06d}"), *how) for at, part in enumerate(parts)]
     filled = np.flatnonzero(np.sum(runner.map(split_rows, jobs), axis=0))
-    split, learner = [path for _, path, *_ in jobs], table.learner
+    split = [path for _, path, *_ in jobs]
     groups = TaskGroups(runner, table.schema, split, filled.tolist())
     if table.by_rows:
         table.fit_rows(groups, work)
-        return learner, table.schema, source.n_rows
+        return table.learner, table.schema, source.n_rows
+    learner = table.learner
     log.info("summing up the rows")
     (start,) = groups._replace(numbers=groups.numbers[:1]).map(start_with, [(learner,)])
 
@@ -91,9 +93,10 @@ def _fit(table: TableOfFiles, rows: Any, client: Any, work: Path) -> tuple[Any, 
         paths = (str(work / f"piece-{number:06d}") for number in groups.numbers)
         return groups.map(reduce_part, [(learner, how, path) for path in paths])
 
-    learner._model = learn_parts(learner, start, reduced, work, table.read_side, runner, KEPT)
+    fitted = learn_parts(learner, start, reduced, work, table.read_side, runner, KEPT)
+    table.learner = with_fitted(learner, fitted)
     table.warn_not_kept(f"more than {KEPT / 1e9:.1f} GB", "", 4)
-    return learner, table.schema, source.n_rows
+    return table.learner, table.schema, source.n_rows
 
 
 @contextmanager

@@ -6,7 +6,6 @@ all partitions, side by side, from the last map.
 
 from __future__ import annotations
 
-import copy
 import os
 import pickle
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ import numpy as np
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.fitted.seen_ids import SeenIds
+from condmeta.learners.copies import with_fitted
 from condmeta.learners.sampled import find_tasks, rows_of, solve_parts, with_side, write_value
 from condmeta.tables.big.table_of_files import TableOfFiles
 from condmeta.tables.cluster.partitions import Partition
@@ -68,9 +68,10 @@ def fit_stream(table: TableOfFiles, given: Partitions, work: Path) -> None:
     ]  # fmt: skip
     last = given.runner.chain(go_on_with, given.jobs(each))
     value = pickle.loads(Path(last).read_bytes())
-    learner._model = value._replace(seen=None if learner.keep_tasks else seen)
+    learner = with_fitted(learner, value._replace(seen=None if learner.keep_tasks else seen))
     if learner.keep_tasks:
-        learner._model = solve_parts(learner, given, found, side, work)
+        learner = with_fitted(learner, solve_parts(learner, given, found, side, work))
+    table.learner = learner
 
 
 def go_on_with(before: str | None, how: tuple, side: str, learner: Any, path: str) -> str:
@@ -81,14 +82,13 @@ def go_on_with(before: str | None, how: tuple, side: str, learner: Any, path: st
     if os.path.exists(path):  # a worker died after it had written this
         return path
     tasks = with_side(read_partition(*how), pickle.loads(Path(side).read_bytes()))
-    learner, options = copy.copy(learner), {}
-    if before is not None:
-        learner._model = pickle.loads(Path(before).read_bytes())
-    elif how[0].classes is not None:
+    value = None if before is None else pickle.loads(Path(before).read_bytes())
+    learner, options = with_fitted(learner, value), {}
+    if before is None and how[0].classes is not None:
         options["classes"] = np.arange(float(len(how[0].classes)))
     with limit_threads(1):
         learner.partial_fit(tasks, **options)
-    return write_value(path, learner._model._replace(seen=SeenIds()))
+    return write_value(path, learner.fitted_._replace(seen=SeenIds()))
 
 
 def apply_to_partition(function: Callable[..., Any], how: tuple, *more: Any) -> Any:
