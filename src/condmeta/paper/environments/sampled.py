@@ -32,7 +32,7 @@ class SampledTaskSet(TaskSet):
 
     Examples
     --------
-    >>> from condmeta.paper.environments import Circle
+    >>> from condmeta.environments import Circle
     >>> tasks = Circle(d=3, n=4).sample(10, random_state=0)
     >>> train, test = tasks.split_tasks((6, 4), random_state=0)
     >>> train.weights.shape, test.split_points(2)[1].weights.shape

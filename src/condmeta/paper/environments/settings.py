@@ -31,7 +31,7 @@ class PaperSetting(NamedTuple):
 
     Examples
     --------
-    >>> from condmeta.paper.environments import PAPER_SETTINGS
+    >>> from condmeta.environments import PAPER_SETTINGS
     >>> setting = PAPER_SETTINGS["circle"]
     >>> sum(setting.n_tasks), setting.train_points, setting.grid
     (480, 0.5, (16, 1e-07, 10000000.0))
@@ -72,7 +72,7 @@ def paper_environment(name: str, **options: Any) -> Clusters | Circle:
 
     Examples
     --------
-    >>> from condmeta.paper.environments import paper_environment
+    >>> from condmeta.environments import paper_environment
     >>> paper_environment("two-clusters-mean-4").variances(n=10)[:2]
     (660.0, 340.0)
     """

@@ -20,7 +20,7 @@ class Variances(NamedTuple):
 
     Examples
     --------
-    >>> from condmeta.paper.environments import Circle
+    >>> from condmeta.environments import Circle
     >>> v = Circle(radius=8.0, d=20).variances()
     >>> v.zero, v.mean, v.tau, v.gap, v.gap_independent
     (84.0, 84.0, 20.0, 64.0, 64.0)

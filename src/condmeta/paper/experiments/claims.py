@@ -159,8 +159,8 @@ def claims_of(panel: str) -> list[Claim]:
 
     Examples
     --------
-    >>> from condmeta.paper.experiments.claims import claims_of
-    >>> claims_of("lenk")[0].sentence
+    >>> from condmeta.experiments import claims
+    >>> claims.claims_of("lenk")[0].sentence
     'Unconditional meta-learning outperforms independent learning (3 standard errors).'
     """
     return [claim for claim in CLAIMS if claim.panel == panel]

@@ -142,7 +142,7 @@ def get_panel(name: str) -> Panel:
 
     Examples
     --------
-    >>> from condmeta.paper.experiments import get_panel
+    >>> from condmeta.experiments import get_panel
     >>> get_panel("circle").setting.sizes
     (300, 100, 80)
     """

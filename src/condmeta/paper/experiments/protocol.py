@@ -82,7 +82,7 @@ def run(
     Examples
     --------
     >>> import condmeta as cm
-    >>> from condmeta.paper.experiments import Setting, run
+    >>> from condmeta.experiments import Setting, run
     >>> env = cm.environments.Circle(d=3, n=8)
     >>> methods = {"one bias": cm.ConditionalSGDRegressor(feature_map=None)}
     >>> grid = {"lam": [0.1, 1], "meta_step": [0.1]}

@@ -59,7 +59,7 @@ class Readings:
 
     Examples
     --------
-    >>> from condmeta.paper.experiments.readings import Readings
+    >>> from condmeta.experiments import Readings
     >>> Readings(scale="none").panel("schools").scale
     'none'
     """

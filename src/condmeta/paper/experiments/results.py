@@ -61,7 +61,7 @@ class Results:
 
     Examples
     --------
-    >>> from condmeta.paper.experiments import Results
+    >>> from condmeta.experiments import Results
     >>> results = Results({"method": ["a", "a"], "seed": [0, 1], "T": [5, 5], "lam": [1.0, 1.0],
     ...     "meta_step": [0.1, 0.1], "split": ["test", "test"], "error": [2.0, 3.0]})
     >>> results.curve("a").mean
