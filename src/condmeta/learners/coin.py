@@ -19,6 +19,7 @@ from condmeta.learners.targets import Regressor
 from condmeta.meta.coin import CoinState, coin_pass
 from condmeta.meta.coin_stake import STAKES, stake_errors
 from condmeta.persistence.fields import number
+from condmeta.text import pluralize
 from condmeta.typing import Conditioning, FeatureMapLike, MissingSide, Scale
 
 ENOUGH_TASKS = 30
@@ -151,7 +152,7 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
 def _start(data: Training) -> CoinState:
     if len(data.ids) < ENOUGH_TASKS:
         warnings.warn(
-            f"ConditionalCoinRegressor takes its scales from {len(data.ids)} tasks, and is weak "
+            f"ConditionalCoinRegressor takes its scales from {pluralize(len(data.ids), 'task')}, and is weak "
             f"below {ENOUGH_TASKS}. Give fit, or the first call of partial_fit, more tasks, or use "
             "ConditionalSGDRegressorCV.",
             FewTasksWarning,

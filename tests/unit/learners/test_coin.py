@@ -158,7 +158,8 @@ def test_few_tasks_are_warned_of(method, n_tasks):
         learner.partial_fit(X[:1], Y[:1], task=["later"])  # its scales stand
     assert [(w.category, n_tasks < 30) for w in told] == [(FewTasksWarning, True)] * (n_tasks < 30)
     if told:
-        assert f"scales from {n_tasks} tasks, and is weak below 30" in str(told[0].message)
+        tasks = "1 task" if n_tasks == 1 else f"{n_tasks} tasks"
+        assert f"scales from {tasks}, and is weak below 30" in str(told[0].message)
 
 
 # -- serving ---------------------------------------------------------------------------------------

@@ -58,9 +58,7 @@ def kernel(environment):
 
 
 ARRAYS = lambda self, n_tasks, random_state: [np.zeros((2, 2))] * n_tasks  # noqa: E731
-POINTS = (
-    r"^Own\.sample_points must be a method sample_points\(tasks, n_points, random_state\) that "
-)
+POINTS = r"^Own\.sample_points must be a method sample_points\(tasks, n_points, rng\) that "
 TAU = (
     r"^Own\.tau must be a method tau\(tasks\) that returns the bias of each task, an array \(T, d\)"
 )

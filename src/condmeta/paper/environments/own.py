@@ -11,7 +11,7 @@ from condmeta.tasks import TaskSet
 
 MEMBERS = {  # of an environment: arguments, and what a call returns
     "sample": ("n_tasks, random_state", "a TaskSet of n_tasks tasks"),
-    "sample_points": ("tasks, n_points, random_state", "X (T, n_points, d) and y (T, n_points)"),
+    "sample_points": ("tasks, n_points, rng", "X (T, n_points, d) and y (T, n_points)"),
     "tau": ("tasks", "the bias of each task, an array (T, d) of finite numbers"),
     "variances": ("", "a Variances"),
 }

@@ -109,7 +109,7 @@ def _drawn(
     if not hasattr(environment, "sample_points"):
         raise DataError(
             f"excess_risk has no closed form for {type(environment).__name__} and cannot draw "
-            "points of its tasks: write a method sample_points(tasks, n_points, random_state) that "
+            "points of its tasks: write a method sample_points(tasks, n_points, rng) that "
             "returns X (T, n, d) and y (T, n)."
         )
     rng, values, errors = make_generator(random_state), np.empty(len(coef)), np.empty(len(coef))
