@@ -19,7 +19,8 @@ WORDS = {  # of the library: of the command line
     "set missing='impute'": "use --missing impute",
     "fit the model with missing='impute'": "fit the model with --missing impute",
     "set decimal= to '.' or ','. If it holds names, list it in text=":
-        "use --decimal . or --decimal ,. If it holds names, list it in --text",
+        "use --decimal . or --decimal , (--side-decimal for the side table). If it holds names, "
+        "list it in --text",
     "fit it with intervals=True": "fit it with --intervals",
     "calibrate takes regressors, not classifiers": "fit without --intervals",
     "Save it with resume=True, or call adapt with all the points of the task":

@@ -316,7 +316,7 @@ def _model(columns, learner, params):
         exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
         order=_order(params), text=columns.text, dates=columns.dates, holidays=columns.holidays,
         decimal=columns.decimal, time=columns.time, exposure=columns.exposure,
-        trials=columns.trials, weight=columns.weight, **settings,
+        trials=columns.trials, weight=columns.weight, side_decimal=columns.side_decimal, **settings,
     )  # fmt: skip
 
 

@@ -45,8 +45,7 @@ def read_training(path: str, options: ColumnOptions, params: dict):
     check_training(table, side, options)
     for name, role in ((options.time, "time"), (options.sort_by, "sort by")):
         if name is not None:
-            files.check_sort_column(table.column(name), name, role)
-            table = table.sort_by(name)  # stable: rows of one time keep their order
+            table = files.sort_rows(table, name, role)
     return table, side, options
 
 

@@ -162,12 +162,22 @@ def as_dates(values: np.ndarray, name: str, order: str) -> np.ndarray:
 
 
 def read_time_column(frame: Frame, name: str) -> np.ndarray:
-    """Return the times of rows (N,), numbers or dates; dates that are text are as 2024-01-31."""
+    """Return the times of rows (N,): numbers, dates, or dates that are text."""
     values = get_raw(frame, name)
-    texts = values.dtype == object and any(isinstance(value, str) for value in values.tolist())
-    if texts:
-        values = as_dates(values, name, "ymd")
+    if values.dtype == object and any(isinstance(value, str) for value in values.tolist()):
+        values = read_text_dates(values, name)
     return read_times(values, len(values), f"Column {name!r}")
+
+
+def read_text_dates(values: np.ndarray, name: str) -> np.ndarray:
+    """Return dates (N,) of text such as 2024-01-31 or 31.1.2024, NaT for gaps.
+
+    Each table is read by itself. A month before the day is refused: another table might leave the
+    order open.
+    """
+    texts = {value for value in values.tolist() if isinstance(value, str)}
+    order = _find_order(texts, name)
+    return as_dates(values, name, "dmy" if order == "dmy" else "ymd")
 
 
 def _read_date(value: Any, order: str) -> datetime | None:

@@ -49,6 +49,8 @@ class ColumnOptions(NamedTuple):
         Country whose holidays are a further feature of dates.
     decimal : "." or ",", optional
         Decimal sign of numbers that are written as text, where the values leave it open.
+    side_decimal : "." or ",", optional
+        The same for the side table; by default `decimal`.
     exposure : str, optional
         The column that counts are proportional to.
     trials : str, optional
@@ -72,6 +74,7 @@ class ColumnOptions(NamedTuple):
     exposure: str | None = None
     trials: str | None = None
     weight: str | None = None
+    side_decimal: str | None = None
 
     @property
     def excluded(self) -> list[str]:

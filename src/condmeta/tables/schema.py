@@ -264,7 +264,8 @@ def learn_side(
     side, side_readers = None, {}
     if side_table is not None:
         if is_frame(side_table):
-            side_readers = find_readers(side_table, roles.side_table, options, of_tasks=True)
+            written = options._replace(decimal=options.side_decimal or options.decimal)
+            side_readers = find_readers(side_table, roles.side_table, written, of_tasks=True)
         side = _read_side(side_table, roles, roles.side_table, side_readers)
     elif roles.side:
         side_readers = find_readers(frame, roles.side, options, of_tasks=True)

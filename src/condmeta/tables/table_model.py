@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 PARAMETERS = (
     "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
     "intervals", "order", "text", "dates", "holidays", "decimal", "time", "exposure", "trials",
-    "weight",
+    "weight", "side_decimal",
 )  # fmt: skip
 FITTED = "learner_", "schema_", "n_rows_", "added_"
 
@@ -118,6 +118,8 @@ class TableModel(BaseEstimator):
     decimal : "." or ",", optional
         The decimal sign of numbers that are written as text, such as 1,904: needed only where they
         can be read in two ways.
+    side_decimal : "." or ",", optional
+        The same for the side table; by default `decimal`.
     time : str, optional
         The column with the time of each row, for tasks that change (see the `drift` of
         `ConditionalRidge`): numbers, or dates, which count in days. It is a feature only if
@@ -165,7 +167,7 @@ class TableModel(BaseEstimator):
         dates: DatePart | Sequence[DatePart] | None = None, holidays: str | None = None,
         decimal: Literal[".", ","] | None = None,
         time: str | None = None, exposure: str | None = None, trials: str | None = None,
-        weight: str | None = None,
+        weight: str | None = None, side_decimal: Literal[".", ","] | None = None,
     ):  # fmt: skip
         self.learner, self.task, self.target, self.features = learner, task, target, features
         self.exclude, self.side, self.side_key = exclude, side, side_key
@@ -173,6 +175,7 @@ class TableModel(BaseEstimator):
         self.intervals, self.order, self.text = intervals, order, text
         self.dates, self.holidays, self.decimal, self.time = dates, holidays, decimal, time
         self.exposure, self.trials, self.weight = exposure, trials, weight
+        self.side_decimal = side_decimal
 
     @property
     def learner_(self) -> Any:
@@ -403,7 +406,7 @@ class TableModel(BaseEstimator):
             text=as_names(self.text), holidays=self.holidays,
             dates=None if self.dates is None else as_names(self.dates),
             decimal=self.decimal, time=self.time, exposure=self.exposure, trials=self.trials,
-            weight=self.weight,
+            weight=self.weight, side_decimal=self.side_decimal,
         )  # fmt: skip
 
     # -- predict and adapt ----------------------------------------------------------------------

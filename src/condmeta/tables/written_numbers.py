@@ -82,7 +82,9 @@ class NumberReader(NamedTuple):
         found = _split(str(value))
         if found is None or found[0] != self.unit or not _FORMS[self.decimal].fullmatch(found[2]):
             row = values.tolist().index(value) + 1
-            like = f"{self.unit} 1{self.decimal}5".strip()
+            number = f"1{self.decimal}5"
+            percent = self.unit in _PERCENT
+            like = f"{number}{self.unit}" if percent else f"{self.unit} {number}".strip()
             raise DataError(
                 f"Column {name!r} holds {str(value)!r} in row {row:,}, which is not a number "
                 f"written as in fit (like {like!r})",

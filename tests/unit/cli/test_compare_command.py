@@ -160,7 +160,8 @@ def changed(folder, name, change):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda rows: rows.assign(day="3.4.2024"), "(sort by) is text ('3.4.2024', ...)"),
+        (lambda rows: rows.assign(day="April 3"), "(sort by) is text ('April 3', ...)"),
+        (lambda rows: rows.assign(day="4/13/2024"), "holds dates, but '4/13/2024' in row 1"),
         (lambda rows: rows.assign(day=rows["day"].where(rows.index > 1)), "empty in 2 of 320 rows"),
     ],
 )

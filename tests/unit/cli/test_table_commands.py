@@ -448,6 +448,15 @@ def test_options_reach_the_reader(folder):
     assert "city=Köln" in cm.load(folder / "odd.condmeta").schema_.feature_names
 
 
+def test_the_decimal_sign_of_the_side_table_reaches_its_texts(folder):
+    sizes = [f"{v:,}" for v in 1000 + 7 * np.arange(len(STORES))]
+    STORES.assign(size=sizes).to_csv(folder / "thousands.csv", index=False)
+    words = ["--side-table", "thousands.csv"]
+    assert "--side-decimal for the side table" in fit(folder, "sales.csv", *words).stderr
+    done = fit(folder, "sales.csv", *words, "--side-decimal", ".", out="t.condmeta")
+    assert "'1,000' is read as the number 1000" in done.stderr
+
+
 def test_missing_side_and_text(folder):
     few = STORES[:20]
     few.to_csv(folder / "few.csv", index=False)

@@ -81,7 +81,7 @@ def test_later_rows_must_be_written_alike(tmp_path):
     with pytest.raises(DataError, match=r"was written with % in fit, .* numbers without it now"):
         model.predict(SALES)
     odd = frame.assign(price=frame["price"].where(frame.index != 6, "much"))
-    with pytest.raises(DataError, match=r"'price' holds 'much' in row 7, .* \(like '% 1.5'\)"):
+    with pytest.raises(DataError, match=r"'price' holds 'much' in row 7, .* \(like '1.5%'\)"):
         model.predict(odd)
 
 
@@ -103,6 +103,15 @@ def test_what_is_ambiguous_is_refused(texts, sentence):
 )
 def test_codes_and_names_are_no_numbers(texts):
     assert find_numbers(texts, "x") is None
+
+
+def test_the_side_table_has_a_decimal_sign_of_its_own():
+    side = pd.DataFrame({"store": SALES["store"].unique(), "size": "1,904"})
+    with pytest.raises(DataError, match=r"'1,904' in row 1, .* set decimal= to"):
+        model_of(exclude=["day"]).fit(SALES, side)
+    for options, size in (({"decimal": "."}, 1904), ({"decimal": ".", "side_decimal": ","}, 1.904)):
+        with pytest.warns(ReadingNote, match=f"'1,904' is read as the number {size}"):
+            model_of(exclude=["day"], **options).fit(SALES, side)
 
 
 def test_decimal_decides():

@@ -67,11 +67,12 @@ def test_it_can_be_a_feature_as_well():
     assert model.fit(numbers).schema_.feature_names == ["price", "week"]
 
 
-@pytest.mark.parametrize("kind", ["polars", "text", "dates"])
+@pytest.mark.parametrize("kind", ["polars", "text", "german", "dates"])
 def test_kinds_of_tables_and_of_dates(forgetful, kind):
     table = {
         "polars": lambda t: pl.from_pandas(t),
         "text": lambda t: t.assign(day=t["day"].dt.strftime("%Y-%m-%d")),
+        "german": lambda t: t.assign(day=t["day"].dt.strftime("%d.%m.%Y")),
         "dates": lambda t: t.assign(day=t["day"].dt.date),
     }[kind]
     model = cm.TableModel(**ROLES, time="day").fit(table(EARLY))
@@ -116,7 +117,7 @@ def test_reports_name_the_drift(forgetful):
     [
         ({"day": None}, "Column 'day' is missing or infinite in"),
         ({"day": "soon"}, "Column 'day' holds dates, but 'soon' in row 1: write it as 2024-01-31"),
-        ({"day": "31.1.2024"}, "but '31.1.2024' in row 1: write it as 2024-01-31"),
+        ({"day": "1/31/2024"}, "but '1/31/2024' in row 1: write it as 2024-01-31"),
     ],
 )
 def test_bad_times_have_sentences(forgetful, change, sentence):

@@ -1,9 +1,13 @@
 """Refuse columns that look wrong: numbers with a stray word, text to sort by, dates to predict."""
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
+import numpy as np
+
 from condmeta.errors import DataError
+from condmeta.tables.dates import read_text_dates
 from condmeta.tables.files import arrow
 from condmeta.tables.written_numbers import WRITTEN
 from condmeta.tasks.numbers import DATE
@@ -35,28 +39,38 @@ in row 3: correct it, leave the cell empty if the value is missing, or use --tex
             _check(column, name, name == target)
 
 
-def check_sort_column(column: Any, name: str, role: str = "sort by") -> None:
-    """Refuse a PyArrow column that rows cannot be sorted by: text, or with missing values.
+def sort_rows(table: Any, name: str, role: str = "sort by") -> Any:
+    """Sort the rows of a PyArrow table by a column; refuse text but dates, and missing values.
+
+    Rows of one time keep their order.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> check_sort_column(pa.array(["1.4.2024", "30.3.2024"]), "day")
+    >>> sort_rows(pa.table({"day": ["1.4.2024", "30.3.2024"]}), "day")["day"].to_pylist()
+    ['30.3.2024', '1.4.2024']
+    >>> sort_rows(pa.table({"week": ["W9", "W10"]}), "week")
     Traceback (most recent call last):
-    condmeta.errors.DataError: Column 'day' (sort by) is text ('1.4.2024', ...), which would be \
-sorted by its letters: write dates as 2024-04-30, or make a number of it.
+    condmeta.errors.DataError: Column 'week' (sort by) is text ('W9', ...), which would be sorted \
+by its letters: write dates as 2024-04-30, or make a number of it.
     """
+    column = table.column(name)
     types, kind = arrow.types, column.type
     if column.null_count:
         raise DataError(
             f"Column {name!r} ({role}) is empty in {column.null_count:,} of {len(column):,} rows: "
             "fill it, or drop these rows."
         )
-    if not (types.is_temporal(kind) or types.is_integer(kind) or types.is_floating(kind)):
+    if types.is_temporal(kind) or types.is_integer(kind) or types.is_floating(kind):
+        return table.sort_by(name)
+    first = str(column[0].as_py())
+    if not re.match(DATE, first):
         raise DataError(
-            f"Column {name!r} ({role}) is text ({str(column[0].as_py())!r}, ...), which would be "
-            "sorted by its letters: write dates as 2024-04-30, or make a number of it."
+            f"Column {name!r} ({role}) is text ({first!r}, ...), which would be sorted by its "
+            "letters: write dates as 2024-04-30, or make a number of it."
         )
+    dates = read_text_dates(np.array(column.to_pylist(), object), name)
+    return table.take(np.argsort(dates, kind="stable"))
 
 
 def _check(column: Any, name: str, is_target: bool) -> None:
