@@ -8,6 +8,7 @@ from sklearn.base import clone, is_classifier
 
 from condmeta import persistence
 from condmeta.errors import DataError
+from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.learners.checks import drop_weightless
 from condmeta.learners.inputs import is_zero, minus_offset, read_offset, refuse_forgotten
 from condmeta.meta.conformal import (
@@ -285,14 +286,15 @@ def calibrate(
     parts: dict[int, list[Any]] = {m: [] for m in shots}
     timed = tasks.time is not None
     shown = (0,) if timed else shots
-    for train, held in folds_of_tasks(tasks, n_splits, shown, order, random_state):
-        fitted = clone(learner).fit(train)
-        if timed:
-            for m, found in held_out_ahead(fitted, with_std, held[0].query, shots).items():
-                parts[m].append(found)
-            continue
-        for m, support, query in held:
-            parts[m].append(held_out(fitted.adapt(support), with_std, query))
+    with allow_unseen_levels():  # of the folds, not of the user's data
+        for train, held in folds_of_tasks(tasks, n_splits, shown, order, random_state):
+            fitted = clone(learner).fit(train)
+            if timed:
+                for m, found in held_out_ahead(fitted, with_std, held[0].query, shots).items():
+                    parts[m].append(found)
+                continue
+            for m, support, query in held:
+                parts[m].append(held_out(fitted.adapt(support), with_std, query))
     held = {m: join(part) for m, part in parts.items() if part}
     if not held:
         raise DataError(f"No task has more than {min(shots, default=0)} points to calibrate with.")

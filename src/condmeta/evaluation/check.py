@@ -91,7 +91,7 @@ class CheckReport:
         tasks = pluralize(self.n_tasks, "task")
         parts = [f"errors of {tasks} are {than} expectation ({self.ground}){chance}"]
         if self.verdict == "refit":  # an update of tasks would not help
-            parts.append(f"{self.n_update} of them have larger errors than expected")
+            parts.append(f"tasks that stand out: {self.n_update}")
         else:
             parts.append(f"tasks to update: {self.n_update}, drifting: {100 * self.drifting:.0f} %")
         if self.ground == OTHERS:

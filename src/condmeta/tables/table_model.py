@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -23,7 +24,7 @@ from condmeta.learners.copies import with_fitted
 from condmeta.learners.writing import writing
 from condmeta.persistence.fields import ANY, InvalidFieldError, instance, mapping, number
 from condmeta.tables import predictions
-from condmeta.tables.additions import with_table
+from condmeta.tables.additions import digest_of, with_table
 from condmeta.tables.cluster.predict import predict_lazily
 from condmeta.tables.fit_table import fit_table, note_transforms, read_training
 from condmeta.tables.fitted_table import FittedTable, as_table
@@ -529,8 +530,17 @@ class TableModel(BaseEstimator):
     def check(
         self, frame: Table, side_info: SideInfo = None, *, false_alarm: float = 0.05
     ) -> CheckReport:
-        """Judge the model by new labelled rows: keep, update or refit (see `condmeta.check`)."""
+        """Judge the model by new labelled rows: keep, update or refit (see `condmeta.check`).
+
+        A warning says if the model has learned from these rows.
+        """
         tasks = self._fitted.read(frame, side_info, labelled=True)
+        if digest_of(tasks) in self.added_:
+            warnings.warn(
+                "The model has learned from these rows and cannot be judged by them: give new "
+                "ones, and call check before update.",
+                UserWarning, stacklevel=2,
+            )  # fmt: skip
         return check(self.learner_, tasks, false_alarm=false_alarm)
 
     def explain(self, side_info: SideInfo = None, *, task: Ids = None) -> Explanation:

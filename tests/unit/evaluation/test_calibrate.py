@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +58,16 @@ def test_no_task_is_judged_by_a_fit_that_saw_it():
     low, high = found.predict_interval(np.zeros((1, 1)), coverage=0.5)
     q = np.sort(np.abs(tasks.y))[int(np.ceil(level * 80 - 1e-9)) - 1]
     assert (low[0], high[0]) == pytest.approx((-q, q))
+
+
+def test_levels_that_a_fold_has_not_seen_are_no_news():
+    tasks = draw()
+    kind = {t: {"kind": "rare" if t == 7 else "usual"} for t in range(20)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ids = np.repeat(tasks.ids, tasks.sizes)
+        cm.calibrate(cm.ConditionalRidge(), tasks.X, tasks.y, task=ids, side_info=kind, shots=(0,))
+        cm.advantage(tasks.X, tasks.y, task=ids, side_info=kind, shots=(0,))
 
 
 def test_intervals_of_few_tasks_are_multiples_of_the_standard_deviation():

@@ -324,7 +324,7 @@ def test_sentence_and_errors(fitted):
     assert "are 4 % above expectation (the model), which may be chance; tasks" in str(kept)
     assert "chance" not in str(dataclasses.replace(kept, excess=-0.04))
     refit = dataclasses.replace(report, verdict="refit")
-    assert "; 1 of them have larger errors than expected." in str(refit)
+    assert "; tasks that stand out: 1." in str(refit)
     assert "update" not in str(refit) + refit._repr_html_()
     assert "update</td>" in report._repr_html_()
     with pytest.raises(DataError, match=r"'false_alarm' parameter must be a float in \(0, 1\)"):

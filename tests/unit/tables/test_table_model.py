@@ -380,6 +380,9 @@ def test_nan_is_a_gap_in_every_library():
 
 def test_check_and_explain_are_those_of_the_learner(fitted):
     fresh, stores = draw(40, 6, seed=0)  # the same rows: errors are small
+    with pytest.warns(UserWarning, match="has learned from these rows and cannot be judged"):
+        report = fitted.check(fresh[::-1], stores)
+    fresh = fresh[1:]
     report = fitted.check(fresh, stores)
     assert report.verdict == "keep"
     assert report.frame["store"].tolist() == fresh["store"].drop_duplicates().tolist()
