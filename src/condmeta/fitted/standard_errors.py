@@ -16,11 +16,17 @@ from condmeta.inner.drifting import DriftingGaussian
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.nested import NestedGaussian, NestedState
 from condmeta.inner.posterior import Gaussian, lower_root
-from condmeta.inner.row_posterior import RowPosterior, find_posteriors, weighted_statistics
+from condmeta.inner.row_posterior import (
+    Ordinal,
+    RowPosterior,
+    find_posteriors,
+    weighted_statistics,
+)
 from condmeta.inner.squared import NoisyState, SquaredState
 from condmeta.inner.tree import Tree
 from condmeta.meta.levels_covariance import LevelsCovariance, levels_covariance
 from condmeta.meta.map_covariance import MapCovariance, coefficient_covariances, map_covariance
+from condmeta.meta.open_cuts import OpenCuts
 from condmeta.meta.rotation import Rotation
 from condmeta.meta.wide_tasks import WIDE
 
@@ -69,6 +75,7 @@ class MapErrors(NamedTuple):
         covariance = map_covariance(
             stats.take(trained), rotation.apply(Phi[trained]), theta[trained],
             _factor(fitted), noise[trained], kappa, robust, fitted.info.get("shared"),
+            _open_cuts(fitted, trained),
         )  # fmt: skip
         covariance = covariance.without(~fitted.scales.kept)
         return cls(covariance, rotation, robust, max(len(trained) - used - 1, 1))
@@ -172,6 +179,15 @@ def _tasks(fitted: Fitted):
     noise = np.ones(len(store)) if rows else inner.posterior(stats, store.theta).s2
     stats = stats.squared if isinstance(stats, NoisyState) else stats
     return stats, store.Phi, store.theta, noise, np.flatnonzero(store.sizes > 0)
+
+
+def _open_cuts(fitted: Fitted, trained: np.ndarray) -> OpenCuts | None:
+    """Return what tasks say about the cuts of three or more ordered classes, else None."""
+    if not isinstance(fitted.inner, Ordinal) or not len(fitted.inner.gaps):
+        return None
+    points = scaled_rows(fitted.state.points, fitted.scales)
+    law, factor = fitted.inner.likelihood, _factor(fitted)
+    return OpenCuts.of(points, fitted.tasks.theta, factor, law).take(trained)
 
 
 def _factor(fitted: Fitted) -> np.ndarray:

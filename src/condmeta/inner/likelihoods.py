@@ -246,13 +246,17 @@ class Ordered(NamedTuple):
         return np.concatenate([[0.0], inside, [0.0]])[self.codes(y)]
 
     def by_log_parameter(self, points: Points, rows: RowForm, found: Variational) -> np.ndarray:
-        _, _, cut = self._layout(points.y)
-        by_cut = -np.bincount(cut, weights=found.r, minlength=len(self.cuts))
-        by_gap = np.cumsum(by_cut[::-1])[::-1][1:]
-        share = np.bincount(
-            self.codes(points.y), weights=_times(points.weight), minlength=len(self.cuts) + 1
-        )
-        return self.parameter * (by_gap + share[1:-1] / np.expm1(self.parameter))
+        return self.parameter * self.by_gaps(points, found).sum(axis=0)
+
+    def by_gaps(self, points: Points, found: Variational) -> np.ndarray:
+        """Return the derivatives of the bounds of tasks by the gaps (T, K-2)."""
+        at, _, cut = self._layout(points.y)
+        T, K = len(points.sizes), len(self.cuts) + 1
+        task, times = np.repeat(np.arange(T), points.sizes), _times(points.weight)
+        by_cut = _count_pairs(task[at], cut, found.r, (T, K - 1))
+        share = _count_pairs(task, self.codes(points.y), times, (T, K))
+        above = np.cumsum(by_cut[:, ::-1], axis=1)[:, ::-1]
+        return share[:, 1:-1] / np.expm1(self.parameter) - above[:, 1:]
 
     def probabilities(self, mean, variance) -> np.ndarray:
         """Return the probabilities of the classes (N, K), averaged over f ~ N(mean, variance)."""
@@ -272,6 +276,12 @@ class Ordered(NamedTuple):
     def log_density(self, points: Points, mean, variance) -> np.ndarray:
         P = self.probabilities(mean + row_shifts(points.weight, len(points.y)), variance)
         return np.log(P[np.arange(len(P)), self.codes(points.y)])
+
+
+def _count_pairs(row, column, weights, shape: tuple[int, int]) -> np.ndarray:
+    """Return the sums of weights (N,), or the counts, of pairs of positions, as a table."""
+    at = row * shape[1] + column
+    return np.bincount(at, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _times(weight) -> np.ndarray | None:

