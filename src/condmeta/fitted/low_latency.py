@@ -53,10 +53,10 @@ class LowLatency:
         columns = side_columns(fitted) if fitted.reader.names else []
         places = {name: j for j, name in enumerate(self._names)}
         self._columns = [(places[column.source], column) for column in columns]
-        self._plain = self._scales.scale == "none"
+        self._plain = self._scales.scale == "none" and self._scales.transformer is None
 
     def _rows(self, X: np.ndarray) -> np.ndarray:
-        X = X if self._plain else self._scales.rescaled(X)
+        X = X if self._plain else self._scales.scaled(X)
         if self._width == self._d:
             return np.ascontiguousarray(X)
         rows = np.empty((len(X), self._width))

@@ -19,6 +19,7 @@ from condmeta.fitted.against_rest import one_class_only
 from condmeta.fitted.dialects import SqlDialect, find_dialect, number
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.splines import Splines
+from condmeta.fitted.sql_averaged import ordered_columns, two_class_columns
 from condmeta.fitted.sql_labels import (
     SCORE,
     class_of,
@@ -27,7 +28,6 @@ from condmeta.fitted.sql_labels import (
     probability_of,
     slope_of,
 )
-from condmeta.fitted.sql_ordered import ordered_columns
 from condmeta.fitted.sql_splines import bend_columns
 from condmeta.fitted.sql_std import (
     require_std,
@@ -42,9 +42,9 @@ from condmeta.tasks.ids import id_columns
 
 LEVEL = "(level)"  # the prediction at the mean features
 SCORE_VARIANCE = "score_variance"  # in units of the learner
+MEAN = "(mean)"  # of a transformed y
 REMEDIES = {  # of models that have no SQL
     "has an x_transform": ", or fit it with x_transform=None or 'splines'",
-    "predicts means of a transformed y": ", or fit it with criterion='absolute': medians have SQL",
 }
 
 
@@ -114,8 +114,8 @@ def score_query(
     gaps are filled; by default they are columns of that name. `sources` and `side_sources` say how
     columns that the tables lack are computed. `std` adds `prediction_std`. If y is
     transformed, there is a column `score` as well: the prediction of the transformed y. So there is
-    for two classes: `prediction` is its sign, and `probability` that of the second class, where it
-    is a function of the score. Ordered classes have a probability each. Counts have a column of
+    for two classes: `prediction` is its sign, and `probability` that of the second class, if the
+    learner has probabilities. Ordered classes have a probability each. Counts have a column of
     exposures, or an exposure of 1. Splines are columns too. Predictions of numbers end at `bounds`.
     """
     one_class_only(fitted, "SQL")
@@ -176,8 +176,8 @@ def score_query(
 
 
 def _needs_variance(fitted: Fitted, std: bool) -> bool:
-    """Return whether predictions or deviations depend on the variance of the score."""
-    return std or fitted.predictor.averages
+    """Return whether predictions, probabilities or deviations depend on the score's variance."""
+    return std or hasattr(fitted.inner, "variances")
 
 
 def _nested(query: str, alias: str, fence: str) -> str:
@@ -206,17 +206,22 @@ def _answers(
     if predictor.averages:
         cuts = fitted.inner.likelihood.cuts
         return ordered_columns(predictor.classes.tolist(), cuts, score, variance, sql)
+    if predictor.classes is not None and hasattr(fitted.inner, "variances"):
+        return two_class_columns(predictor.classes, score, variance, sql)
     if predictor.classes is not None:
         found = {"prediction": class_of(predictor.classes, score, sql)}
-        if predictor.probabilistic and not hasattr(fitted.inner, "variances"):
+        if predictor.probabilistic:
             found["probability"] = probability_of(score)
         return [found]
-    found = {"prediction": score if target is None else label_of(target, score)}
+    label, steps = score if target is None else label_of(target, score), []
+    if target is not None and target.spread:  # a long expression, computed once
+        label, steps = sql.name("q", MEAN), [{MEAN: label}]
+    found = {"prediction": label}
     if std:
         root = f"{number(fitted.scales.y_scale)} * SQRT({variance})"
-        root = root if target is None else f"{root} * {slope_of(target, score)}"
+        root = root if target is None else f"{root} * {slope_of(target, label)}"
         found["prediction_std"] = f"CASE WHEN {score} IS NOT NULL THEN {root} END"
-    return [found]
+    return [*steps, found]
 
 
 def _clipped(value: str, bounds: tuple[float, float]) -> str:
@@ -251,7 +256,6 @@ def require_linear(fitted: Fitted) -> None:
     """Raise if predictions are not a join and a sum of products."""
     predictor, scales = fitted.predictor, fitted.scales
     lacking = {
-        "predicts means of a transformed y": fitted.target is not None and fitted.target.spread > 0,
         "has a base": predictor.shared is not None,
         "has an x_transform": not isinstance(scales.transformer, Splines | None),
         "scales each row": scales.scale == "rows",

@@ -1,44 +1,62 @@
 """From scores to labels in SQL: classes, and the inverse of `y_transform` with its slope.
 
 With g = ((1 + z)^p - 1) / p for z = y / unit >= 0, y = unit ((1 + p g)^(1/p) - 1) and
-dy/dg = unit (1 + p g)^((1-p)/p); below zero the same with 2 - p and -g (see `TargetScale`).
+dy/dg = unit (1 + z)^(1-p); below zero the same with 2 - p, -g and -z (see `TargetScale`).
 """
-
-from collections.abc import Callable
 
 import numpy as np
 
 from condmeta.fitted.count_distribution import LARGEST
 from condmeta.fitted.dialects import SqlDialect, number
-from condmeta.fitted.target import TargetScale
+from condmeta.fitted.target import NODES, SHARES, TargetScale
 
 SCORE = "score"  # the column of predictions on the scale of g
 
 
 def label_of(target: TargetScale, score: str) -> str:
-    """Return the prediction from the column of scores."""
+    """Return the prediction from the column of scores: a median, or a mean (`TargetScale.undo`)."""
+    if not target.spread:
+        return _inverse(target, score)
+    median = target._replace(spread=0.0)
+    means = [
+        f"{number(share)} * ({_inverse(median, f'({score} + {number(target.spread * z)})')})"
+        for z, share in zip(NODES, SHARES, strict=True)
+    ]
+    return "\n      + ".join(means)
+
+
+def _inverse(target: TargetScale, g: str) -> str:
+    """Return y of g(y), which ends where predictions do; the target has no spread."""
     if target.name == "log":
-        return _within(target, score, f"EXP({score})", target.undo)
+        found = f"EXP({g})"
+    else:
+        above = f"{number(target.unit)} * ({_power(g, target.power)} - 1e0)"
+        below = f"-{number(target.unit)} * ({_power(f'-{g}', 2.0 - target.power)} - 1e0)"
+        found = f"CASE WHEN {g} >= 0 THEN {above} ELSE {below} END"
+    low, high = (
+        f"{number(end)} THEN {number(target.undo(np.array([end]))[0])}"
+        for end in (target.low, target.high)
+    )
+    return f"CASE WHEN {g} < {low} WHEN {g} > {high} ELSE {found} END"
 
-    def side(sign: str, power: float) -> str:
-        grown = _power(f"{sign}{score}", power, 1.0)
-        return f"{sign}{number(target.unit)} * ({grown} - 1e0)"
 
-    return _within(target, score, _by_sign(target, score, side), target.undo)
+def _power(g: str, power: float) -> str:
+    """Return (1 + power g)^(1 / power), or at power 0 its limit exp(g)."""
+    if power == 0.0:
+        return f"EXP({g})"
+    return f"POWER(1e0 + {number(power)} * ({g}), {number(1.0 / power)})"
 
 
-def slope_of(target: TargetScale, score: str) -> str:
-    """Return dy / dg at the prediction, from the column of scores."""
+def slope_of(target: TargetScale, label: str) -> str:
+    """Return dy / dg at a label."""
     if target.name == "log":
-        return label_of(target, score)
-
-    def side(sign: str, power: float) -> str:
-        return f"{number(target.unit)} * {_power(f'{sign}{score}', power, 1.0 - power)}"
-
-    def at(g):
-        return target.slope(target.undo(g))
-
-    return _within(target, score, _by_sign(target, score, side), at)
+        return label
+    unit, by = number(target.unit), 1.0 - target.power
+    above, below = (
+        f"{unit} * POWER(1e0 {sign} {label} / {unit}, {number(share)})"
+        for sign, share in (("+", by), ("-", -by))
+    )
+    return f"CASE WHEN {label} >= 0 THEN {above} ELSE {below} END"
 
 
 def class_of(classes: np.ndarray, score: str, sql: SqlDialect) -> str:
@@ -64,27 +82,3 @@ def mean_count(score: str, variance: str, exposure: str | None) -> str:
     mean = rate if exposure is None else f"{exposure} * {rate}"
     most = number(np.exp(LARGEST))
     return f"CASE WHEN {mean} > {most} THEN {most} ELSE {mean} END"
-
-
-def _by_sign(target: TargetScale, score: str, side: Callable[[str, float], str]) -> str:
-    """Return an expression by the sign of g; `side(sign, power)` is that of one side."""
-    above, below = side("", target.power), side("-", 2.0 - target.power)
-    return f"CASE WHEN {score} >= 0 THEN {above} ELSE {below} END"
-
-
-def _power(g: str, power: float, share: float) -> str:
-    """Return (1 + power g)^(share / power), or at power 0 its limit exp(share g)."""
-    if power == 0.0:
-        return f"EXP({number(share)} * ({g}))"
-    return f"POWER(1e0 + {number(power)} * ({g}), {number(share / power)})"
-
-
-def _within(target: TargetScale, score: str, expression: str, at: Callable) -> str:
-    """Return an expression of the score, which is constant outside of the range of g.
-
-    `at(g)` is its value at numbers (n,).
-    """
-    low, high = (
-        f"{number(g)} THEN {number(at(np.array([g]))[0])}" for g in (target.low, target.high)
-    )
-    return f"CASE WHEN {score} < {low} WHEN {score} > {high} ELSE {expression} END"

@@ -1,6 +1,7 @@
 """The query that scores the rows of a table in a database."""
 
 from condmeta.evaluation import Calibrated
+from condmeta.fitted.against_rest import with_classes
 from condmeta.fitted.dialects import find_dialect
 from condmeta.fitted.sql import Tables, score_query
 from condmeta.tables.fitted_table import FittedTable
@@ -16,7 +17,8 @@ def table_query(model: FittedTable, dialect: str, tables: Tables, std: bool = Fa
     bounds = {}
     if isinstance(model.learner, Calibrated):
         bounds = {"bounds": model.learner.calibration.bounds}
+    fitted = with_classes(model.linear.fitted_, schema.classes)
     return score_query(
-        model.linear.fitted_, dialect, tables, features, impute, std, *sources,
+        fitted, dialect, tables, features, impute, std, *sources,
         exposure=schema.roles.exposure, **bounds,
     )  # fmt: skip

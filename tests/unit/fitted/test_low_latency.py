@@ -87,11 +87,14 @@ def test_learners_that_are_not_linear():
         fit(base="boosting").low_latency()
 
 
-def test_labels_on_another_scale():
-    """The snapshot answered, and read labels, on the scale of the model."""
+@pytest.mark.parametrize("scale", ["standard", "none"])
+@pytest.mark.parametrize("x_transform", [None, "splines"])
+@pytest.mark.parametrize("criterion", ["absolute", "squared"])
+def test_transformed_rows_and_labels(criterion, x_transform, scale):
+    """The snapshot answered, and read labels, on the scale of the model; splines failed."""
     y = np.exp(Y / 5)
     table = cm.TaskTable(SIDE, ids=range(T))
-    how = {"x_transform": None, "y_transform": "log"}
+    how = {"x_transform": x_transform, "y_transform": "log", "criterion": criterion, "scale": scale}
     model = cm.ConditionalRidge(**how).fit(X, y, task=TASK, side_info=table)
     fast = model.low_latency()
     expected = model.predict(X[:3], task=np.full(3, 7))

@@ -16,8 +16,9 @@ import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.fitted.dialects import find_dialect
 from condmeta.fitted.sql import coefficient_columns
+from condmeta.fitted.sql_averaged import ordered_columns, two_class_columns
 from condmeta.fitted.sql_labels import probability_of
-from condmeta.fitted.sql_ordered import ordered_columns
+from condmeta.inner.averaged import averaged_logistic
 from condmeta.inner.likelihoods import Ordered
 
 duckdb = pytest.importorskip("duckdb")
@@ -139,6 +140,8 @@ OPTIONS = {
     "context": {"context": True},
     "log": {"y_transform": "log"},
     "power": {"y_transform": "yeo-johnson"},
+    "mean of a log": {"y_transform": "log", "criterion": "squared"},
+    "mean of a power": {"y_transform": "yeo-johnson", "criterion": "squared"},
     "splines": {"x_transform": "splines", "y_transform": None},
     "both": {"x_transform": "splines", "y_transform": "yeo-johnson"},
 }
@@ -162,12 +165,13 @@ def test_as_predict(data, kind, dialect, request):
     np.testing.assert_allclose(plain["prediction"], expected[:, 0], rtol=1e-12)
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.7])
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
-def test_powers_on_both_sides_of_zero(data, power):
+def test_powers_on_both_sides_of_zero(data, power, spread):
     old = data.old.assign(sold=data.old["sold"] - 2)
     model = cm.ConditionalRidge(y_transform="yeo-johnson")
     model.fit(old[["price"]], old["sold"], task=old["store"])
-    target = model.fitted_.target._replace(power=power, low=-3.0, high=3.0)
+    target = model.fitted_.target._replace(power=power, low=-3.0, high=3.0, spread=spread)
     model._model = model.fitted_._replace(predictor=model.fitted_.predictor._replace(target=target))
     rows = old.assign(price=old["price"] * np.linspace(-90, 90, len(old)))
     coefficients = pd.DataFrame(coefficient_columns(model.fitted_, std=True))
@@ -256,7 +260,7 @@ CLASSES = {"text": ["it's", "no"], "flag": [False, True], "number": [0, 7]}
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
 @pytest.mark.parametrize("labels", CLASSES)
 def test_two_classes(data, labels, dialect, request):
-    """The class for all; the probability where no posterior is averaged over."""
+    """Known and new tasks, gaps: the class, and its probability with or without a posterior."""
     y = np.array(CLASSES[labels])[(data.old["sold"] > data.old["sold"].median()).astype(int)]
     X, rows = ["year", "price"], data.all[data.all["store"] != "s49"]
     engines = {"duckdb": in_duckdb, "sqlite": in_sqlite}
@@ -271,9 +275,45 @@ def test_two_classes(data, labels, dialect, request):
         if labels == "flag":
             classes = np.array([c in (1, "t") for c in classes.tolist()])  # as engines write it
         np.testing.assert_array_equal(classes, model.predict(rows[X], task=rows["store"], **known))
-        assert ("probability" in found) == (type(learner) is cm.ConditionalSGDClassifier)
-    chances = model.predict_proba(rows[X], task=rows["store"], **known)[:, 1]
-    np.testing.assert_allclose(found["probability"], chances, rtol=1e-12, atol=1e-15)
+        chances = model.predict_proba(rows[X], task=rows["store"], **known)[:, 1]
+        np.testing.assert_allclose(found["probability"], chances, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("random", ["all", "intercept"])
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
+def test_probabilities_of_any_task(data, dialect, random, request):
+    """Few tasks leave the map open; tasks without side row, far rows and gaps."""
+    old = data.old[data.old["store"].isin([f"s{i}" for i in range(12)])]
+    X, side = ["year", "price"], data.side.set_index("store")
+    model = cm.ConditionalLogistic(missing_side="mean", kappa=1.0, random=random)
+    model.fit(old[X], old["sold"] > 2, task=old["store"], side_info=side[:12])
+    far = np.where(np.arange(300) % 10 == 0, 40.0, 0.0)
+    rows = data.all.assign(price=data.all["price"] + far)
+    coefficients = pd.DataFrame(coefficient_columns(model.fitted_))
+    gap = rows["position"] == 7
+    tables = {
+        "rows": rows.assign(price=rows["price"].where(~gap)), "side": data.side,
+        "coefficients": coefficients,
+    }  # fmt: skip
+    engines = {"duckdb": in_duckdb, "sqlite": in_sqlite}
+    run = engines.get(dialect) or request.getfixturevalue("postgres")
+    found = run(model.to_sql(dialect), tables).sort_values("position")["probability"].to_numpy()
+    wanted = model.predict_proba(rows[X], task=rows["store"], side_info=side)[:, 1]
+    np.testing.assert_allclose(found[~gap], wanted[~gap], rtol=1e-12)
+    assert np.isnan(found[gap]).all()
+
+
+def test_averaged_probabilities_of_extreme_scores():
+    """The sums in SQL have the digits of those in Python, whatever the score and its variance."""
+    score, variance = np.meshgrid(np.linspace(-800, 800, 401), [0.0, 1e-3, 1.0, 50.0, 1e4])
+    q = pd.DataFrame({"f": score.ravel(), "v": variance.ravel()})
+    labels = np.array(["no", "yes"])
+    for columns in two_class_columns(labels, "q.f", "q.v", find_dialect("duckdb")):
+        shown = ", ".join(f'{expression} AS "{name}"' for name, expression in columns.items())
+        q = in_duckdb(f"SELECT q.*, {shown} FROM q", {"q": q})
+    wanted = averaged_logistic(score.ravel(), variance.ravel())
+    np.testing.assert_allclose(q["probability"], wanted, rtol=1e-11, atol=1e-290)
+    np.testing.assert_array_equal(q["prediction"], labels[(q["f"] > 0).astype(int)])
 
 
 def test_probabilities_of_extreme_scores():
@@ -293,6 +333,38 @@ def test_without_an_answer_there_is_no_std(data):
     found = in_duckdb(model.to_sql(std=True), tables).sort_values("position")
     lacking = (rows["store"] == "s49").to_numpy() | (np.arange(300) == 5)
     np.testing.assert_array_equal(found[OUT].isna().to_numpy(), lacking[:, None].repeat(2, 1))
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_tables_of_classes_and_of_means(data, dialect):
+    """Levels, gaps and unseen tasks of a table; means end at the bounds of intervals."""
+    kinds = np.array(["shop", "kiosk", None])
+    old = data.old.assign(kind=kinds[np.arange(len(data.old)) % 3])
+    rows = data.all.assign(kind=kinds[np.arange(300) % 3])
+    rows.loc[5, "price"] = np.nan
+    options = {"task": "store", "missing": "impute", "missing_side": "mean"}
+    classes = cm.TableModel(cm.ConditionalLogistic(), target="much", **options)
+    much = np.where(old["sold"] > 2, "it's much", "little")
+    classes.fit(old.drop(columns="sold").assign(much=much), data.side)
+    how = {"y_transform": "log", "x_transform": None, "criterion": "squared"}
+    means = cm.TableModel(cm.ConditionalRidge(**how), target="sold", intervals=True, **options)
+    means.fit(old, data.side)
+    order = ["low", "mid", "high"]
+    grades = cm.TableModel(cm.ConditionalOrdinal(classes=order), target="grade", **options)
+    grade = np.array(order)[np.digitize(old["sold"], [1.5, 2.5])]
+    grades.fit(old.drop(columns="sold").assign(grade=grade), data.side)
+    run = {"duckdb": in_duckdb, "sqlite": in_sqlite}[dialect]
+    for model in (classes, means, grades):
+        coefficients = pd.DataFrame(coefficient_columns(model.learner_.fitted_))
+        tables = {"rows": rows, "side": data.side, "coefficients": coefficients}
+        found = run(model.to_sql(dialect), tables).sort_values("position")
+        wanted = model.predict_frame(rows, data.side)
+        wanted.columns = [name.replace(" of ", " ") for name in wanted]
+        for name in wanted.columns[wanted.columns.str.startswith("pr")]:
+            if wanted[name].dtype.kind == "f":
+                np.testing.assert_allclose(found[name], wanted[name], rtol=1e-12)
+            else:
+                np.testing.assert_array_equal(found[name], wanted[name])
 
 
 def test_a_table_and_the_command(data, tmp_path):

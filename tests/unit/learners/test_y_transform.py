@@ -147,13 +147,6 @@ def test_squared_errors_ask_for_means(tmp_path):
     assert np.isfinite(mean.predict(X[:2], task=["new"] * 2)).all()
 
 
-def test_means_have_no_sql():
-    X, y, task = draw()
-    model = cm.ConditionalRidge(y_transform="log", criterion="squared").fit(X, y, task=task)
-    with pytest.raises(DataError, match=r"means of a transformed y.* criterion='absolute'"):
-        model.low_latency()
-
-
 def test_check_judges_means_as_it_judges_medians():
     """Both have the same residuals on the scale of the model."""
     X, y, task = draw(n_tasks=80, n=12)

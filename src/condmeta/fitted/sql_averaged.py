@@ -1,7 +1,8 @@
-"""Ordered classes in SQL: their probabilities, averaged over a normal distribution of the score.
+"""Classes in SQL: their probabilities, averaged over a normal distribution of the score.
 
 P(y > k) averages s(f - c_k) over f ~ N(score, variance), a sum of normal distribution functions
-(`condmeta.inner.averaged`), which most databases lack. With t = 2 / (2 + x),
+(`condmeta.inner.averaged`), which most databases lack; two classes have one cut, c_1 = 0. With
+t = 2 / (2 + x),
 
     erfc(x) = t exp(-x^2 + p(2 t - 1)),   x >= 0,
 
@@ -16,11 +17,26 @@ from numpy.polynomial import Chebyshev, Polynomial
 from scipy.special import erfcx
 
 from condmeta.fitted.dialects import SqlDialect, number
+from condmeta.fitted.sql_labels import class_of
 from condmeta.inner.averaged import RATES, SHARES
 
 DEGREE = 24
 FARTHEST = 26.0  # where erfc underflows
 TAIL, PROBABILITY = "(tail {})", "probability {}"
+
+
+def two_class_columns(
+    classes: np.ndarray, score: str, variance: str, sql: SqlDialect
+) -> list[dict[str, str]]:
+    """Return two sets of columns of a table q, the second computed from the first.
+
+    They are the smaller of the two probabilities; then the class by the sign of the score, and the
+    probability of the second class. `score` and `variance` are columns of q.
+    """
+    name = TAIL.format(1)
+    chance = _share(f"{score} > 0", _tail(sql.name("q", name), score, 0.0))
+    answers = {"prediction": class_of(classes, score, sql), "probability": chance}
+    return [{name: _averaged(score, variance, 0.0)}, answers]
 
 
 def ordered_columns(
