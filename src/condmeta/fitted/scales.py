@@ -31,7 +31,7 @@ from condmeta.persistence.fields import (
     optional,
 )
 from condmeta.tasks.frames import is_sparse
-from condmeta.tasks.numbers import power_of_two
+from condmeta.tasks.numbers import column_ends, power_of_two
 from condmeta.tasks.weights import weighted_median
 
 SCALES = ("none", "standard", "rows")
@@ -371,10 +371,9 @@ def _parts(X: np.ndarray) -> list[slice]:
 
 def _largest(X: np.ndarray) -> np.ndarray:
     """Return the largest absolute value of each column (d,)."""
-    sizes = np.zeros(X.shape[1])
-    for part in _parts(X):
-        np.maximum(sizes, np.abs(X[part]).max(axis=0), out=sizes)
-    return sizes
+    if not len(X):
+        return np.zeros(X.shape[1])
+    return np.abs(column_ends(X)).max(axis=0)
 
 
 def _columns(mean, spread, scale: str, fit_intercept: bool, sparse=False) -> dict[str, Any]:

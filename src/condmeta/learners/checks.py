@@ -16,6 +16,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import task_of_row
 from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.messages import name_task
+from condmeta.tasks.numbers import column_ends
 from condmeta.tasks.weights import repeats
 
 MUCH_MEMORY = 1e9  # bytes
@@ -77,7 +78,8 @@ def warn_far_values(learner: Any, tasks: TaskSet) -> None:
     centre = middle if centred else np.zeros_like(middle)
     with np.errstate(over="ignore"):
         spread, usual = (np.quantile(np.abs(some - c), 0.75, axis=0) for c in (middle, centre))
-        distance = np.maximum(X.max(axis=0) - centre, centre - X.min(axis=0))
+        low, high = column_ends(X)
+        distance = np.maximum(high - centre, centre - low)
         far = (distance / FARTHEST > usual) & (usual > 0) & (learner.scale != "rows")
         away = (np.abs(middle - centre) / FAR_FROM_ZERO > spread) & (spread > 0)
     names = tasks.feature_names

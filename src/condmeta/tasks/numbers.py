@@ -12,6 +12,7 @@ from condmeta.errors import DataError
 DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(\D.*)?$"  # as text
 LARGE = 1e30  # numbers beyond it are squared in other units
 NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal)
+SIDE_BY_SIDE = 1024  # numbers that are compared at once
 
 
 def level_name(value: Any) -> str:
@@ -160,6 +161,29 @@ def take_rows(array: np.ndarray, at: np.ndarray) -> np.ndarray:
 def are_all(at: np.ndarray, n: int) -> bool:
     """Return whether positions are 0, 1, ..., n - 1."""
     return len(at) == n and at.dtype != bool and bool((at == np.arange(n)).all())
+
+
+def column_ends(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest number of each column (d,) of rows (N, d), N > 0.
+
+    Rows are compared many at once: one by one, short rows take four times as long.
+
+    Examples
+    --------
+    >>> [ends.tolist() for ends in column_ends(np.array([[3.0, 1.0], [2.0, 5.0]]))]
+    [[2.0, 1.0], [3.0, 5.0]]
+    """
+    n, d = X.shape
+    at_once = max(SIDE_BY_SIDE // max(d, 1), 1)
+    if n < at_once or not X.flags.c_contiguous:
+        return X.min(axis=0), X.max(axis=0)
+    whole = n - n % at_once
+    wide, rest = X[:whole].reshape(-1, at_once * d), X[whole:]
+    low, high = (
+        find.reduce(np.concatenate([find.reduce(wide, axis=0).reshape(at_once, d), rest]), axis=0)
+        for find in (np.minimum, np.maximum)
+    )
+    return low, high
 
 
 def tree_sum(parts: Iterable[tuple]) -> tuple:
