@@ -44,6 +44,8 @@ USE = """
   out.none = rows().length;
   out.saved = decodeURIComponent(one("#save").href).split("\\n").length;
   out.picture = one("#card svg").getAttribute("aria-label");
+  out.called = ["Task 3", "3"].map((id) => window.called({ id }));
+  out.known = [0, 1, 2].map(window.known);
   out.focusable = [...page.querySelectorAll("button, a, select, input, [tabindex]")]
     .filter((e) => e.tabIndex < 0).length;
   return out;
@@ -139,7 +141,9 @@ def test_a_task_can_be_picked_and_its_points_change(looked):
     assert found["captionAtFirst"].startswith("Predictions with no rows known.")
     assert found["picked"] == f"task {found['worst']}"
     assert found["pressed"] == [found["worst"]]
-    assert "0 rows known" in found["picture"]
+    assert "no rows known" in found["picture"]
+    assert found["called"] == ["Task 3", "task 3"]  # not "task Task 3"
+    assert found["known"] == ["no rows known", "1 row known", "2 rows known"]
 
 
 def test_tasks_can_be_sorted_filtered_and_saved(looked):
@@ -148,7 +152,7 @@ def test_tasks_can_be_sorted_filtered_and_saved(looked):
     assert found["up"] == sorted(found["up"])
     assert found["down"] == sorted(found["down"], reverse=True)
     assert found["found"] == ["store 7 </script><b>"]
-    assert found["count"] == "1 of 30 tasks"
+    assert found["count"] == "1 of 30 shown"
     assert found["none"] == 0
     assert found["saved"] == 1 + 30 * 3 + 1  # heading, tasks at three shots, the last line's end
 

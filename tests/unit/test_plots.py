@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -576,6 +577,111 @@ def test_sentences_of_displays_without_what_they_draw(small):
     classes = cm.ConditionalSGDClassifier().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(DataError, match=r"Intervals are for numbers\. For probabilities: sklearn"):
         CoverageDisplay.from_estimator(classes, stores())
+
+
+def every_display(small, large) -> list:
+    """Return one display of each kind, with what `plot` needs, of names that are hard to draw."""
+    name = "a <b>very</b> long $name_of^ a thing & its_owner$"
+    results = fake_results(methods=("ITL", "mean", "unconditional", "conditional", name))
+    shots = {**SHOTS, "learner": ["own data"] * 3 + [name] * 3}
+    gains = [(0, 0.5, 0.1), (5, 0.1, 0.1)]
+    shares = {f"{name} {j}": ((0.4, 0.2, 0.6), (0.1, -0.1, 0.2)) for j in range(15)}
+    effects = np.random.default_rng(0).normal(size=(40, 3))
+    levels = np.array([name, "x"])[np.arange(60) % 2]
+    ids = np.array([f"{t} {name}" for t in range(60)], dtype=object)
+    places, own = np.random.default_rng(1).normal(size=(2, 60)).cumsum(axis=1)
+    places = np.column_stack([places, own])
+    places[-3:] = [[60, 60], [60, 60.1], [60, 59.9]]
+    return [
+        (AdvantageDisplay((0.8, 0.6, 1.0), shares, gains), {}),
+        (AdvantageDisplay((0.8, 0.6, 1.0), shares, gains), {"of": "gains"}),
+        (CoverageDisplay(np.array([0.5, 0.9]), np.array([0.4, 0.9]), np.array([0.1, 0.1]), 3), {}),
+        (FinalErrorsDisplay.from_results(results, {"ITL": Published(2.5, 0.2)}), {}),
+        (LearningCurveDisplay.from_results(results), {}),
+        (MapDisplay(effects, [f"{name} {j}" for j in range(40)], [name, "b", "(intercept)"]), {}),
+        (ShotCurveDisplay.from_frame(shots), {}),
+        (ShrinkageDisplay(ids[:12], *np.ones((3, 12)).cumsum(axis=0), np.arange(12), name), {}),
+        (ShrinkageDisplay.from_estimator(large), {}),
+        (TaskMapDisplay(places, ("price", "direction 2, 9 % (+$a$)"), levels, name, ids), {}),
+        (TaskMapDisplay.from_estimator(small, colour_by="size"), {}),
+    ]
+
+
+def test_greys_are_inverted_on_a_dark_page_and_colours_stay(small, large):
+    from matplotlib import style
+    from matplotlib.colors import to_rgb
+
+    styles = styles_of(["ITL", "mean", "conditional"])
+    with style.context("dark_background"):
+        display = LearningCurveDisplay.from_results(fake_results(methods=list(styles))).plot()
+        for one, options in every_display(small, large):
+            ax = one.plot(**options).ax_
+            for line in (*ax.lines, *ax.get_xgridlines()):
+                assert luminance(hex_of(line.get_color())) > 0.01, one  # black has 0
+            texts = [t for t in ax.texts if not isinstance(one, MapDisplay)]  # written on cells
+            assert all(min(to_rgb(text.get_color())) > 0.5 for text in texts), one
+    colours = {name: line.get_color() for name, line in display.lines_.items()}
+    assert colours == {"ITL": "#a6a6a6", "mean": "#ffffff", "conditional": "#d55e00"}
+
+
+def hex_of(colour) -> str:
+    from matplotlib.colors import to_hex
+
+    return to_hex(colour)
+
+
+@pytest.mark.parametrize("size", [None, (3.4, 3.0), (10.0, 3.2)])
+def test_long_names_stay_inside_figures_of_every_width(small, large, size):
+    """Legends lie inside the figure and above the axes, and no name lies over another."""
+    from matplotlib.figure import Figure
+
+    for display, options in every_display(small, large):
+        ax = None if size is None else Figure(figsize=size, layout="constrained").subplots()
+        figure = display.plot(ax, title="A title", **options).figure_
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # "axes sizes collapsed to zero"
+            figure.draw_without_rendering()
+        box, whole = figure.get_tightbbox(), figure.bbox_inches
+        assert min(box.x0, box.y0) >= -0.1, display
+        assert box.x1 <= whole.x1 + 0.1, display
+        assert box.y1 <= whole.y1 + 0.1, display
+        legend = display.ax_.get_legend()
+        if legend is not None:
+            assert legend.get_window_extent().y0 >= display.ax_.get_window_extent().y1, display
+        names = [text.get_window_extent() for text in display.ax_.get_yticklabels()]
+        rows = sorted((name.y0, name.y1) for name in names if name.width)
+        assert all(above[0] >= below[1] - 3 for below, above in pairwise(rows)), display
+        if isinstance(display, TaskMapDisplay):
+            named = [text.get_window_extent() for text in display.ax_.texts]
+            pairs = ((a, b) for i, a in enumerate(named) for b in named[:i])
+            assert not any(a.overlaps(b) for a, b in pairs)
+
+
+def test_a_dollar_in_a_name_starts_no_formula():
+    display = ShotCurveDisplay.from_frame({**SHOTS, "learner": ["$a_1$"] * 3 + ["b"] * 3}).plot()
+    (text, _) = display.ax_.get_legend().get_texts()
+    assert text.get_text() == r"\$a_1\$"  # matplotlib draws $a_1$
+
+
+def test_numbers_of_tasks_are_whole():
+    ticks = fake_results(T=20).plot().ax_.get_xticks()
+    np.testing.assert_array_equal(ticks, np.round(ticks))
+
+
+def test_tiny_gains_look_tiny():
+    gains = [(0, -0.0005, 0.0002), (1, 0.0003, 0.0001)]
+    ax = AdvantageDisplay((0.1, 0.0, 0.2), {}, gains).plot(of="gains").ax_
+    ax.figure.draw_without_rendering()
+    labels = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert len(set(labels)) == len(labels)
+    assert "-0 %" not in labels
+
+
+def test_shares_that_are_not_known_leave_an_empty_row():
+    unknown = (np.nan,) * 3
+    display = AdvantageDisplay(unknown, {"a": (unknown, unknown)}).plot()
+    assert display.ax_.get_xlim()[1] < 0.3
+    assert "nan %" in display.describe()
 
 
 def test_displays_of_results_describe_themselves():

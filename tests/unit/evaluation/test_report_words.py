@@ -51,12 +51,12 @@ def test_nouns(name, noun):
     assert noun_of(name) == noun
 
 
-def test_shares_have_no_negative_zero(monkeypatch, tmp_path):
+def test_shares_stay_within_0_and_100_percent(monkeypatch, tmp_path):
     (tmp_path / "page.css").write_text("")
-    (tmp_path / "t.html").write_text("{{ share | percent }} %")
+    (tmp_path / "t.html").write_text("{{ share | share }} %")
     monkeypatch.setattr("condmeta.display.pages.render.TEMPLATES", tmp_path)
-    assert render("t.html", (), share=-0.0004) == "0.0 %"
-    assert render("t.html", (), share=-0.004) == "-0.4 %"
+    assert render("t.html", (), share=-0.004) == "0 %"
+    assert render("t.html", (), share=1.004) == "100 %"
 
 
 def test_descriptions_of_charts_use_the_words_of_the_report(found):
@@ -67,3 +67,18 @@ def test_descriptions_of_charts_use_the_words_of_the_report(found):
     for text in described:
         assert "conditional" not in text
         assert "task coefficients" not in text
+
+
+def test_the_page_does_not_depend_on_the_style_of_matplotlib(found):
+    from matplotlib import style
+
+    page = found.to_html()
+    with style.context("dark_background"):
+        assert found.to_html() == page
+
+
+def test_percents_stay_on_one_line(found):
+    (side,) = re.findall(r"<p>(Side information explains .*?)</p>", found.to_html())
+    assert "\u00a0%" in side
+    assert " %" not in side
+    assert "\u00a0±\u00a0" in side

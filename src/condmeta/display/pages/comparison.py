@@ -14,13 +14,8 @@ import condmeta
 from condmeta.display.pages.render import inline_svg, render
 from condmeta.display.pages.task_cards import MOST_TASKS, task_cards
 from condmeta.display.plots import AdvantageDisplay, ShotCurveDisplay
-from condmeta.display.plots.canvas import (
-    MOST_LINES,
-    add_notes,
-    legend_above,
-    new_figure,
-    shorten,
-)
+from condmeta.display.plots.advantage import MOST, label_shares
+from condmeta.display.plots.canvas import MOST_LINES, add_notes, default_style, new_figure
 from condmeta.engine import active_engine
 from condmeta.text import rows_known
 
@@ -32,7 +27,7 @@ if TYPE_CHECKING:
 WIDTHS = {"on-desk": 11.0, "on-phone": 3.6}
 HEIGHT = 4.2
 MOST_NAMED = 3  # side columns in the description of their chart
-NARROW = 6.0  # below it a legend has one column, and names are shorter
+NARROW = 6.0  # below it a legend has one column
 MEANING = {
     "own data": "a model of its own rows",
     "pooled": "one linear model for all rows",
@@ -55,15 +50,19 @@ def render_comparison(
     found: Comparison, words: Words, *, title: str | None = None, command: str | None = None,
     following: str | None = None,
 ) -> str:  # fmt: skip
-    """Return the page as text."""
+    """Return the page as text; its charts do not depend on the user's style of matplotlib."""
     tasks, cards = found.tasks, task_cards(found) | {"noun": words.noun}
     cards["learner"] = words.labels[found.advised]
+    cards["coef_learner"] = words.labels.get(cards["coef_learner"], "")
+    with default_style():
+        curves = _curves(found, words)
+        has_shares = found.advantage is not None
+        pictures = {"advantage": _advantage_picture(found, words)} if has_shares else {}
     return render(
         "comparison.html", ("sort.js", "cards.js"), title=title or "Which learner?",
-        command=command, found=found, words=words, facts=_facts(found),
-        curves=_curves(found, words),
+        command=command, found=found, words=words, facts=_facts(found), curves=curves,
         rows=[_row(found, name, words) for name in found.names], columns=_columns(found),
-        pictures={} if found.advantage is None else {"advantage": _advantage_picture(found, words)},
+        pictures=pictures,
         snippet=following or _snippet(found), download=_csv_link(found.rows), cards=cards,
         shown=min(len(cards["tasks"]), MOST_TASKS), of_all=int((tasks.sizes > 0).sum()),
         about={"condmeta": condmeta.__version__, "engine": active_engine()},
@@ -117,7 +116,7 @@ def _facts(found: Comparison) -> dict[str, str]:
     side = [] if tasks.side is None else list(tasks.side.columns)
     names = tasks.feature_names or [f"x{j}" for j in range(tasks.n_features)]
     return {
-        "tasks": f"{len(sizes):,}, with {points} rows",
+        "tasks": f"{len(sizes):,}, each with {points} rows",
         "rows": f"{len(tasks.y):,}",
         "features": f"{tasks.n_features}: {_listed(names)}",
         "side information": f"{len(side)} columns: {_listed(side)}" if side else "none",
@@ -154,17 +153,10 @@ def _advantage_picture(found: Comparison, words: Words) -> Markup:
     )
     alt = f"{words.side} Alone: {alone}."
     for kind, width in WIDTHS.items():
-        height = 1.6 + 0.36 * min(len(display.columns), 12)
-        display.plot(new_figure(width, height).subplots(), legend=False)
-        legend_above(display.ax_, 2 if width < NARROW else 3)
-        more = display.ax_.get_xlabel().partition("\n")[1:]
+        height = 1.6 + 0.36 * min(len(display.columns), MOST)
+        display.plot(new_figure(width, height).subplots())
         label = f"share of how one {words.noun} differs from another"
-        if width < NARROW:
-            label = f"share of how one {words.noun}\ndiffers from another"
-        display.ax_.set_xlabel(f"{label}{''.join(more)}")
-        if width < NARROW:
-            names = [shorten(tick.get_text(), 12) for tick in display.ax_.get_yticklabels()]
-            display.ax_.set_yticks(range(len(names)), names)
+        label_shares(display.ax_, label, len(display.columns) - MOST)
         made += inline_svg(display.figure_, f"advantage-{kind}", alt, kind)
     return made
 

@@ -35,9 +35,10 @@ def render(template: str, scripts: Sequence[str], **content: Any) -> str:
     environment.filters["as_title"] = lambda text: Markup(
         html.escape(text).replace("w_rho = ", "<i>w</i><sub>ρ</sub>&nbsp;=&nbsp;")
     )
-    # + 0.0: no "-0.0 %"
+    environment.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%").replace(
+        " ± ", "\u00a0±\u00a0"
+    )
     environment.filters["share"] = lambda share: f"{100 * min(max(share, 0.0), 1.0):.0f}"
-    environment.filters["percent"] = lambda share: f"{round(100 * share, 1) + 0.0:.1f}"
     style, *texts = (_read(name) for name in ("page.css", *scripts))
     return environment.get_template(template).render(
         style=Markup(style),

@@ -33,7 +33,8 @@ def task_cards(found: Comparison) -> dict[str, Any]:
     ids = found.tasks.ids[found.tasks.sizes > 0]
     evenly = np.linspace(0, len(ids) - 1, min(len(ids), MOST_TASKS)).astype(int)
     ids = ids[np.unique(evenly)].tolist()
-    coefs = _coefficients(found, ids)
+    coef_learner = "conditional" if "conditional" in found.models else "unconditional"
+    coefs = _coefficients(found.models.get(coef_learner), ids)
     cards = {task: _card(found, task, coef) for task, coef in zip(ids, coefs, strict=True)}
     for trial in found.trials:
         width = None if classes else _half_width(trial, advised)
@@ -53,7 +54,8 @@ def task_cards(found: Comparison) -> dict[str, Any]:
     # the largest shot with as many tasks as the first one
     first_shown = max(at for at, count in enumerate(counts) if count == counts[0])
     return {
-        "learner": found.names[advised], "classes": classes, "positive": found.positive,
+        "learner": found.names[advised], "coef_learner": coef_learner,
+        "classes": classes, "positive": found.positive,
         "criterion": found.criterion.title, "shots": found.shots, "first_shown": first_shown,
         "tasks": [card for card in cards.values() if card["shots"]],
     }  # fmt: skip
@@ -67,10 +69,8 @@ def _card(found: Comparison, task: Any, coef: list) -> dict[str, Any]:
     return {"id": str(task), "n": n, "side": side, "coef": coef, "shots": {}}
 
 
-def _coefficients(found: Comparison, ids: list[Any]) -> list[list[Any]]:
+def _coefficients(learner: Any, ids: list[Any]) -> list[list[Any]]:
     """Return for each task the name, prior and adapted value of its coefficients, if known."""
-    name = "conditional" if "conditional" in found.models else "unconditional"
-    learner = found.models.get(name)
     if learner is None or learner.fitted_.tasks is None:
         return [[] for _ in ids]
     if isinstance(learner.fitted_, AgainstRest):  # a table for each class would be too much

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from condmeta.display.plots.canvas import Display, axes_to_draw, legend_above, points_axis, shorten
+from condmeta.display.plots.canvas import (
+    Display,
+    add_notes,
+    axes_to_draw,
+    legend_above,
+    on_page,
+    points_axis,
+    row_names,
+    rows_that_fit,
+)
 from condmeta.errors import DataError
 from condmeta.typing import Axes
 
@@ -16,8 +25,10 @@ if TYPE_CHECKING:
 
 
 ALL, ALONE, UNIQUE, GAIN = "#000000", "#d55e00", "#0072b2", "#d55e00"
+MOST = 12  # columns in a figure
 OFFSET = 0.15  # distance of the two marks of a column from its line
 LEAST = 0.2  # least end of the axis: a share near 0 must not look large
+LEAST_GAIN = 0.05  # least reach of the axis of gains on either side of 0
 EDGE = 0.03  # room for marks at 0 and at 100 %, as a share of the axis
 
 
@@ -63,7 +74,7 @@ class AdvantageDisplay(Display):
         return cls(tuple(advantage.share), advantage.column_shares, gains, advantage.coverage)
 
     def plot(
-        self, ax: Axes | None = None, *, of: str = "columns", most: int = 12,
+        self, ax: Axes | None = None, *, of: str = "columns", most: int = MOST,
         title: str | None = None, legend: bool = True,
     ) -> Self:  # fmt: skip
         """Draw on `ax`, or on a new figure; return self.
@@ -74,7 +85,8 @@ class AdvantageDisplay(Display):
             Shares of the side columns, or the gain against the number of points of a new task, with
             bars of two standard errors.
         most : int
-            Number of columns to draw: those that explain most alone.
+            Number of columns to draw: those that explain most alone. Fewer if the axes have no room
+            for their names.
         """
         if of not in ("columns", "gains"):
             raise DataError(f"plot draws of='columns' or of='gains'. Got {of!r} instead.")
@@ -85,7 +97,7 @@ class AdvantageDisplay(Display):
         if of == "gains":
             self._draw_gains(ax)
             return self._finish(ax, title)
-        self._draw_columns(ax, names)
+        self._draw_columns(ax, names[: rows_that_fit(ax) - 1])
         return self._finish(ax, title, legend_above(ax) if legend else None)
 
     def _leading(self, most: int) -> list[str]:
@@ -95,32 +107,35 @@ class AdvantageDisplay(Display):
         from matplotlib.ticker import MaxNLocator
 
         ax.grid(False, axis="y")
-        ax.axvline(0, color="#333333", linewidth=1)
+        ax.axvline(0, color=on_page("#333333", ax), linewidth=1)
         shared = {"capsize": 2.5, "linewidth": 1.4, "markersize": 6, "linestyle": "none"}
-        _bar(ax, self.share, 0, "s", ALL, "together", shared)
+        hollow = {"mfc": on_page("#ffffff", ax)}
+        _bar(ax, self.share, 0, "s", on_page(ALL, ax), "together", shared)
         for row, name in enumerate(names, start=1):
             alone, unique = self.columns[name]
             labels = ("column alone", "lost without it") if row == 1 else (None, None)
             _bar(ax, alone, row - OFFSET, "o", ALONE, labels[0], shared)
-            _bar(ax, unique, row + OFFSET, "D", UNIQUE, labels[1], shared | {"mfc": "white"})
-        ax.set_yticks(range(len(names) + 1), ["all columns", *map(shorten, names)])
+            _bar(ax, unique, row + OFFSET, "D", UNIQUE, labels[1], shared | hollow)
+        ax.set_yticks(range(len(names) + 1), ["all columns", *row_names(ax, names)])
         ax.set_ylim(len(names) + 0.5, -0.5)
-        ends = np.array([self.share, *(part for name in names for part in self.columns[name])])
-        end = min(max(float(np.nanmax(ends)), LEAST), 1.0)
+        shares = [self.share, *(part for name in names for part in self.columns[name])]
+        ends = np.array(shares, dtype=float)
+        end = min(float(np.max(ends, initial=LEAST, where=np.isfinite(ends))), 1.0)
         ticks = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(0.0, end).round(10)
         ax.set_xticks(ticks[ticks <= end])
         ax.set_xlim(-EDGE * end, (1 + EDGE) * end)
         ax.xaxis.set_major_formatter(_percent)
         hidden = len(self.columns) - len(names)
-        more = f"\n({hidden} more columns explain less)" if hidden else ""
-        ax.set_xlabel(f"share of the variance of task coefficients{more}")
+        label_shares(ax, "share of the variance of task coefficients", hidden)
 
     def _draw_gains(self, ax: Any) -> None:
         shots, gains, errors = np.array(self.gains, dtype=float).T
-        ax.axhline(0, color="#333333", linewidth=1)
+        ax.axhline(0, color=on_page("#333333", ax), linewidth=1)
         style = {"fmt": "o-", "color": GAIN, "capsize": 2.5, "linewidth": 1.4, "markersize": 5}
         ax.errorbar(shots, gains, yerr=2 * errors, **style)
         points_axis(ax, shots)
+        low, high = ax.get_ylim()
+        ax.set_ylim(min(low, -LEAST_GAIN), max(high, LEAST_GAIN))
         ax.yaxis.set_major_formatter(_percent)
         ax.set_ylabel("error saved by side information")
 
@@ -139,6 +154,12 @@ class AdvantageDisplay(Display):
             gains = ", ".join(f"{_rounded(gain)} % at {shot}" for shot, gain, _ in self.gains)
             text += f" Share of the error on new tasks that it saves, by number of points: {gains}."
         return text
+
+
+def label_shares(ax: Any, label: str, hidden: int) -> None:
+    """Label the axis of shares, with a note on columns that are not drawn."""
+    ax.set_xlabel(label)
+    add_notes(ax, [f"({hidden} more columns explain less)"] if hidden > 0 else [])
 
 
 def _bar(

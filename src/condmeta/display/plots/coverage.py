@@ -7,10 +7,11 @@ from typing import Self
 import numpy as np
 from scipy import stats as distributions
 
-from condmeta.display.plots.canvas import Display, axes_to_draw
+from condmeta.display.plots.canvas import Display, axes_to_draw, on_page
 from condmeta.errors import DataError
 from condmeta.meta.conformal import gives_std
 from condmeta.tasks.call_input import as_tasks
+from condmeta.text import pluralize
 from condmeta.typing import Axes, FittedModel, Ids, Matrix, Numbers, SideInfo, Values
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
@@ -92,7 +93,8 @@ class CoverageDisplay(Display):
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
         ax = axes_to_draw(ax, 4.4, 4.2)
-        ax.plot([0, 1], [0, 1], color="#333333", linewidth=1, linestyle=(0, (5, 2)))
+        diagonal = {"color": on_page("#333333", ax), "linewidth": 1, "linestyle": (0, (5, 2))}
+        ax.plot([0, 1], [0, 1], **diagonal)
         low, high = self.observed - 2 * self.error, self.observed + 2 * self.error
         ax.fill_between(self.nominal, low, high, color=COLOUR, alpha=0.15, linewidth=0)
         ax.plot(self.nominal, self.observed, "o-", color=COLOUR, linewidth=1.6, markersize=5)
@@ -100,7 +102,7 @@ class CoverageDisplay(Display):
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
         ax.set(xlabel="coverage asked for", ylabel="coverage found")
-        text = {"transform": ax.transAxes, "color": "#595959", "fontsize": "small"}
+        text = {"transform": ax.transAxes, "color": on_page("#595959", ax), "fontsize": "small"}
         ax.text(0.03, 0.95, "wider than necessary", va="top", **text)
         ax.text(0.97, 0.04, "too narrow", ha="right", **text)
         return self._finish(ax, title)
@@ -112,4 +114,4 @@ class CoverageDisplay(Display):
             for asked, found in zip(self.nominal, self.observed, strict=True)
             if asked in (0.5, 0.8, 0.9, 0.95)
         )
-        return f"Coverage of intervals found on {self.n_tasks} tasks: {coverages}."
+        return f"Coverage of intervals found on {pluralize(self.n_tasks, 'task')}: {coverages}."

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from condmeta.display.plots.canvas import Display, axes_to_draw, error_label
+from condmeta.display.plots.canvas import (
+    Display,
+    axes_to_draw,
+    error_label,
+    on_page,
+    row_names,
+)
 from condmeta.display.plots.style import styles_of
 from condmeta.typing import Axes, Figure
 
@@ -52,25 +58,25 @@ class FinalErrorsDisplay(Display):
         self, ax: Axes | None = None, *, title: str | None = None, legend: bool = True
     ) -> Self:
         """Draw on `ax`, or on a new figure; return self."""
-        ax = axes_to_draw(ax, 5.0, 0.8 + 0.45 * len(self.ours))
+        ax = axes_to_draw(ax, 5.0, 1.1 + 0.45 * len(self.ours))
         ax.grid(False, axis="y")
-        styles = styles_of(self.ours)
+        styles, hollow = styles_of(self.ours), on_page("#ffffff", ax)
         for row, name in enumerate(self.ours):
-            colour = styles[name].colour
+            colour = on_page(styles[name].colour, ax)
             shared = {"color": colour, "capsize": 2.5, "linewidth": 1.4, "markersize": 6}
             mean, std = self.ours[name]
             ax.errorbar(mean, row - OFFSET, xerr=std, fmt="o", **shared)
             if name in self.published:
                 mean, std = self.published[name]
-                ax.errorbar(mean, row + OFFSET, xerr=std, fmt="D", mfc="white", **shared)
-        names = [name.replace(", ", ",\n") for name in self.ours]
+                ax.errorbar(mean, row + OFFSET, xerr=std, fmt="D", mfc=hollow, **shared)
+        names = [",\n".join(row_names(ax, name.split(", "))) for name in self.ours]
         ax.set_yticks(range(len(self.ours)), names, fontsize="small", linespacing=0.95)
         label = error_label("final test error", self.metric)
         ax.set(ylim=(len(self.ours) - 0.5, -0.5), xlabel=label)
         ax.set_xlim(left=0)
         if legend:
-            self.add_legend(ax)
-        return self._finish(ax, title)
+            self.add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+        return self._finish(ax, title, 20.0 if legend else None)
 
     def describe(self) -> str:
         """Return a description of the figure."""
@@ -85,7 +91,8 @@ class FinalErrorsDisplay(Display):
         """Explain the two symbols, on axes or on a figure."""
         from matplotlib.lines import Line2D
 
-        plain = {"color": "#333333", "linestyle": "none", "markersize": 6}
-        ours, theirs = {"marker": "o", **plain}, {"marker": "D", "mfc": "white", **plain}
+        plain = {"color": on_page("#333333", place), "linestyle": "none", "markersize": 6}
+        hollow = {"mfc": on_page("#ffffff", place)}
+        ours, theirs = {"marker": "o", **plain}, {"marker": "D", **hollow, **plain}
         symbols = [Line2D([], [], **ours), Line2D([], [], **theirs)]
         place.legend(symbols, ["here", "authors"], frameon=False, fontsize="small", **options)

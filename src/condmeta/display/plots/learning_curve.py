@@ -15,9 +15,11 @@ from condmeta.display.plots.canvas import (
     draw_curve,
     error_label,
     left_out,
+    legend_above,
     lowest,
 )
 from condmeta.display.plots.style import styles_of
+from condmeta.text import pluralize
 from condmeta.typing import Axes
 
 if TYPE_CHECKING:
@@ -93,16 +95,16 @@ class LearningCurveDisplay(Display):
         ax.set(xlabel="number of training tasks", ylabel=error_label("test error", self.metric))
         last = max(int(self.curves[name].T[-1]) for name in drawn)
         ax.set(xlim=(0, last), ylim=self._height(drawn))
+        ax.locator_params(axis="x", integer=True)
         add_notes(ax, left_out(list(self.curves), drawn))
-        if legend:
-            ax.legend(frameon=False, fontsize="small")
-        return self._finish(ax, title)
+        return self._finish(ax, title, legend_above(ax) if legend else None)
 
     def describe(self) -> str:
         """Return a description of the figure: the last errors."""
         T = max(int(curve.T[-1]) for curve in self.curves.values())
         errors = ", ".join(f"{name} {curve.mean[-1]:.4g}" for name, curve in self.curves.items())
-        return f"Test error against the number of training tasks. After {T} tasks: {errors}."
+        after = f"After {pluralize(T, 'task')}"
+        return f"Test error against the number of training tasks. {after}: {errors}."
 
     def _height(self, drawn: Sequence[str]) -> tuple[float, float]:
         """Return limits that show all but the first tenth of every curve.

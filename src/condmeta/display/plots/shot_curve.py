@@ -14,6 +14,7 @@ from condmeta.display.plots.canvas import (
     axes_to_draw,
     draw_curve,
     left_out,
+    legend_above,
     lowest,
     points_axis,
 )
@@ -134,15 +135,16 @@ class ShotCurveDisplay(Display):
         styles, low, high = styles_of(drawn), *self._height(drawn)
         self.lines_, self.cut_ = {}, []
         for name in drawn:
-            curve, style = self.curves[name], styles[name]
-            self.lines_[name] = draw_curve(ax, *curve, style, name, markersize=5)
+            curve = self.curves[name]
+            self.lines_[name] = draw_curve(ax, *curve, styles[name], name, markersize=5)
             if len(curve.shot) == 1:  # a band has no width
                 ends = curve.error - curve.se, curve.error + curve.se
-                ax.vlines(curve.shot, *ends, color=style.colour, linewidth=1.4)
+                ax.vlines(curve.shot, *ends, color=self.lines_[name].get_color(), linewidth=1.4)
             cut = curve.shot[curve.error > high]
             if len(cut):
                 edge = {"marker": "^", "markersize": 7, "linestyle": "none", "clip_on": False}
-                ax.plot(cut, np.full(len(cut), high), color=style.colour, zorder=3, **edge)
+                edge["color"] = self.lines_[name].get_color()
+                ax.plot(cut, np.full(len(cut), high), zorder=3, **edge)
                 errors = curve.error[curve.error > high]
                 found = (f"{e:.3g} at {s:g}" for s, e in zip(cut, errors, strict=True))
                 self.cut_.append(f"{name} {', '.join(found)}")
@@ -150,9 +152,7 @@ class ShotCurveDisplay(Display):
         ax.set(ylim=(low, high), ylabel=self.error_name)
         arrows = [f"\N{BLACK UP-POINTING TRIANGLE} above the chart: {'; '.join(self.cut_)}."]
         add_notes(ax, (arrows if self.cut_ else []) + left_out(list(self.curves), drawn))
-        if legend:
-            ax.legend(frameon=False, fontsize="small")
-        return self._finish(ax, title)
+        return self._finish(ax, title, legend_above(ax) if legend else None)
 
     def describe(self) -> str:
         """Return a description of the figure: the errors at each number of points, best first."""

@@ -4,15 +4,28 @@ from typing import Any, Self
 
 import numpy as np
 
-from condmeta.display.plots.canvas import Display, new_figure, shorten
+from condmeta.display.plots.canvas import (
+    Display,
+    lay_out,
+    new_figure,
+    row_names,
+    rows_that_fit,
+    shorten,
+    size_in_points,
+    verbatim,
+)
 from condmeta.display.plots.learners import learner_of
 from condmeta.errors import DataError
 from condmeta.fitted.tables import INTERCEPT, coefficient_names
+from condmeta.text import pluralize
 from condmeta.typing import Axes, FittedModel
 
 MOST = 30  # side features in a figure: those with the largest effects
 WRITTEN = 150  # up to this many cells, each shows its number
 APART = 0.25  # gap before the intercept, in columns
+CELL = 28.0  # least width of a cell with its number
+UPRIGHT = 18.0  # width of a column, below which its name is upright
+NAME = 11.0  # least width of a column with its name
 
 
 class MapDisplay(Display):
@@ -60,27 +73,40 @@ class MapDisplay(Display):
         return cls(learner.M_.T, learner.side_features_, coefficient_names(learner.fitted_))
 
     def plot(self, ax: Axes | None = None, *, title: str | None = None, most: int = MOST) -> Self:
-        """Draw on `ax`, or on a new figure; return self."""
-        weight = np.abs(self.effects).max(axis=1)
-        at = np.sort(np.argsort(-weight, kind="stable")[:most])
-        effects, d = self.effects[at], len(self.features)
+        """Draw on `ax`, or on a new figure; return self.
+
+        `most` is the number of side features to draw, those with the largest effects; fewer if the
+        axes have no room for their names.
+        """
+        d, weight = len(self.features), np.abs(self.effects).max(axis=1)
+        largest = np.argsort(-weight, kind="stable")[:most]
         if ax is None:
-            longest = max(len(shorten(self.side_features[j])) for j in at)
+            longest = max(len(shorten(self.side_features[j])) for j in largest)
             width = min(2.3 + 0.075 * longest + max(0.62 * d, 1.8), 11)
-            ax = new_figure(width, 1.5 + 0.3 * len(at)).subplots()
+            ax = new_figure(width, max(1.5 + 0.3 * len(largest), 2.4)).subplots()
+        at = np.sort(largest[: rows_that_fit(ax)])
+        effects = self.effects[at]
         slopes = d - (self.features[-1] == INTERCEPT)
         places = np.arange(d) + np.where(np.arange(d) < slopes, 0.0, APART if slopes else 0.0)
-        write = effects.size <= WRITTEN
-        self.intercept_image_ = _heat(ax, effects[:, slopes:], places[slopes:], "intercept", write)
-        self.image_ = _heat(ax, effects[:, :slopes], places[:slopes], "coefficient", write)
+        self.intercept_image_ = _heat(ax, effects[:, slopes:], places[slopes:], "intercept")
+        self.image_ = _heat(ax, effects[:, :slopes], places[:slopes], "coefficient")
+        ax.set_yticks(range(len(at)), row_names(ax, (self.side_features[j] for j in at)))
+        lay_out(ax)
+        wide = size_in_points(ax)[0] / d
+        if effects.size <= WRITTEN and wide >= CELL:
+            _write(ax, effects[:, slopes:], places[slopes:])
+            _write(ax, effects[:, :slopes], places[:slopes])
         is_long = d > 12 or max(map(len, self.features)) > 6
         tilt = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
-        ax.set_xticks(places, [shorten(name, 18) for name in self.features], **tilt)
-        ax.set_yticks(range(len(at)), [shorten(self.side_features[j]) for j in at])
+        if wide < UPRIGHT:
+            tilt = {"rotation": 90}
+        named = slice(None, None, int(np.ceil(NAME / wide)))
+        names = [verbatim(shorten(name, 18)) for name in self.features[named]]
+        ax.set_xticks(places[named], names, **tilt)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         hidden = len(self.effects) - len(at)
-        more = f" ({hidden} more move less)" if hidden else ""
+        more = f"\n({hidden} more move less)" if hidden else ""
         ax.set(xlabel="coefficient", ylabel=f"side feature{more}")
         ax.set(xlim=(-0.5, places[-1] + 0.5), ylim=(len(at) - 0.5, -0.5))
         return self._finish(ax, title)
@@ -94,12 +120,12 @@ class MapDisplay(Display):
         ]
         more = f", and {len(effects) - 8} more" if len(effects) > 8 else ""
         return (
-            f"Effects of {len(self.side_features)} side features on {len(self.features)} "
-            f"coefficients: {', '.join(effects[:8])}{more}."
+            f"Effects of {pluralize(len(self.side_features), 'side feature')} on "
+            f"{pluralize(len(self.features), 'coefficient')}: {', '.join(effects[:8])}{more}."
         )
 
 
-def _heat(ax: Any, effects: np.ndarray, places: np.ndarray, what: str, write: bool) -> Any:
+def _heat(ax: Any, effects: np.ndarray, places: np.ndarray, what: str) -> Any:
     """Draw columns with a colour scale and a labelled bar of their own; return the image."""
     if not effects.size:
         return None
@@ -108,12 +134,18 @@ def _heat(ax: Any, effects: np.ndarray, places: np.ndarray, what: str, write: bo
     image = ax.imshow(
         effects, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", extent=extent
     )
-    for (i, j), effect in np.ndenumerate(effects) if write else ():
-        colour = "white" if abs(effect) > 0.6 * largest else "#222222"
-        text = f"{effect:.2g}" if abs(effect) >= 0.005 * largest else "0"
-        ax.text(places[j], i, text, ha="center", va="center", color=colour, fontsize=7.5)
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03)
     bar.set_label(f"effect on the {what}", fontsize="small")
     bar.ax.tick_params(labelsize="small")
     bar.outline.set_visible(False)
     return image
+
+
+def _write(ax: Any, effects: np.ndarray, places: np.ndarray) -> None:
+    """Write the number of each cell."""
+    largest = float(np.abs(effects).max(initial=0.0)) or 1.0
+    for (i, j), effect in np.ndenumerate(effects):
+        colour = "white" if abs(effect) > 0.6 * largest else "#222222"
+        text = f"{effect:.2g}" if abs(effect) >= 0.005 * largest else "0"
+        text = text.replace("-", "\N{MINUS SIGN}")
+        ax.text(places[j], i, text, ha="center", va="center", color=colour, fontsize=7.5)

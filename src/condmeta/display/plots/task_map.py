@@ -5,12 +5,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from condmeta.display.plots.canvas import Display, axes_to_draw, legend_above, shorten
+from condmeta.display.plots.canvas import (
+    Display,
+    axes_to_draw,
+    lay_out,
+    legend_above,
+    on_page,
+    shorten,
+    verbatim,
+)
 from condmeta.display.plots.learners import learner_of, side_columns_of, side_values
 from condmeta.errors import DataError
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.fitted.tables import coefficient_names
 from condmeta.fitted.tau import LinearTau
+from condmeta.text import pluralize
 from condmeta.typing import Axes, FittedModel, Numbers, TaskId
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#595959")
@@ -19,6 +28,7 @@ REST = "others"
 NORMAL_MAD = 0.6745  # median distance from the median of a standard normal variable
 FAR = 4.0  # standard deviations from the median, from which on a task is named
 MOST_NAMED = 5
+LINE = 11.0  # distance of two names, in points
 
 
 class TaskMapDisplay(Display):
@@ -96,20 +106,19 @@ class TaskMapDisplay(Display):
         ax = axes_to_draw(ax, 5.4, 4.4)
         size = 34 if len(self.positions) < 300 else 14 if len(self.positions) < 3000 else 5
         dots = {"s": size, "alpha": 0.85, "linewidths": 0, "rasterized": len(self.positions) > 2000}
+        ax.set(xlabel=_two_lines(self.labels[0]), ylabel=_two_lines(self.labels[1]))
         pad = None
         if self.values is None:
             ax.scatter(*self.positions.T, color=COLOURS[0], **dots)
         elif self.values.dtype.kind not in "fiub":
             self._draw_levels(ax, dots)
             if legend:
-                options = {"title": shorten(self.column), "markerscale": np.sqrt(34 / size)}
-                longest = max(map(len, ax.get_legend_handles_labels()[1]))
-                pad = legend_above(ax, 4 if longest < 13 else 3 if longest < 18 else 2, **options)
+                options = {"markerscale": np.sqrt(34 / size)}
+                pad = legend_above(ax, 4, verbatim(shorten(self.column)), **options)
         else:
             self._draw_numbers(ax, dots)
             if legend and ax.get_legend_handles_labels()[1]:
                 pad = legend_above(ax)
-        ax.set(xlabel=self.labels[0], ylabel=self.labels[1])
         ax.margins(0.06)
         self._name_outliers(ax)
         return self._finish(ax, title, pad)
@@ -125,15 +134,22 @@ class TaskMapDisplay(Display):
         return furthest[far[furthest] > FAR]
 
     def _name_outliers(self, ax: Any) -> None:
-        """Write names towards the middle, so that they stay on the chart."""
-        middle = self.positions.mean(axis=0)
+        """Write names towards the middle, so that they stay on the chart; none over another."""
+        middle, boxes = self.positions.mean(axis=0), []
+        lay_out(ax)
         for t in self._outliers():
             right = self.positions[t, 0] > middle[0]
-            ax.annotate(
-                shorten(self.ids[t], 18), self.positions[t], textcoords="offset points",
+            name = ax.annotate(
+                verbatim(shorten(self.ids[t], 18)), self.positions[t], textcoords="offset points",
                 xytext=(-6 if right else 6, 0), ha="right" if right else "left", va="center",
                 fontsize="small",
             )  # fmt: skip
+            for up in (0, LINE, -LINE, 2 * LINE, -2 * LINE):
+                name.xyann = name.xyann[0], up
+                box = name.get_window_extent()
+                if not any(box.overlaps(other) for other in boxes):
+                    break
+            boxes.append(box)
 
     def _draw_levels(self, ax: Any, dots: dict) -> None:
         texts = self.values.astype(str)
@@ -145,25 +161,36 @@ class TaskMapDisplay(Display):
         for level, colour, marker in zip(shown, COLOURS, MARKERS, strict=False):
             here = self.positions[group == level]
             lines = {"linewidths": 1.0} if marker == "x" else {}
-            label = f"{shorten(level, 16)} ({len(here)})"
-            ax.scatter(*here.T, color=colour, marker=marker, label=label, **(dots | lines))
+            label = f"{verbatim(shorten(level, 16))} ({len(here)})"
+            shown_as = {"color": on_page(colour, ax), "marker": marker, "label": label}
+            ax.scatter(*here.T, **shown_as, **(dots | lines))
 
     def _draw_numbers(self, ax: Any, dots: dict) -> None:
         there = np.isfinite(self.values)
         if not there.all():
-            ax.scatter(*self.positions[~there].T, color="#bdbdbd", marker="x", s=dots["s"],
-                       linewidths=1.0, label=f"{shorten(self.column)} missing")  # fmt: skip
-        points = ax.scatter(*self.positions[there].T, c=self.values[there], cmap="cividis", **dots)
+            missing = f"{verbatim(shorten(self.column))} missing"
+            ax.scatter(*self.positions[~there].T, color="#8c8c8c", marker="x", s=dots["s"],
+                       linewidths=1.0, label=missing)  # fmt: skip
+        # an edge: the ends of the scale are near the colour of a light or a dark page
+        edge = {"edgecolors": on_page("#595959", ax), "linewidths": 0.5}
+        points = ax.scatter(
+            *self.positions[there].T, c=self.values[there], cmap="cividis", **(dots | edge)
+        )
         bar = ax.figure.colorbar(points, ax=ax, fraction=0.05, pad=0.03)
-        bar.set_label(shorten(self.column))
+        bar.set_label(verbatim(shorten(self.column)))
         bar.outline.set_visible(False)
 
     def describe(self) -> str:
         """Return a description of the figure."""
-        text = f"{len(self.positions)} tasks by {self.labels[0]} and {self.labels[1]}"
+        text = f"{pluralize(len(self.positions), 'task')} by {self.labels[0]} and {self.labels[1]}"
         text += "." if self.column is None else f", coloured by {self.column}."
         far = [str(self.ids[t]) for t in self._outliers()]
         return f"{text} Far from the others: {', '.join(far)}." if far else text
+
+
+def _two_lines(label: str) -> str:
+    """Return the label of an axis: the direction, and below it the features in it."""
+    return verbatim(label).replace(" % (", " %\n(", 1)
 
 
 def principal(features: np.ndarray, names: list[str]) -> tuple[np.ndarray, tuple[str, ...]]:

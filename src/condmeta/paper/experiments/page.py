@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from condmeta.display.plots import FinalErrorsDisplay, LearningCurveDisplay
-from condmeta.display.plots.canvas import FORMATS, new_figure
+from condmeta.display.plots.canvas import FORMATS, default_style, new_figure
 from condmeta.paper.experiments.claims import claims_of
 from condmeta.paper.experiments.outputs import write_file
 from condmeta.paper.experiments.panels import PANELS
@@ -49,7 +49,8 @@ def reproduction_page(found: Reproduction, command: str | None = None) -> str:
     """Return the page as text."""
     from condmeta.display.pages.render import render  # needs jinja2, which is optional
 
-    panels = [panel_content(found, name, results) for name, results in found.results.items()]
+    with default_style():
+        panels = [panel_content(found, name, results) for name, results in found.results.items()]
     return render(
         "reproduction.html",
         ("sort.js",),

@@ -16,8 +16,16 @@ function cell(label, value, content) {
   const made = make("td", {}, content);
   made.dataset.label = label;
   made.dataset.value = value;
-  if (label !== "task") made.className = "number";
+  if (label !== data.noun) made.className = "number";
   return made;
+}
+
+function called(task) {
+  return task.id.toLowerCase().startsWith(data.noun.toLowerCase()) ? task.id : `${data.noun} ${task.id}`;
+}
+
+function known(count) {
+  return Number(count) === 0 ? "no rows known" : `${count} ${Number(count) === 1 ? "row" : "rows"} known`;
 }
 
 function matches(task) {
@@ -41,11 +49,11 @@ function list() {
       card.scrollIntoView({ block: "nearest" });
     });
     const error = task.shots[shot.value].error;
-    return make("tr", {}, cell("task", task.id, pick), cell("rows", task.n, String(task.n)),
+    return make("tr", {}, cell(data.noun, task.id, pick), cell("rows", task.n, String(task.n)),
       cell(`mean ${data.criterion}`, error, error.toPrecision(4)));
   }));
   for (const head of document.querySelectorAll("#cards th")) head.removeAttribute("aria-sort");
-  document.getElementById("count").textContent = `${rows.length} of ${data.tasks.length} tasks`;
+  document.getElementById("count").textContent = `${rows.length} of ${data.tasks.length} shown`;
 }
 
 const NS = "http://www.w3.org/2000/svg";
@@ -64,7 +72,7 @@ function ticks(low, high) {
 }
 
 function picture(task) {
-  // Prediction against the true value: hollow at the first number of points, filled at this one.
+  // Prediction against the true value: hollow with the fewest rows known, filled with these.
   const now = task.shots[shot.value], first = task.shots[data.shots[0]] ?? now;
   const start = new Map(first.row.map((row, i) => [row, first.predicted[i]]));
   const points = now.row.map((row, i) => ({
@@ -81,7 +89,7 @@ function picture(task) {
   const x = (v) => left + (v - low) / (high - low) * (W - left - right);
   const y = (v) => H - bottom - (v - low) / (high - low) * (H - top - bottom);
   const what = data.classes ? `probability of ${data.positive}` : "prediction";
-  const words = `${data.noun} ${task.id}, ${shot.value} rows known: ${what} against the true value of `
+  const words = `${called(task)}, ${known(shot.value)}: ${what} against the true value of `
     + `${points.length} other rows; mean ${data.criterion} ${now.error.toPrecision(4)}.`;
   const svg = draw("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": words });
   svg.append(draw("line", { x1: left, y1: H - bottom, x2: W - right, y2: H - bottom, class: "axis" }),
@@ -109,7 +117,7 @@ function picture(task) {
 
 function show() {
   const now = picked.shots[shot.value];
-  card.replaceChildren(make("h3", {}, `${data.noun} ${picked.id}`));
+  card.replaceChildren(make("h3", {}, called(picked)));
   const facts = make("dl");
   const entries = [...Object.entries(picked.side), ["rows", String(picked.n)]];
   for (const [name, value] of entries) facts.append(make("dt", {}, name), make("dd", {}, value));
@@ -122,19 +130,18 @@ function show() {
     const heads = ["coefficient", "prior", "adapted"].map((name, i) =>
       make("th", { scope: "col", className: i ? "number" : "" }, name));
     left.append(make("table", { className: "compact" },
-      make("caption", {}, "Coefficients before (prior) and after (adapted) all its rows are known"),
+      make("caption", {}, `Coefficients of “${data.coef_learner}” before (prior) and after (adapted) all its rows are known`),
       make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
   }
   const right = make("figure");
   if (now) {
     const kind = now.width === null || now.width === undefined ? ""
       : ` Bars contain the true value of 9 in 10 rows of a new ${data.noun}.`;
-    const known = (count) => (Number(count) ? `${count} rows known` : "no rows known");
     const hollow = Number(shot.value) === data.shots[0] ? "" : ` (filled) and with ${known(data.shots[0])} (hollow)`;
     right.append(picture(picked), make("figcaption", {},
       `Predictions with ${known(shot.value)}${hollow}.${kind}`));
   } else {
-    right.append(make("figcaption", {}, `It has at most ${shot.value} rows.`));
+    right.append(make("figcaption", {}, `It has no row left to predict with ${known(shot.value)}.`));
   }
   card.append(make("div", { className: "pictures" }, left, right));
 }
@@ -143,7 +150,7 @@ function save() {
   const quote = (value) => `"${String(value).replaceAll('"', '""')}"`;
   const lines = data.tasks.flatMap((task) => Object.entries(task.shots).map(([points, one]) =>
     [quote(task.id), task.n, points, one.error].join(",")));
-  const text = ["task,points,shown,error", ...lines].join("\n") + "\n";
+  const text = [`${data.noun},rows,known,error`, ...lines].join("\n") + "\n";
   document.getElementById("save").href = "data:text/csv;charset=utf-8," + encodeURIComponent(text);
 }
 
