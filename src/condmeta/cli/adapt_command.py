@@ -37,6 +37,9 @@ def adapt_command(model, table, output, safe, force, quiet, **params):
         for name in schema.roles.task:  # ids in the type of the table
             ids = found.column(name).cast(rows.schema.field(name).type)
             found = found.set_column(found.column_names.index(name), name, ids)
+        scale = fitted.card()["chosen"].get("y_transform")
+        if scale is not None:
+            note(f"Note: Coefficients are on the {scale} scale of {schema.roles.target!r}.")
         write_table(found, output, safe=safe)
         if output != "-":
             note(f"Coefficients of {pluralize(found.num_rows, 'task')}: {output}.")

@@ -5,13 +5,14 @@ loaded with the first model, so that a mistyped name is reported at once.
 """
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import condmeta
-from condmeta.errors import ModelFileError
+from condmeta.errors import ModelFileError, ReadingNote
 from condmeta.tables import files
-from condmeta.tables.files import CsvOptions, read_table
+from condmeta.tables.files import CsvOptions, arrow, read_table
 from condmeta.tables.roles import ColumnOptions, assign_roles
 from condmeta.tables.task_columns import with_task_columns
 from condmeta.tasks.side_table import as_names
@@ -46,7 +47,17 @@ def read_training(path: str, options: ColumnOptions, params: dict):
     for name, role in ((options.time, "time"), (options.sort_by, "sort by")):
         if name is not None:
             table = files.sort_rows(table, name, role)
+    if options.time in options.excluded and not _is_number(table.column(options.time).type):
+        warnings.warn(
+            f"Column {options.time!r} is the time of rows, and no feature: to learn weekdays from "
+            "it too, name it in --features beside the other columns.",
+            ReadingNote, stacklevel=2,
+        )  # fmt: skip
     return table, side, options
+
+
+def _is_number(kind: Any) -> bool:
+    return arrow.types.is_integer(kind) or arrow.types.is_floating(kind)
 
 
 def read_rows(

@@ -100,6 +100,7 @@ def explain(
         None if at is None else fitted.scales.user_vector(fitted.tasks.coef[at]),
         None if at is None else fitted.tasks.sizes[at],
         None if drift_of(fitted.inner) is None else str(drift_of(fitted.inner)),
+        None if fitted.target is None else fitted.target.name,
     )  # fmt: skip
 
 

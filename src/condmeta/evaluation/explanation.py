@@ -16,7 +16,7 @@ from condmeta.text import pluralize
 from condmeta.typing import Frame, TaskId
 
 SHOWN = 5  # tasks, and columns of each, that are printed
-KEPT = "  like ", "  outside ", "  it forgets "  # lines below the table of a notebook
+KEPT = "  all ", "  like ", "  outside ", "  it forgets "  # lines below the table of a notebook
 NEW = "(new)"  # the id of a task given by its side row alone
 
 
@@ -48,6 +48,8 @@ class Explanation:
         The number of these points.
     drift : str or None
         How tasks change with time, in words; None if they do not.
+    y_scale : str or None
+        The scale of y that coefficients are on, "log" or "yeo-johnson"; None for y itself.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class Explanation:
     adapted: np.ndarray | None = None
     n: np.ndarray | None = None
     drift: str | None = None
+    y_scale: str | None = None
 
     @property
     def is_outside(self) -> np.ndarray:
@@ -133,6 +136,8 @@ class Explanation:
     def _text(self, t: int) -> str:
         task = "The new task" if self.ids[t] is None else f"Task {show_id(self.ids[t])}"
         lines = [f"{task} starts at {self._terms(self.theta[t])}"]
+        if self.y_scale is not None:
+            lines.append(f"  all coefficients are on the {self.y_scale} scale of y")
         lines.append(f"  a mean task starts at {self._terms(self.theta_mean)}")
         if self.adapted is not None and self.n is not None and self.n[t] > 0:
             points = pluralize(int(self.n[t]), "point")
@@ -145,7 +150,7 @@ class Explanation:
                 terms = self._terms(self.contributions[t, j], sign="+")
                 lines.append(f"  {self.columns[j]}{value} adds {terms}")
             if len(self.columns) > SHOWN:
-                lines.append(f"  ... and {len(self.columns) - SHOWN} more columns")
+                lines.append(f"  ... and {pluralize(len(self.columns) - SHOWN, 'more column')}")
         if self.neighbours is not None:
             near = zip(self.neighbours.ids[t], self.neighbours.distance[t], strict=True)
             near = (f"{show_id(one)} (distance {distance:.2g})" for one, distance in near)

@@ -20,6 +20,7 @@ from condmeta.tasks.messages import explain_mismatch
 from condmeta.typing import Frame, SideInfo
 
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_", "alpha_"  # of learners
+TRANSFORMS = "x_transform_", "y_transform_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,8 @@ class FittedTable:
         drift = drift_of(learner.fitted_.inner) if hasattr(learner, "drift") else None
         chosen = {name: getattr(learner, name) for name in CHOSEN if hasattr(learner, name)}
         chosen = {n: v.item() if isinstance(v, np.generic) else v for n, v in chosen.items()}
+        named = {name: getattr(learner, name, None) for name in TRANSFORMS}
+        chosen |= {name: value for name, value in named.items() if isinstance(value, str)}
         return {"class": "TableModel"} | card | {
             "learner": type(learner).__name__, "sizes": card["sizes"] | {"rows": self.n_rows},
             "tables": [{"sha256": name[:12], "rows": n} for name, n in self.added.items()],

@@ -249,6 +249,7 @@ def assign_roles(frame: Frame, side_table: Any, options: ColumnOptions) -> Roles
         )
     if side_table is None:
         return Roles(task, target, features, side, [], key, options.time, **sizes)
+    _require_side_key(side_table, key)
     wanted = wanted or [name for name in in_side_table if name not in excluded]
     _require_side_columns(in_side_table, wanted)
     return Roles(task, target, features, [], wanted, key, options.time, **sizes)
@@ -265,7 +266,7 @@ def read_side(side_info: SideInfo, roles: Roles) -> TaskTable:
     names = _side_names(side_info, roles.task, roles.side_key)
     _require_side_columns(names, roles.side_table)
     if is_frame(side_info):
-        require_columns(side_info, roles.side_key, "side key")
+        _require_side_key(side_info, roles.side_key)
         unread = {name for name in names if name not in roles.side_table}
         drop = [name for name in column_names(side_info) if str(name) in unread]
         side_info = frames.drop_columns(side_info, drop)
@@ -280,6 +281,11 @@ def read_side(side_info: SideInfo, roles: Roles) -> TaskTable:
         table = read_side_table(side_info, **how)
     data = {name: table.data[name] for name in roles.side_table}
     return TaskTable.trusted(table.ids, data, table.backend)
+
+
+def _require_side_key(side_table: Any, key: list[str]) -> None:
+    if is_frame(side_table):
+        require_columns(side_table, key, "side key", "the side table")
 
 
 def _require_side_columns(names: list[str], wanted: list[str]) -> None:

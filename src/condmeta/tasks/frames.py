@@ -105,8 +105,10 @@ def column_names(frame: Any) -> list[Any]:
     return names
 
 
-def require_columns(frame: Any, names: Iterable[Any], role: str = "") -> None:
-    """Raise a DataError that names the absent columns, and their role."""
+def require_columns(
+    frame: Any, names: Iterable[Any], role: str = "", where: str = "the table"
+) -> None:
+    """Raise a DataError that names the absent columns, their role and the table."""
     have = column_names(frame)
     absent = [n for n in dict.fromkeys(names) if n not in have and n not in index_names(frame)]
     if not absent:
@@ -120,7 +122,7 @@ def require_columns(frame: Any, names: Iterable[Any], role: str = "") -> None:
     shown = ", ".join(map(repr, have[:10])) + (", ..." if len(have) > 10 else "")
     named, of_role = show_ids(absent), f" ({role})" if role else ""
     are = f"Column {named}{of_role} is" if len(absent) == 1 else f"Columns {named}{of_role} are"
-    raise DataError(f"{are} not in the table; it has {shown}.")
+    raise DataError(f"{are} not in {where}; it has {shown}.")
 
 
 def index_names(frame: Any) -> list[Any]:

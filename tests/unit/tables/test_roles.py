@@ -49,7 +49,7 @@ def test_exclude_names_columns_of_either_table():
     assert table.columns == ("size",)
     with pytest.raises(DataError, match=r"Column 'opend' \(exclude\) is not in the table"):
         assign(STORES, exclude=["opend"])
-    with pytest.raises(DataError, match=r"Column 'kye' \(side key\) is not in the table"):
+    with pytest.raises(DataError, match=r"Column 'kye' \(side key\) is not in the side table"):
         read_side(STORES, assign(STORES, side_key="kye"))
 
 

@@ -153,6 +153,11 @@ def test_the_command_line_uses_the_stored_column(tmp_path):
     done = run("fit", early, *named, "-o", model)
     assert done.exit_code == 0, done.output
     assert "after a day" in done.output
+    assert (
+        "Note: Column 'day' is the time of rows, and no feature: to learn weekdays" in done.output
+    )
+    features = "--features", "day,price", "-o", tmp_path / "both.condmeta"
+    assert "and no feature" not in run("fit", early, *named, *features).output
     shown = json.loads(run("inspect", model, "--json").output)
     assert shown["schema"]["time"] == "day"
     assert shown["drift"].endswith("after a day")

@@ -29,6 +29,22 @@ def test_a_note_names_the_transformation_and_the_remedy(prices):
     assert model.learner_.y_transform_ == "yeo-johnson"
 
 
+def test_coefficients_say_which_scale_they_are_on(prices, tmp_path):
+    prices = prices.assign(kind=prices["shop"] % 2)
+    model = cm.TableModel(task="shop", target="price", side=["kind"])
+    with pytest.warns(ReadingNote):
+        model.fit(prices).save(tmp_path / "m.condmeta")
+    assert model.card()["chosen"]["y_transform"] == "yeo-johnson"
+    explained = model.explain(task=0)
+    assert str(explained).splitlines()[1] == "  all coefficients are on the yeo-johnson scale of y"
+    assert "on the yeo-johnson scale of y" in explained._repr_html_()
+    prices[:5].to_csv(tmp_path / "new.csv", index=False)
+    done = CliRunner().invoke(
+        app, ["adapt", str(tmp_path / "m.condmeta"), str(tmp_path / "new.csv")]
+    )
+    assert "Note: Coefficients are on the yeo-johnson scale of 'price'." in done.stderr
+
+
 def test_a_transformation_that_was_asked_for_needs_no_note(prices):
     learner = cm.ConditionalRidge(x_transform=None, y_transform="log")
     with warnings.catch_warnings():
