@@ -142,3 +142,14 @@ def test_tables_name_their_classes():
     with pytest.warns(cm.errors.ReadingNote, match="3 classes"):
         found = model.fit(table.assign(y=three)).summary()
     assert found.effects["class"].unique().tolist() == ["u", "v", "w"]
+
+
+def test_robust_errors_count_the_cuts_as_well():
+    """A large slope and the cuts of five classes are estimated together."""
+    rng = np.random.default_rng(0)
+    x, task = rng.normal(size=(1600, 1)), np.repeat(np.arange(400), 4)
+    f = 2.5 * x[:, 0] + 0.7 * rng.normal(size=400)[task] + rng.logistic(size=1600)
+    model = cm.ConditionalOrdinal(metric="full", kappa=0.0, random="intercept")
+    model.fit(x, np.digitize(f, [-3, -1, 1, 3]), task=task)
+    plain, robust = (model.summary(robust=r).effects["std_error"] for r in (False, True))
+    np.testing.assert_allclose(robust, plain, rtol=0.1)
