@@ -2,7 +2,7 @@
 
 import click
 
-from condmeta.cli.options import Names, common_options, output_option
+from condmeta.cli.options import Names, SideColumns, common_options, output_option
 from condmeta.cli.terminal import show_notes, spinner
 
 
@@ -19,6 +19,13 @@ from condmeta.cli.terminal import show_notes, spinner
     metavar="COLS",
     help="Columns with their standard errors, in the same order.",
 )
+@click.option(
+    "--side",
+    type=SideColumns(),
+    metavar="COLS",
+    help="Columns of side information: of TABLE; or, with --side-table, of that table.  "
+    "[default: all of it]",
+)
 @click.option("--side-table", metavar="FILE", help="Table of side information, one row per task.")
 @click.option(
     "--kappa",
@@ -29,7 +36,7 @@ from condmeta.cli.terminal import show_notes, spinner
 @output_option
 @common_options
 def shrink_command(
-    table, task, estimate, se, side_table, kappa, output, safe, force, quiet, **params
+    table, task, estimate, se, side, side_table, kappa, output, safe, force, quiet, **params
 ):
     """Shrink the estimates in TABLE, which has one row per task, towards what tasks share.
 
@@ -40,6 +47,7 @@ def shrink_command(
 
     \b
     condmeta shrink trials.csv --task trial --estimate effect --se se -o shrunken.csv
+    condmeta shrink trials.csv --task trial --estimate effect --se se --side latitude --kappa 0
 
     Exit codes: 0 done, 1 error in the data or a file, 2 wrong usage.
     """  # fmt: skip
@@ -61,14 +69,16 @@ def shrink_command(
         rows = read_table(table, text=task, csv=csv)
         require_columns(rows, [*task, *estimate, *se])
         errors = rows.select([*task, *se]).rename_columns([*task, *estimate])
-        side = (
-            None
-            if side_table is None
-            else read_table(side_table, text=task, csv=csv_options(params, side=True))
-        )
+        facts = rows
+        if side_table is not None:
+            facts = read_table(side_table, text=task, csv=csv_options(params, side=True))
+        if side is not None:
+            require_columns(facts, [*task, *side], "--side")
+            facts = facts.select([*task, *side])
         result = shrink(
             rows.select([*task, *estimate]), std_errors=errors,
-            task=task[0] if len(task) == 1 else task, side_info=side,
+            task=task[0] if len(task) == 1 else task,
+            side_info=None if side is None and side_table is None else facts,
             kappa="auto" if kappa is None else kappa,
         )  # fmt: skip
         write_table(result.coef_frame(std=True), output, safe=safe)

@@ -179,6 +179,15 @@ def test_command(tmp_path):
     found = pd.read_csv(out)
     expected = cm.shrink(estimates, std_errors=errors, side_info=latitude, kappa=0.0)
     np.testing.assert_allclose(found["adapted"], expected.coef_frame()["adapted"], atol=1e-9)
+    table.assign(place="x", latitude=latitude["latitude"].to_numpy()).to_csv(
+        tmp_path / "both.csv", index=False
+    )
+    named = ["shrink", str(tmp_path / "both.csv"), "--side", "latitude", *columns]
+    done = CliRunner().invoke(app, [*named, "-o", str(tmp_path / "same.csv")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "same.csv").read_text() == out.read_text()
+    lacking = CliRunner().invoke(app, [*files, "--side", "height", *columns])
+    assert "Column 'height' (--side) is not in the table" in lacking.stderr
     wrong = CliRunner().invoke(app, [*files, *columns[:4], "--se", "se,ratio"])
     assert wrong.exit_code == 1
     assert "--estimate names 1 columns and --se 2" in wrong.stderr
