@@ -25,6 +25,7 @@ from condmeta.fitted.tau import LinearTau
 from condmeta.inner.scatter import Scatter
 from condmeta.learners.checks import refuse_weighing
 from condmeta.learners.copies import with_fitted
+from condmeta.learners.gathered import refuse_base
 from condmeta.learners.inputs import Form, Inputs, read_tasks, read_training
 from condmeta.learners.learn import Training, begin, conclude, settled
 from condmeta.learners.parameters import check_learner
@@ -212,8 +213,7 @@ def start_with(first: TaskSet, learner: Any) -> Fitted:
             task_name=first.task_name,
             backend=first.backend,
         )
-    if learner.base is not None:
-        raise DataError("A base needs the rows of all tasks at once: use fit, or base=None.")
+    refuse_base(learner)
     refuse_weighing(learner)
     if learner.drift not in (None, "auto"):
         raise DataError("To learn drift, all rows are needed at once: use fit, or drift=None.")

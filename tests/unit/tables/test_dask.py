@@ -344,12 +344,16 @@ def test_means_of_partitions_are_exact():
     assert joined([exact(np.array([np.nan]))]) == (1, None, None, 0.0)
 
 
-def test_weights_of_rows(client):
+@pytest.mark.parametrize(("n_workers", "partitions"), [(1, 2), (2, 7), (3, 3)])
+def test_weights_of_rows(client, n_workers, partitions, monkeypatch):
+    """Text, gaps and weights; rows in three orders, each with the bits of these rows in memory."""
     frame = table()
     frame["times"] = np.random.default_rng(3).integers(0, 4, len(frame)) / 2
     frame.loc[frame["store"] == "s007", "times"] = 0.0
-    ddf = dd.from_pandas(frame, npartitions=3, sort=False)
-    same(model(weight="times").fit(frame, stores()), model(weight="times").fit(ddf, stores()))
+    mixed = frame.iloc[np.random.default_rng(n_workers).permutation(len(frame))]
+    restrict(client, n_workers, monkeypatch)
+    ddf = dd.from_pandas(mixed, npartitions=partitions, sort=False)
+    same(model(weight="times").fit(mixed, stores()), model(weight="times").fit(ddf, stores()))
 
 
 def many_stores(kind):

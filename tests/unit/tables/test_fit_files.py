@@ -257,6 +257,24 @@ def test_learners_that_need_rows(tmp_path, kind):
     np.testing.assert_array_equal(few.learner_.fitted_.tasks.sizes.sum(), len(frame))
 
 
+def test_a_base_is_chosen_on_the_sample(tmp_path):
+    """Trees where they pay; the model is that of `fit` to the sample, whose rows come by key."""
+    rng, task = np.random.default_rng(0), np.repeat(np.arange(60), 12)
+    X = rng.normal(size=(720, 3))
+    own = X[:, 2] * rng.normal(size=60)[task] + 0.2 * rng.normal(size=720)
+    rows = pd.DataFrame(X, columns=list("abc")).assign(store=task)
+    effects = {"boosting": 3 * np.sign(X[:, 0] * X[:, 1]), None: X @ [1.0, 2.0, 3.0]}
+    for base, effect in effects.items():
+        folder = cut(rows.assign(sold=effect + own).sample(frac=1, random_state=1),
+                     tmp_path / str(base))  # fmt: skip
+        options = {"task": "store", "target": "sold"}
+        found = cm.TableModel(cm.ConditionalRidge(base="auto"), **options).fit_files(folder)
+        named = cm.TableModel(cm.ConditionalRidge(base="boosting"), **options).fit_files(folder)
+        assert found.learner_.base_ == base
+        alike = np.array_equal(found.predict(arrow(rows)), named.predict(arrow(rows)))
+        assert alike == (base == "boosting")
+
+
 def test_how_columns_are_read_is_said(tmp_path):
     folder = cut(table(), tmp_path / "rows")
     with pytest.warns(ReadingNote, match="'rate' is written as text"):
