@@ -143,13 +143,16 @@ def comparison_text(found, words) -> str:
     """Return the errors as a table, and the advice, in an analyst's words."""
     names = [words.labels[name] for name in found.names]
     width = max(map(len, names))
-    lines = [f"Mean {found.criterion.title} for a new {words.noun}, by number of its rows known:"]
-    lines.append(" " * width + "".join(f"{shot:>10}" for shot in found.shots))
+    rows = {"": [str(shot) for shot in found.shots]}
     for name, errors in zip(names, found.errors.T, strict=True):
-        lines.append(name.ljust(width) + "".join(f"{error:>10.4g}" for error in errors))
+        rows[name] = [f"{error:.4g}" for error in errors]
     counts = [len(trial.ids) for trial in found.trials]
     if len(set(counts)) > 1:
-        lines.append("(tasks)".ljust(width) + "".join(f"{count:>10,}" for count in counts))
+        rows["(tasks)"] = [f"{count:,}" for count in counts]
+    cell = 2 + max(len(text) for texts in rows.values() for text in texts)
+    lines = [f"Mean {found.criterion.title} for a new {words.noun}, by number of its rows known:"]
+    for name, texts in rows.items():
+        lines.append(name.ljust(width) + "".join(text.rjust(cell) for text in texts))
     lines += [words.ahead] if words.ahead else []
     return "\n".join([*lines, words.advice, words.side]).rstrip()
 

@@ -89,7 +89,7 @@ class CheckReport:
         than = f"{abs(100 * self.excess):.0f} % {'above' if self.excess > 0 else 'below'}"
         chance = ", which may be chance" if self.verdict == "keep" and self.excess > 0 else ""
         tasks = pluralize(self.n_tasks, "task")
-        parts = [f"errors of {tasks} are {than} expectation ({self.ground}){chance}"]
+        parts = [f"errors of {tasks} are {than} those expected from {self.ground}{chance}"]
         if self.verdict == "refit":  # an update of tasks would not help
             parts.append(f"tasks that stand out: {self.n_update}")
         else:

@@ -25,6 +25,8 @@ from condmeta.text import pluralize
 from condmeta.typing import Frame
 
 Table = dict[str, np.ndarray]
+CORR = "corr "  # before the name of a coefficient: the column of correlations with it
+WIDEST = 80  # letters in a line of a table of correlations
 NO_ROWS = {  # how a task without rows is predicted, by `cold_start_`
     "pooled": "one model of all rows",
     "mixture": "the mean of the effects and one model of all rows",
@@ -159,14 +161,17 @@ class Summary:
     def __repr__(self) -> str:
         head, *titles = self._lines
         parts = [
-            f"{title}\n{_text(table)}" for title, table in zip(titles, self._tables, strict=True)
+            f"{title}\n{_text(_in_a_line(table))}"
+            for title, table in zip(titles, self._tables, strict=True)
         ]
         return "\n\n".join([head, *parts, *self._notes])
 
     def _repr_html_(self) -> str:
         head, *titles = self._lines
         parts = zip(titles, self._tables, strict=True)
-        tables = "".join(f"<p>{escape(title)}</p>{_html(table)}" for title, table in parts)
+        tables = "".join(
+            f"<p>{escape(title)}</p>{_html(_in_a_line(table))}" for title, table in parts
+        )
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes)
         return f"<p>{escape(head)}</p>{tables}{notes}"
 
@@ -317,7 +322,20 @@ def _spread(names: list[str], H) -> Table:
     std = np.sqrt(np.maximum(np.diag(H), 0.0))
     varies = np.where(std > 0, std, np.nan)
     correlation = H / np.outer(varies, varies)
-    return {"std": std} | {f"corr {name}": correlation[:, j] for j, name in enumerate(names)}
+    return {"std": std} | {f"{CORR}{name}": correlation[:, j] for j, name in enumerate(names)}
+
+
+def _in_a_line(table: Table) -> Table:
+    """Return a table that fits in a line: of too many correlations the strongest of each row."""
+    keys = [key for key in table if key.startswith(CORR)]
+    if len(keys) < 2 or max(map(len, _text(table).splitlines())) <= WIDEST:
+        return table
+    names = np.array([key.removeprefix(CORR) for key in keys])
+    correlation = np.column_stack([table[key] for key in keys])
+    others = np.where(names == table["coefficient"][:, None], 0.0, correlation)
+    at = np.abs(np.nan_to_num(others)).argmax(axis=1)
+    strongest = {"strongest correlation": correlation[np.arange(len(at)), at], "with": names[at]}
+    return {key: column for key, column in table.items() if key not in keys} | strongest
 
 
 def _cells(table: Table) -> list[list[str]]:

@@ -319,9 +319,9 @@ def test_sentence_and_errors(fitted):
     model, after = fitted
     report = cm.check(model, shifted(after, [3]))
     assert str(report).startswith("update: errors of 60 tasks are ")
-    assert " expectation (the model); tasks to update: 1, drifting: " in str(report)
+    assert " those expected from the model; tasks to update: 1, drifting: " in str(report)
     kept = dataclasses.replace(report, verdict="keep", excess=0.04)
-    assert "are 4 % above expectation (the model), which may be chance; tasks" in str(kept)
+    assert "are 4 % above those expected from the model, which may be chance; tasks" in str(kept)
     assert "chance" not in str(dataclasses.replace(kept, excess=-0.04))
     refit = dataclasses.replace(report, verdict="refit")
     assert "; tasks that stand out: 1." in str(refit)

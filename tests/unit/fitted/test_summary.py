@@ -1,6 +1,7 @@
 """Standard errors and the summary of ConditionalRidge, beside lme4 and by what they cover."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -48,6 +49,24 @@ def test_prints_tables_and_html(wages):
     assert "noise 0.3275" in text
     assert html.count("<table>") == 2
     assert "<td>educ</td>" in html
+
+
+def test_many_correlations_are_printed_as_the_strongest_of_each():
+    rng, names = np.random.default_rng(0), [f"column_with_number_{j}" for j in range(6)]
+    W = rng.normal(size=(60, 6)) + [0, 0, 0, 0, 0, 3] * rng.normal(size=(60, 1))
+    X, task = rng.normal(size=(600, 6)), np.repeat(np.arange(60), 10)
+    table = pd.DataFrame(X, columns=names)
+    model = cm.ConditionalRidge(metric="full", **LINEAR)
+    summary = model.fit(table, (X * W[task]).sum(axis=1), task=task).summary()
+    lines = repr(summary).splitlines()
+    at = next(i for i, line in enumerate(lines) if "strongest correlation  with" in line)
+    assert max(map(len, lines[at : at + 8])) <= 80
+    between = summary.between.set_index("coefficient")
+    told, name = lines[at + 1].split()[-2:]
+    assert float(told) == pytest.approx(between.loc[names[0], f"corr {name}"], abs=1e-3)
+    others = between.loc[names[0]].filter(like="corr").drop(f"corr {names[0]}")
+    assert abs(float(told)) == pytest.approx(others.abs().max(), abs=1e-3)
+    assert "strongest correlation" in summary._repr_html_()
 
 
 def test_markup_in_names_is_escaped():
