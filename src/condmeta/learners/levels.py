@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from condmeta.blas_threads import limit_threads
-from condmeta.errors import DataError, NoGroupsWarning
-from condmeta.fitted.change_of_scale import ChangeOfScale
-from condmeta.fitted.groups import group_codes, require_parts
+from condmeta.errors import DataError
+from condmeta.fitted.groups import require_parts
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tables import group_table
 from condmeta.inner.nested import NestedGaussian
-from condmeta.inner.posterior import Gaussian, lower_root
-from condmeta.inner.tree import Tree
+from condmeta.inner.posterior import Gaussian
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import found
+from condmeta.learners.levels_learning import STEPS
 from condmeta.learners.model_file import storable
-from condmeta.learners.parameters import jobs_of, one_of
+from condmeta.learners.parameters import one_of
 from condmeta.learners.ridge import ConditionalRidge
-from condmeta.learners.shared_columns import SomeColumns
-from condmeta.meta.ascent import Stopping
-from condmeta.meta.levels import NONE, LevelsPrior, learn_levels
-from condmeta.meta.levels_choice import LevelsSetting, choose_levels
-from condmeta.meta.prior import carried_metrics
-from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.learners.ridge_learning import learn_ridge
+from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.persistence.fields import floats, maybe, number
-from condmeta.tasks.messages import show_id
-from condmeta.typing import ColdStart, Drift, Frame, Ids
+from condmeta.typing import ColdStart, Drift, Frame
 
 
 @storable(
@@ -221,79 +213,5 @@ class ConditionalLevels(ConditionalRidge):
     def _check_ids(self, ids: Any) -> None:
         require_parts(ids.tolist())
 
-    def _inner(
-        self, prior: Any, change: Any, own_noise: bool, context: Any, left_open: Any = None
-    ) -> Any:
-        if not isinstance(prior, LevelsPrior):
-            return super()._inner(prior, change, own_noise, context, left_open)
-        factors = [lower_root(change.covariance(L @ L.T)) for L in prior.factors]
-        return NestedGaussian(np.array(factors), prior.s2, own_noise)
-
-    def _learn_some(self, data: Training, columns: np.ndarray) -> Learned:
-        """Learn if only these columns have coefficients that differ, from the fit without levels.
-
-        The settings and the first covariances are those of the labels less the shared part.
-        """
-        found = SomeColumns.learn(self, data, columns)
-        setting = LevelsSetting(*(found.choice.info[f"{name}_"] for name in LevelsSetting._fields))
-        if not isinstance(found.choice.inner, NestedGaussian):
-            return found.without_levels(data)
-        parts, first, width = found.parts, found.learned.prior, found.overall.width
-        used = np.sort(np.append(parts.shared, parts.own))  # without constant columns
-        own, kept = np.isin(used, parts.own), np.isin(np.arange(width), used)
-        near = found.choice.inner
-        factors = np.zeros((len(near.factors), len(used), len(used)))
-        factors[np.ix_(range(len(factors)), own, own)] = near.factors
-        W = np.zeros((len(first.W), len(used)))
-        W[:, own], W[-1, ~own] = first.W, found.beta
-        groups = group_codes(data.statistics.ids[found.order].tolist())
-        with limit_threads(1):
-            prior, *rest = learn_levels(
-                parts.stats.columns(kept), found.Z, Tree.of(groups),
-                (*setting.levels, setting.metric), setting.kappa,
-                LevelsPrior(W, factors, near.s2), own=own,
-                stopping=Stopping(self.tol, self.max_iter), n_jobs=jobs_of(self),
-            )  # fmt: skip
-        prior = prior.widen(kept)
-        tau, info = found.settled(data, prior.W, prior.H, prior.s2, *rest)
-        change = ChangeOfScale.between(found.overall, data.scales)
-        inner = self._inner(prior, change, setting.noise == "per_task", None)
-        return Learned(tau, inner, info)
-
-    def _learn_prior(self, tasks: Any, rotation: Any, overall: Any):
-        """Choose as without levels, then the form of each level; fit to all tasks."""
-        state, order, Phi = tasks.state, tasks.order, tasks.Phi
-        self._check_ids(state.ids)
-        ids = state.ids[order]
-        flat = super()._learn_prior(tasks, rotation, overall)
-        setting = LevelsSetting(*flat.choice.selection.chosen, ())
-        if not isinstance(ids[0], tuple):
-            if len(ids) > 1:
-                warn_no_groups(ids[0])
-            return flat.with_setting(setting)
-        whole = scaled_statistics(state.whole, overall, order).columns(overall.kept)
-        Z, jobs, groups = rotation.apply(Phi[order]), jobs_of(self), group_codes(ids.tolist())
-        metrics = (NONE, *carried_metrics(whole.moment.shape[1], whole.count))
-        metrics = metrics if self.metric == "auto" else (self.metric,)
-        found = choose_levels(whole, Z, groups, metrics, setting, flat.learned.prior, jobs)
-        flat = flat.with_setting(setting._replace(levels=found.metrics))
-        if set(found.metrics) == {NONE}:
-            return flat
-        stopping = Stopping(self.tol, self.max_iter)
-        every = (*found.metrics, setting.metric)
-        learned = learn_levels(
-            whole, Z, Tree.of(groups), every, setting.kappa, found.start, stopping=stopping,
-            n_jobs=jobs,
-        )  # fmt: skip
-        return flat._replace(learned=learned)
-
-
-def warn_no_groups(task: Ids) -> None:
-    """Say that task ids name no groups."""
-    warnings.warn(
-        f"The task ids have one part, such as {show_id(task)}, so that no task is in a group and "
-        "the fit is that of ConditionalRidge. Give the columns of all levels, the largest group "
-        "first: task=['region', 'store'].",
-        NoGroupsWarning,
-        stacklevel=2,
-    )
+    def _learn(self, data: Training) -> Learned:
+        return learn_ridge(self, data, STEPS)

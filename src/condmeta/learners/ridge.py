@@ -8,7 +8,6 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 
 from condmeta.fitted.at_times import drift_of
-from condmeta.fitted.change_of_scale import ChangeOfScale
 from condmeta.fitted.low_latency import LowLatency
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.summary import Summary
@@ -17,13 +16,9 @@ from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.fitted.weighing import TAILS
 from condmeta.inner.hedge import HedgedGaussian
 from condmeta.inner.low_rank import LowRankGaussian
-from condmeta.inner.posterior import Gaussian, lower_root
+from condmeta.inner.posterior import Gaussian
 from condmeta.inner.student import StudentGaussian
-from condmeta.learners.forgetting import (
-    DRIFTS,
-    is_drift,
-    require_timed,
-)
+from condmeta.learners.forgetting import DRIFTS, is_drift, require_timed
 from condmeta.learners.inputs import (
     METADATA,
     is_zero,
@@ -36,16 +31,12 @@ from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, chosen_transform, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, is_auto, jobs_of, one_of, or_word
-from condmeta.learners.ridge_learning import choose_and_fit, collect_more, learn_ridge
+from condmeta.learners.ridge_learning import collect_more, learn_ridge
 from condmeta.learners.shared_base import is_base
-from condmeta.learners.shared_columns import (
-    is_random,
-    learn_some_columns,
-)
+from condmeta.learners.shared_columns import is_random
 from condmeta.learners.targets import Regressor
 from condmeta.learners.transform_trial import LOSSES
 from condmeta.learners.writing import writing
-from condmeta.meta.cold_start import LearnedMaps
 from condmeta.meta.prior import METRICS
 from condmeta.meta.ridge_choice import COLD_STARTS, NOISES
 from condmeta.meta.task_statistics import TaskStatistics
@@ -626,28 +617,8 @@ class ConditionalRidge(Regressor, Learner):
     def _learn(self, data: Training) -> Learned:
         return learn_ridge(self, data)
 
-    def _learn_some(self, data: Training, columns: np.ndarray) -> Learned:
-        """Learn if only these columns have coefficients that differ between tasks."""
-        return learn_some_columns(self, data, columns)
-
     def _check_ids(self, ids: Any) -> None:
         """Raise if the learner cannot use task ids such as these."""
-
-    def _inner(
-        self,
-        prior: Any,
-        change: ChangeOfScale,
-        own_noise: bool,
-        context: Any,
-        left_open: Any = None,
-    ) -> Any:
-        """Return the inner algorithm of a prior that was learned in other scales."""
-        factor = lower_root(change.covariance(prior.H))
-        return Gaussian(factor, prior.s2, own_noise, context, left_open)
-
-    def _learn_prior(self, tasks: Any, rotation: Any, overall: Any) -> LearnedMaps:
-        """Choose settings and fit the prior, in the scales `overall` and rotated features."""
-        return choose_and_fit(self, tasks, rotation, overall)
 
 
 def weighted(sample_weight: Values, precision: Any, time: Any = None):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from condmeta.fitted.scales import Scales
 from condmeta.fitted.task_store import MOST_FEATURES
 from condmeta.fitted.tau import LinearTau
 from condmeta.fitted.weighing import weighed
-from condmeta.inner.posterior import lower_root
+from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.inner.squared import SquaredState
 from condmeta.learners.checks import refuse_weighing, warn_far_values
 from condmeta.learners.forgetting import context_of, noises_of, require_history, with_times
@@ -23,7 +24,7 @@ from condmeta.learners.gathered import free_id, refuse_base, refuse_far
 from condmeta.learners.inputs import read_tasks, read_training
 from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
 from condmeta.learners.parameters import check_learner, jobs_of
-from condmeta.learners.shared_columns import differing_columns
+from condmeta.learners.shared_columns import differing_columns, learn_some_columns
 from condmeta.learners.transforms import with_transforms
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping
@@ -43,21 +44,22 @@ from condmeta.typing import Ids, Matrix, SideInfo, Values
 CURVATURE_PASSES = 4  # what curvature may cost at most, in passes over all tasks
 
 
-def learn_ridge(learner: Any, data: Training) -> Learned:
+def learn_ridge(learner: Any, data: Training, steps: RidgeSteps | None = None) -> Learned:
     """Choose settings and learn the prior, in the scales of all rows.
 
     The scales that `data` has are those of the first call; the result is in these.
     """
+    steps = RidgeSteps() if steps is None else steps
     state, Phi = data.statistics, data.Phi
     if isinstance(state, WideTasks):
         return learn_wide_tasks(learner, data)
     columns = differing_columns(learner.random, data.names, learner.fit_intercept)
     if columns is not None and len(columns) < len(data.names):
-        return learner._learn_some(data, columns)
+        return steps.learn_some(learner, data, columns)
     tasks = InMemory(state, Phi) if isinstance(state, TaskStatistics) else state
     rotation, overall = tasks.rotation(), Scales.of_moments(*tasks.moments, data.scales)
     with limit_threads(1):  # the matrices are small: threads of BLAS would only wait
-        found = learner._learn_prior(tasks, rotation, overall)
+        found = steps.learn_prior(learner, tasks, rotation, overall)
     choice, learned, context, cold, left_open, delta = found
     change = ChangeOfScale.between(overall, data.scales)
     prior = learned.prior.widen(overall.kept)
@@ -86,7 +88,7 @@ def learn_ridge(learner: Any, data: Training) -> Learned:
         wide[np.ix_(overall.kept, overall.kept)] = left_open
         left_open = lower_root(change.covariance(wide))
     own_noise = selection.chosen.noise == "per_task"
-    inner = learner._inner(prior, change, own_noise, context, left_open)
+    inner = steps.inner_of(prior, change, own_noise, context, left_open)
     noise = None if delta is None else rotation.undo(np.append(delta, 0.0)[:, None])[:, 0]
     if noise is None:
         return Learned(LinearTau(W, rotation.mean, cold), inner, info)
@@ -136,6 +138,22 @@ def choose_and_fit(learner: Any, tasks: TrainedTasks, rotation: Any, overall: An
     found = learn_maps(choice, blocks, learn, start)
     left_open = open_covariance(whole, Z.shape[1], found.learned.prior, kappa, len(tasks))
     return found._replace(open=left_open)
+
+
+def gaussian_of(
+    prior: Prior, change: ChangeOfScale, own_noise: bool, context: Any, left_open: Any
+) -> Gaussian:
+    """Return the inner algorithm of a prior that was learned in other scales."""
+    factor = lower_root(change.covariance(prior.H))
+    return Gaussian(factor, prior.s2, own_noise, context, left_open)
+
+
+class RidgeSteps(NamedTuple):
+    """The steps of `learn_ridge` in which learners differ."""
+
+    learn_prior: Callable[..., LearnedMaps] = choose_and_fit
+    learn_some: Callable[..., Learned] = learn_some_columns  # only some columns differ by task
+    inner_of: Callable[..., Any] = gaussian_of
 
 
 def curvature_of_sample(
