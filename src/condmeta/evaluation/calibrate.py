@@ -10,7 +10,7 @@ from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.learners.checks import drop_weightless
-from condmeta.learners.inputs import is_zero, minus_offset, read_offset, refuse_forgotten
+from condmeta.learners.offsets import is_zero, minus_offset, read_offset, refuse_forgotten
 from condmeta.meta.conformal import (
     Calibration,
     Scores,

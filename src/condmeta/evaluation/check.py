@@ -16,8 +16,9 @@ from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.fitted.fitted import Fitted
-from condmeta.learners.inputs import is_nameless, minus_offset, read_tasks, refuse_forgotten
+from condmeta.learners.inputs import is_nameless, read_tasks
 from condmeta.learners.labels import kind_of
+from condmeta.learners.offsets import minus_offset, refuse_forgotten
 from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import TaskSet
 from condmeta.tasks.call_input import take_time

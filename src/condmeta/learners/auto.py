@@ -22,6 +22,7 @@ from condmeta.learners.auto_candidates import (
 )
 from condmeta.learners.auto_choice import Chosen, choose, default_choice, of_choice
 from condmeta.learners.blend import BlendedModel, BlendedModels, answers_of
+from condmeta.learners.call_columns import readable, readable_tasks
 from condmeta.learners.checks import warn_constant, warn_far_values
 from condmeta.learners.copies import with_fitted
 from condmeta.learners.held_out import (
@@ -32,14 +33,7 @@ from condmeta.learners.held_out import (
     no_progress,
     on_base,
 )
-from condmeta.learners.inputs import (
-    METADATA,
-    Inputs,
-    read_training,
-    readable,
-    readable_tasks,
-    warn_of_one_task,
-)
+from condmeta.learners.inputs import METADATA, Inputs, read_training, warn_of_one_task
 from condmeta.learners.learn import fit_inputs
 from condmeta.learners.parameters import check_learner, check_parameters
 from condmeta.learners.shared_base import BOOSTING, FEWEST_ROWS, shared_model_of

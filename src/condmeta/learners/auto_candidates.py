@@ -9,7 +9,8 @@ from sklearn.base import clone
 
 from condmeta.errors import DataError
 from condmeta.learners.count import ConditionalCount
-from condmeta.learners.inputs import Form, Inputs
+from condmeta.learners.form import Form
+from condmeta.learners.inputs import Inputs
 from condmeta.learners.transforms import with_transforms
 
 READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "n_jobs"

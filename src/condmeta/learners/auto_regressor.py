@@ -13,7 +13,8 @@ from condmeta.learners.auto_file import storable
 from condmeta.learners.baselines import IndependentRegressor, PooledRegressor
 from condmeta.learners.blend import BlendedModel, BlendedModels
 from condmeta.learners.held_out import are_whole
-from condmeta.learners.inputs import Inputs, is_zero, minus_offset, read_offset, refuse_forgotten
+from condmeta.learners.inputs import Inputs
+from condmeta.learners.offsets import is_zero, minus_offset, read_offset, refuse_forgotten
 from condmeta.learners.parameters import one_of
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.learners.targets import Regressor

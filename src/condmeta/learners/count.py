@@ -13,10 +13,10 @@ from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.inner.likelihoods import NegativeBinomial
 from condmeta.inner.row_posterior import Counts
 from condmeta.learners.gathered import gather_more
-from condmeta.learners.inputs import read_exposure, require_exposure
 from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, chosen_transform, found
 from condmeta.learners.model_file import storable
+from condmeta.learners.offsets import read_exposure, require_exposure
 from condmeta.learners.parameters import FINITE, NON_NEGATIVE, jobs_of, one_of, or_word
 from condmeta.learners.row_prior import learn_row_prior
 from condmeta.learners.row_summary import summary

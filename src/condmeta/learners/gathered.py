@@ -15,8 +15,9 @@ from condmeta.fitted.kept_rows import Gathered, KeptRows
 from condmeta.fitted.prepared import transformed_rows, user_points
 from condmeta.fitted.scales import FARTHEST, Scales
 from condmeta.fitted.splines import Splines
+from condmeta.learners.call_columns import n_rows
 from condmeta.learners.checks import warn_far_values
-from condmeta.learners.inputs import is_nameless, n_rows, read_tasks, read_training
+from condmeta.learners.inputs import is_nameless, read_tasks, read_training
 from condmeta.learners.learn import begin
 from condmeta.learners.parameters import check_learner
 from condmeta.meta.task_statistics import TaskStatistics, refuse_known

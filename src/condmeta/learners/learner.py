@@ -24,12 +24,12 @@ from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.fitted.update import updated
 from condmeta.learners import model_file
+from condmeta.learners.call_columns import n_rows
 from condmeta.learners.checks import warn_constant, warn_far_values
 from condmeta.learners.copies import with_fitted
 from condmeta.learners.inputs import (
     METADATA,
     is_nameless,
-    n_rows,
     read_new_tasks,
     read_rows,
     read_tasks,

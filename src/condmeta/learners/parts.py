@@ -25,8 +25,9 @@ from condmeta.fitted.tau import LinearTau
 from condmeta.inner.scatter import Scatter
 from condmeta.learners.checks import refuse_weighing
 from condmeta.learners.copies import with_fitted
+from condmeta.learners.form import Form
 from condmeta.learners.gathered import refuse_base
-from condmeta.learners.inputs import Form, Inputs, read_tasks, read_training
+from condmeta.learners.inputs import Inputs, read_tasks, read_training
 from condmeta.learners.learn import Training, begin, conclude, settled
 from condmeta.learners.parameters import check_learner
 from condmeta.learners.task_sample import (

@@ -19,17 +19,17 @@ from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.student import StudentGaussian
 from condmeta.learners.forgetting import DRIFTS, is_drift, require_timed
-from condmeta.learners.inputs import (
-    METADATA,
+from condmeta.learners.inputs import METADATA
+from condmeta.learners.learn import Learned, Training
+from condmeta.learners.learner import Learner, chosen_transform, found
+from condmeta.learners.model_file import storable
+from condmeta.learners.offsets import (
     is_zero,
     minus_offset,
     read_offset,
     remember_offset,
     require_offset,
 )
-from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import Learner, chosen_transform, found
-from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, is_auto, jobs_of, one_of, or_word
 from condmeta.learners.ridge_learning import collect_more, learn_ridge
 from condmeta.learners.shared_base import is_base

@@ -6,7 +6,7 @@ import numpy as np
 
 from condmeta.fitted.scales import LARGEST
 from condmeta.inner.likelihoods import NegativeBinomial
-from condmeta.learners.inputs import Form
+from condmeta.learners.form import Form
 from condmeta.learners.transform_trial import Trial
 from condmeta.meta.logistic_choice import LogisticSetting
 from condmeta.meta.row_judge import FEW, SAMPLE, RowJudge, held_out_views

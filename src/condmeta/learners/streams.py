@@ -11,8 +11,9 @@ from condmeta.errors import DataError
 from condmeta.feature_maps import ComposedMap
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.seen_ids import SeenIds
+from condmeta.fitted.user_rows import no_weights
 from condmeta.learners.checks import warn_far_values
-from condmeta.learners.inputs import is_nameless, read_tasks, read_training, refuse_unknown
+from condmeta.learners.inputs import is_nameless, read_tasks, read_training
 from condmeta.learners.labels import two_classes
 from condmeta.learners.learn import Training, begin, settled, training
 from condmeta.learners.learner import Learner
@@ -107,6 +108,15 @@ def partial_fit(
     with writing(self):
         self._model = go_on(self, self._model, X, y, task, side_info, classes)
     return self
+
+
+def refuse_unknown(method: str, unknown: dict[str, Any]) -> None:
+    """Raise for an unknown argument, or for weights given to a learner without any."""
+    others = [name for name in unknown if name != "sample_weight"]
+    if others:
+        raise TypeError(f"{method} got an unexpected keyword argument {others[0]!r}.")
+    if unknown.get("sample_weight") is not None:
+        raise no_weights(method.partition(".")[0])
 
 
 def go_on(

@@ -12,7 +12,7 @@ from condmeta.fitted.splines import SPLINES, Splines
 from condmeta.fitted.target import TargetScale
 from condmeta.inner.scores import row_scores
 from condmeta.inner.squared import SquaredState
-from condmeta.learners.inputs import Form
+from condmeta.learners.form import Form
 from condmeta.meta.prior import SMALLEST, WELL_KNOWN
 from condmeta.meta.ridge_judge import HeldOutFeatures, Judge, RidgeSetting, SplitStatistics
 from condmeta.meta.task_statistics import FEW, SAMPLE

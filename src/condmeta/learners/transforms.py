@@ -23,7 +23,8 @@ from condmeta.fitted.scales import fit_transformer
 from condmeta.fitted.shared_model import OutOfTask
 from condmeta.fitted.splines import SPLINES
 from condmeta.fitted.target import TargetScale
-from condmeta.learners.inputs import Form, Inputs
+from condmeta.learners.form import Form
+from condmeta.learners.inputs import Inputs
 from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import is_auto, jobs_of
 from condmeta.learners.row_form_trial import CountFormTrial

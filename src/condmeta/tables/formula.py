@@ -20,7 +20,7 @@ from condmeta.fitted.summary import Summary
 from condmeta.fitted.tables import INTERCEPT
 from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.learners.count import ConditionalCount
-from condmeta.learners.inputs import Form
+from condmeta.learners.form import Form
 from condmeta.learners.levels import ConditionalLevels
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.persistence.fields import (

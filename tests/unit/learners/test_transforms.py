@@ -6,7 +6,8 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import condmeta as cm
 from condmeta.errors import DataError
-from condmeta.learners.inputs import Form, read_training
+from condmeta.learners.form import Form
+from condmeta.learners.inputs import read_training
 from condmeta.learners.transforms import simplest, with_transforms
 
 AUTO = {"x_transform": "auto", "y_transform": "auto"}  # the default
