@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from condmeta.errors import DataError
 from condmeta.feature_maps.params import naming_failures
-from condmeta.fitted.splines import Splines
+from condmeta.fitted.row_moments import largest_values, middle_of, row_moments, unit_rows
+from condmeta.fitted.x_transformer import checked_rows
 from condmeta.inner.coin import row_norms
 from condmeta.persistence import register
 from condmeta.persistence.fields import (
@@ -31,11 +30,9 @@ from condmeta.persistence.fields import (
     optional,
 )
 from condmeta.tasks.frames import is_sparse
-from condmeta.tasks.numbers import column_ends, power_of_two
-from condmeta.tasks.weights import weighted_median
+from condmeta.tasks.numbers import power_of_two
 
 SCALES = ("none", "standard", "rows")
-BLOCK = 1 << 17  # numbers in a temporary
 ALMOST_INFINITE = 1e305  # sums and differences of such numbers overflow
 LARGEST = 1e100  # of a scaled number: some formulas multiply three of them
 FARTHEST = 1e6  # of a scaled number beside ordinary ones: of the sum of squares few digits are left
@@ -102,10 +99,10 @@ class Scales:
         """
         n_inputs = X.shape[1] if n_inputs is None else n_inputs
         if transformer is not None:
-            X = _checked(transformer.transform(X), len(X))
-        mean, spread, power = _moments(_unit_rows(X) if scale == "rows" else X, weight)
+            X = checked_rows(transformer.transform(X), len(X))
+        mean, spread, power = row_moments(unit_rows(X) if scale == "rows" else X, weight)
         columns = _columns(mean, spread, scale, fit_intercept, is_sparse(X))
-        y_offset = _middle(y, centre, weight) if fit_intercept and centre is not None else 0.0
+        y_offset = middle_of(y, centre, weight) if fit_intercept and centre is not None else 0.0
         y_scale = 1.0
         if follows_y:
             with np.errstate(over="ignore"):  # `find_huge` refuses such a y
@@ -142,7 +139,7 @@ class Scales:
         """Return these scales with the centre and the size of transformed rows, for `find_huge`."""
         if self.scale == "rows":
             return self
-        mean, spread, _ = _moments(X, weight)
+        mean, spread, _ = row_moments(X, weight)
         how = self.scale, self.fit_intercept, is_sparse(X)
         return replace(self, **_columns(mean, spread, *how))
 
@@ -183,7 +180,7 @@ class Scales:
         if not len(X):
             return np.empty((0, len(self.x_mean)))
         with naming_failures("The 'x_transform'"):
-            rows = _checked(self.transformer.transform(X), len(X))
+            rows = checked_rows(self.transformer.transform(X), len(X))
         if rows.shape[1] != len(self.x_mean):
             gave = f"The 'x_transform' gave {rows.shape[1]} columns"
             raise DataError(f"{gave}, expected {len(self.x_mean)} as in fit.")
@@ -201,7 +198,7 @@ class Scales:
             X = X if self.scale == "none" else X.toarray()
         if self.scale == "standard":
             return (X - self.x_mean) / self.x_scale
-        return _unit_rows(X) if self.scale == "rows" else X
+        return unit_rows(X) if self.scale == "rows" else X
 
     def find_huge(self, X: np.ndarray, y: np.ndarray | None, farthest: float = LARGEST):
         """Return row and column (None: y) of a number too large to be squared, or Nones.
@@ -212,7 +209,7 @@ class Scales:
         if self.scale != "rows":
             with np.errstate(over="ignore"):
                 most = np.fmin(LARGEST * self.x_scale, farthest * self.usual)
-                bound = (X.largest() if is_sparse(X) else _largest(X)) + np.abs(self.x_mean)
+                bound = (X.largest() if is_sparse(X) else largest_values(X)) + np.abs(self.x_mean)
             for column in np.flatnonzero(~(bound < most)):
                 values = X[:, [column]].toarray()[:, 0] if is_sparse(X) else X[:, column]
                 with np.errstate(over="ignore"):
@@ -337,45 +334,6 @@ register(
 )  # fmt: skip
 
 
-def _unit_rows(X) -> np.ndarray:
-    size = power_of_two(np.abs(X).max(axis=1, initial=0.0))[:, None]
-    X = X if (size == 1).all() else X / size
-    norms = row_norms(X)
-    return X / np.where(norms > 0, norms, 1.0)[:, None]
-
-
-def _moments(X, weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean and standard deviation (d,) of rows that count weight (N,) times.
-
-    Of a constant column they are its value and zero, exactly. The third array are powers of two:
-    divided by them no square overflows or underflows.
-    """
-    if is_sparse(X):
-        unit = power_of_two(X.largest())
-        mean, spread = X.times(1 / unit).moments(weight)
-        return unit * mean, unit * spread, unit
-    parts, weight = _parts(X), np.ones(len(X)) if weight is None else weight
-    share = weight / weight.sum()
-    unit = power_of_two(_largest(X))
-    pivot = X[0] / unit
-    mean = pivot + sum(share[part] @ (X[part] / unit - pivot) for part in parts)
-    square = sum(share[part] @ (X[part] / unit - mean) ** 2 for part in parts)
-    return unit * mean, unit * np.sqrt(square), unit
-
-
-def _parts(X: np.ndarray) -> list[slice]:
-    """Return parts of the rows whose temporaries stay in the cache."""
-    step = max(BLOCK // max(X.shape[1], 1), 1)
-    return [slice(lo, lo + step) for lo in range(0, len(X), step)]
-
-
-def _largest(X: np.ndarray) -> np.ndarray:
-    """Return the largest absolute value of each column (d,)."""
-    if not len(X):
-        return np.zeros(X.shape[1])
-    return np.abs(column_ends(X)).max(axis=0)
-
-
 def _columns(mean, spread, scale: str, fit_intercept: bool, sparse=False) -> dict[str, Any]:
     """Return x_mean, x_scale, constant and x_size of rows with this mean and standard deviation."""
     varies = spread > ROUNDING * np.abs(mean)
@@ -385,39 +343,3 @@ def _columns(mean, spread, scale: str, fit_intercept: bool, sparse=False) -> dic
     x_size = None if centred or scale == "rows" else np.hypot(mean, spread)
     x_mean = mean if centred else np.zeros_like(mean)
     return {"x_mean": x_mean, "x_scale": x_scale, "constant": constant, "x_size": x_size}
-
-
-def _middle(y, centre, weight) -> float:
-    """Return the mean or the median of y."""
-    unit = float(power_of_two(np.abs(y).max(initial=0.0)))
-    if centre is np.mean:
-        return float(np.average(y / unit, weights=weight)) * unit
-    return weighted_median(y / unit, weight) * unit
-
-
-def fit_transformer(named: Any, X, weight=None) -> Any:
-    """Return a fitted transformer of rows X (N, d), which count weight (N,) times.
-
-    `named` is None, "splines", or a transformer: a copy of it is fitted, and gets the weights if
-    its `fit` takes them.
-    """
-    if named is None:
-        return None
-    if isinstance(named, str):
-        return Splines.learn(X, weight)
-    knows = weight is not None and has_fit_parameter(named, "sample_weight")
-    return clone(named).fit(X, **({"sample_weight": weight} if knows else {}))
-
-
-def _checked(rows, n: int) -> np.ndarray:
-    """Return the output of a transformer as finite numbers, or raise."""
-    rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
-    if rows.ndim != 2 or len(rows) != n or rows.dtype.kind not in "fiub":
-        raise DataError(
-            f"The 'x_transform' gave an array of shape {rows.shape} and type {rows.dtype}, "
-            f"expected numbers of shape ({n}, d)."
-        )
-    if not np.isfinite(rows).all():
-        row = int(np.argmax(~np.isfinite(rows).all(axis=1)))
-        raise DataError(f"The 'x_transform' gave NaN or infinity in row {row}.")
-    return np.ascontiguousarray(rows, dtype=np.float64)

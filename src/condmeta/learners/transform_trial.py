@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from condmeta.fitted.scales import ALMOST_INFINITE, Scales, fit_transformer
+from condmeta.fitted.scales import ALMOST_INFINITE, Scales
 from condmeta.fitted.splines import SPLINES, Splines
 from condmeta.fitted.target import TargetScale
+from condmeta.fitted.x_transformer import fit_transformer
 from condmeta.inner.scores import row_scores
 from condmeta.inner.squared import SquaredState
 from condmeta.learners.form import Form

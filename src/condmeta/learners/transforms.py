@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from condmeta.blas_threads import limit_threads
-from condmeta.fitted.scales import fit_transformer
 from condmeta.fitted.shared_model import OutOfTask
 from condmeta.fitted.splines import SPLINES
 from condmeta.fitted.target import TargetScale
+from condmeta.fitted.x_transformer import fit_transformer
 from condmeta.learners.form import Form
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.labels import kind_of

@@ -7,7 +7,8 @@ import pytest
 
 import condmeta as cm
 from condmeta.fitted.change_of_scale import ChangeOfScale
-from condmeta.fitted.scales import Scales, _moments
+from condmeta.fitted.row_moments import row_moments
+from condmeta.fitted.scales import Scales
 
 
 def draw(seed=0, n=30):
@@ -38,7 +39,7 @@ def test_spread_of_huge_and_tiny_numbers(size):
     scales, want = (Scales.learn(rows, y, "standard", True, np.mean) for rows in (X * size, X))
     np.testing.assert_allclose(want.x_scale, X.std(axis=0))
     np.testing.assert_array_equal(scales.rows(X * size), want.rows(X))
-    mean, spread, _ = _moments(X * size, None)
+    mean, spread, _ = row_moments(X * size, None)
     np.testing.assert_allclose(spread / size, X.std(axis=0))
     np.testing.assert_allclose(mean / size, X.mean(axis=0))
 

@@ -7,7 +7,7 @@ from scipy.sparse import random as random_rows
 
 import condmeta as cm
 from condmeta.errors import DataError, ModelFileError
-from condmeta.learners import inputs
+from condmeta.learners import call_columns
 from condmeta.tasks.sparse_rows import SparseRows, read_sparse
 
 T, N, D = 40, 12, 150
@@ -99,7 +99,7 @@ def test_gaps_are_named():
 
 
 def test_rows_that_would_not_fit_into_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(inputs, "MOST_DENSE", 1000)
+    monkeypatch.setattr(call_columns, "MOST_DENSE", 1000)
     with pytest.raises(DataError, match="PooledRegressor reads dense rows, and 480 x 150 numbers"):
         cm.PooledRegressor().fit(X, Y, task=TASK)
 
