@@ -5,7 +5,6 @@ loaded with the first model, so that a mistyped name is reported at once.
 """
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from condmeta.tables.files import CsvOptions, arrow, read_table
 from condmeta.tables.roles import ColumnOptions, assign_roles
 from condmeta.tables.task_columns import with_task_columns
 from condmeta.tasks.side_table import as_names
+from condmeta.warn import warn
 
 
 def csv_options(params: dict, side: bool = False) -> CsvOptions:
@@ -48,10 +48,10 @@ def read_training(path: str, options: ColumnOptions, params: dict):
         if name is not None:
             table = files.sort_rows(table, name, role)
     if options.time in options.excluded and not _is_number(table.column(options.time).type):
-        warnings.warn(
+        warn(
             f"Column {options.time!r} is the time of rows, and no feature: to learn weekdays from "
             "it too, name it in --features beside the other columns.",
-            ReadingNote, stacklevel=2,
+            ReadingNote,
         )  # fmt: skip
     return table, side, options
 

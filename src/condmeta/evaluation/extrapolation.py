@@ -1,6 +1,5 @@
 """Side information outside the training range, and the nearest known tasks."""
 
-import warnings
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -13,6 +12,7 @@ from condmeta.fitted.starts import features
 from condmeta.tasks import TaskTable
 from condmeta.tasks.messages import show_id
 from condmeta.text import pluralize
+from condmeta.warn import warn
 
 FAR = "(all columns)"
 BEYOND = 0.25  # of the width of a column's training range: farther out, predictions are a guess
@@ -115,11 +115,10 @@ def warn_extrapolating(learner: Any, ids: np.ndarray, table: TaskTable | None) -
                 reasons.setdefault(unusual.row, reason)
     if reasons:
         first = next(iter(reasons))
-        warnings.warn(
+        warn(
             f"Side information of {pluralize(len(reasons), 'new task')} is far outside the "
             f"training range; the predictions are a guess: task {show_id(rows.ids[first])}, "
             f"{reasons[first]}{', and others' if len(reasons) > 1 else ''}.",
-            stacklevel=4,
         )
     far = {rows.ids[row] for row in reasons}
     return np.array([one in far for one in ids.tolist()], dtype=bool)

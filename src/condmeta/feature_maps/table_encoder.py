@@ -21,6 +21,7 @@ from condmeta.persistence.fields import (
 )
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.task_table import TaskTable
+from condmeta.warn import warn
 
 OTHER = "(other)"
 MISSING = "(missing)"
@@ -213,7 +214,7 @@ class TableEncoder:
             shown = "; ".join(f"{name!r}: {_listed(levels)}" for name, levels in unseen.items())
             what = "Columns" if self.of_rows else "Side columns"
             message = f"{what} {UNSEEN}, encoded as all zero: {shown}."
-            warnings.warn(message, UserWarning, stacklevel=2)
+            warn(message, UserWarning)
         blocks = [np.empty((table.n_tasks, 0))]
         for name, column in table.data.items():
             encode = self._one_hot if self.kinds_[name] == "category" else self._scaled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from condmeta.tasks.messages import show_ids
 from condmeta.tasks.side_table import as_names
 from condmeta.text import pluralize
 from condmeta.typing import Frame, SideInfo
+from condmeta.warn import warn
 
 
 def read_training(
@@ -47,7 +47,7 @@ def fit_table(
     made = make_learner(learner, schema.kind, missing_side)
     _require_drift(made, columns.time)
     fitted, n_rows = _fit_learner(made, tasks, intervals, order), len(tasks.X)
-    note_transforms(uncalibrated(fitted), columns.target, 4)
+    note_transforms(uncalibrated(fitted), columns.target)
     return FittedTable(fitted, schema, n_rows, {digest_of(tasks): n_rows})
 
 
@@ -55,10 +55,10 @@ def _note_counts(schema: Schema, columns: ColumnOptions) -> Schema:
     """Say that counts were recognised; with times they are read as numbers, as only these drift."""
     if columns.time is not None:
         return replace(schema, kind="number")
-    warnings.warn(
+    warn(
         f"The target {columns.target!r} holds counts: ConditionalCount learns them. For least "
         "squares take ConditionalRidge (--learner ridge).",
-        ReadingNote, stacklevel=4,
+        ReadingNote,
     )  # fmt: skip
     return schema
 
@@ -66,15 +66,15 @@ def _note_counts(schema: Schema, columns: ColumnOptions) -> Schema:
 def _note_classes(schema: Schema, columns: ColumnOptions) -> None:
     """Say that the target has more than two classes, and that they have no order."""
     shown = show_ids(schema.classes)
-    warnings.warn(
+    warn(
         f"The target {columns.target!r} holds {len(schema.classes)} classes ({shown}): each is "
         "learned against the rest. If they have an order, take ConditionalOrdinal (--learner "
         "ordinal --classes).",
-        ReadingNote, stacklevel=4,
+        ReadingNote,
     )  # fmt: skip
 
 
-def note_transforms(learner: Any, target: Any, stacklevel: int) -> None:
+def note_transforms(learner: Any, target: Any) -> None:
     """Say that the learner has taken a transformation, and how to have none."""
     if not getattr(learner, "transform_choice_", None):
         return
@@ -90,7 +90,7 @@ def note_transforms(learner: Any, target: Any, stacklevel: int) -> None:
         remedy = f"For straight lines and {itself}"
     if taken:
         told = f"The model {taken}: held-out tasks are then predicted better. {remedy}"
-        warnings.warn(told, ReadingNote, stacklevel=stacklevel)
+        warn(told, ReadingNote)
 
 
 def _require_drift(learner: Any, time: str | None) -> None:
@@ -112,9 +112,9 @@ def _fit_learner(learner: Any, tasks: TaskSet, intervals: bool, order: str) -> A
             f"Intervals are calibrated on held-out tasks and need at least {FEWEST_TASKS} tasks "
             f"with rows; there are {n_tasks}."
         )
-    warnings.warn(
+    warn(
         f"{pluralize(n_tasks, 'task')} with rows: what tasks have in common is learned from "
         f"{FEWEST_TASKS} or more, better hundreds. One regression may do as well.",
-        FewTasksWarning, stacklevel=4,
+        FewTasksWarning,
     )  # fmt: skip
     return learner.fit(tasks)

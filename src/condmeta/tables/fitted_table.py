@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +17,7 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import eager, is_frame
 from condmeta.tasks.messages import explain_mismatch
 from condmeta.typing import Frame, SideInfo
+from condmeta.warn import warn
 
 CHOSEN = "metric_", "noise_", "kappa_", "lam_", "meta_step_", "s2_", "alpha_"  # of learners
 TRANSFORMS = "x_transform_", "y_transform_"
@@ -70,7 +70,7 @@ class FittedTable:
         new = tasks.ids[tasks.sizes > 0][self.learner.n_points(tasks)[first] == 0]
         near = explain_mismatch(known_ids(self.learner), new.tolist()) if len(new) else ""
         if near:
-            warnings.warn(near, stacklevel=4)
+            warn(near)
 
     def slim(self, tasks: bool, resume: bool) -> FittedTable:
         """Return what a file holds: without the models of tasks, or what `update` needs."""

@@ -3,7 +3,6 @@
 `fit` finds a reader for each of them, and later tables are read by the same readers.
 """
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -17,6 +16,7 @@ from condmeta.tasks.each_column import each_column
 from condmeta.tasks.frames import column_names, get_raw, replace_columns
 from condmeta.tasks.numbers import is_na
 from condmeta.typing import Frame
+from condmeta.warn import warn
 
 Readers: TypeAlias = Mapping[str, NumberReader | DateReader]
 
@@ -37,7 +37,7 @@ def find_readers(
     readers = {name: reader for name, reader in found.items() if reader is not None}
     for name, reader in readers.items():
         shown = next((str(v) for v in raw[name].tolist() if not is_na(v)), "")
-        warnings.warn(f"{reader.note(name, shown)}.", ReadingNote, stacklevel=5)
+        warn(f"{reader.note(name, shown)}.", ReadingNote)
     refuse_clash(column_names(frame), readers)
     return readers
 

@@ -1,7 +1,6 @@
 """How a table is read: `fit` learns it once, and later tables are read in the same way."""
 
 import re
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +54,7 @@ from condmeta.tasks.side_column import type_column
 from condmeta.tasks.side_table import as_names, side_from_rows
 from condmeta.tasks.weights import Weighted
 from condmeta.typing import Frame, SideInfo, Values
+from condmeta.warn import warn
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,7 +378,7 @@ def _without_names(side: TaskTable, roles: Roles) -> tuple[TaskTable, Roles]:
     what = f"Side column {shown}, which say nothing about other tasks"
     if len(names) == len(side.data):
         raise DataError(f"{what}: give other side columns, or none.")
-    warnings.warn(f"{what}: {'it is' if len(names) == 1 else 'they are'} left out.", stacklevel=4)
+    warn(f"{what}: {'it is' if len(names) == 1 else 'they are'} left out.")
     data = {name: column for name, column in side.data.items() if name not in names}
     kept = {"side": roles.side, "side_table": roles.side_table}
     kept = {role: [name for name in column if name not in names] for role, column in kept.items()}

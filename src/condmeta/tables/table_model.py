@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -50,6 +49,7 @@ from condmeta.typing import (
     SideInfo,
     Table,
 )
+from condmeta.warn import warn
 
 if TYPE_CHECKING:
     from condmeta.tables.files.dialect import CsvOptions
@@ -314,7 +314,7 @@ class TableModel(BaseEstimator):
                 self.learner, files, side_info, columns, self.missing, self.missing_side, **how
             )
         )
-        note_transforms(self.learner_, self.target, 3)
+        note_transforms(self.learner_, self.target)
         return self
 
     def fit_dask(
@@ -358,7 +358,7 @@ class TableModel(BaseEstimator):
                 client, folder, as_names(text), prior_tasks,
             )
         )  # fmt: skip
-        note_transforms(self.learner_, self.target, 3)
+        note_transforms(self.learner_, self.target)
         return self
 
     def _require_statistics(self) -> None:
@@ -536,10 +536,10 @@ class TableModel(BaseEstimator):
         """
         tasks = self._fitted.read(frame, side_info, labelled=True)
         if digest_of(tasks) in self.added_:
-            warnings.warn(
+            warn(
                 "The model has learned from these rows and cannot be judged by them: give new "
                 "ones, and call check before update.",
-                UserWarning, stacklevel=2,
+                UserWarning,
             )  # fmt: skip
         return check(self.learner_, tasks, false_alarm=false_alarm)
 

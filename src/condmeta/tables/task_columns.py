@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ import narwhals as nw
 from condmeta.errors import DataError, ReadingNote
 from condmeta.tasks.frames import column_names, get_column, index_names, is_frame
 from condmeta.tasks.messages import show_id
+from condmeta.warn import warn
 
 
 def with_task_columns(frame: Any, side_info: Any, task: list[str]) -> Any:
@@ -27,9 +27,9 @@ def with_task_columns(frame: Any, side_info: Any, task: list[str]) -> Any:
     columns = [get_column(side_info, name).tolist() for name in task]
     found = _filled(frame, task, zip(*columns, strict=True), "in the side table")
     names = " and ".join(map(repr, lacking))
-    warnings.warn(
+    warn(
         f"The table has no column {names}: the side table says it by {' and '.join(given)}.",
-        ReadingNote, stacklevel=3,
+        ReadingNote,
     )  # fmt: skip
     return found
 

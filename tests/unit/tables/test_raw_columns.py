@@ -228,3 +228,12 @@ def test_names_are_never_one_hot():
     assert model.schema_.roles.side_table == ["size"]
     with pytest.raises(DataError, match=r"'name' holds 25 .*: give other side columns, or none"):
         model_of(exclude=["day"]).fit(SALES, side[["store", "name"]])
+
+
+def test_warnings_point_to_the_line_of_the_user():
+    with pytest.warns(ReadingNote) as notes:
+        model_of().fit(SALES)
+    model = model_of(exclude=["day"]).fit(SALES.assign(city=["Bonn", "Kiel"] * 100))
+    with pytest.warns(UserWarning, match="levels not seen in training") as unseen:
+        model.predict(SALES.assign(city="Oslo"))
+    assert [note.filename for note in (*notes, *unseen)] == [__file__, __file__]

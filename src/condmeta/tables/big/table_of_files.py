@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from condmeta.tables.learner import kind_of_learner, make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
 from condmeta.tasks import TaskTable
+from condmeta.warn import warn
 
 
 class TableOfFiles:
@@ -92,13 +92,12 @@ class TableOfFiles:
         arrow.pa.default_memory_pool().release_unused()  # else it keeps what the file took
         return side
 
-    def warn_not_kept(self, size: str, remedy: str, stacklevel: int) -> None:
+    def warn_not_kept(self, size: str, remedy: str) -> None:
         """Say that the fitted learner does not hold statistics, as they have this size."""
         if self.learner.fitted_.state is None:
-            warnings.warn(
+            warn(
                 f"The statistics of the tasks take {size}: the model does not keep them. It "
                 f"predicts and adapts, but takes no update{remedy}.",
-                stacklevel=stacklevel + 1,
             )
 
 

@@ -95,7 +95,7 @@ def _fit(table: TableOfFiles, rows: Any, client: Any, work: Path) -> tuple[Any, 
 
     fitted = learn_parts(learner, start, reduced, work, table.read_side, runner, KEPT)
     table.learner = with_fitted(learner, fitted)
-    table.warn_not_kept(f"more than {KEPT / 1e9:.1f} GB", "", 4)
+    table.warn_not_kept(f"more than {KEPT / 1e9:.1f} GB", "")
     return table.learner, table.schema, source.n_rows
 
 

@@ -1,7 +1,6 @@
 """Read CSV: types are inferred from the values; codes and ids are kept as written."""
 
 import re
-import warnings
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -9,6 +8,7 @@ from condmeta.errors import DataError
 from condmeta.tables.files import arrow
 from condmeta.tables.files.dialect import CsvDialect, CsvOptions, find_dialect, not_encoded
 from condmeta.tables.files.source import Source
+from condmeta.warn import warn
 
 MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A", "<NA>"]
 _BLOCK = 1 << 24  # bytes; a record must fit into it
@@ -68,9 +68,9 @@ def _read_options(names: list[str], encoding: str, block_size: int) -> Any:
 def _dialect_of(source: Source, options: CsvOptions) -> CsvDialect:
     dialect = find_dialect(source.head, source.whole, source.name, options)
     if dialect.unnamed:
-        warnings.warn(
+        warn(
             f"Left out of {source.name}: column {', '.join(map(str, dialect.unnamed))}, which has "
-            "no name.", UserWarning, stacklevel=2,
+            "no name.", UserWarning,
         )  # fmt: skip
     return dialect
 
