@@ -177,7 +177,8 @@ def from_formula(
         "region:store"; of stores in regions, for `ConditionalLevels`, "region/store". All
         coefficients vary by task, and each depends on the side columns. As in lme4, "target ~ x + z
         + (1 | task)" lets the intercept alone vary, and "(1 + x | task ~ side columns)" the
-        intercept and x, for learners with the parameter `random`.
+        intercept and x, for learners with the parameter `random`; "(1 + x || task)" lets them vary
+        independently, which sets metric="diagonal" and scale="none".
     table : DataFrame
         One row for each labelled point, with the task columns.
     side_table : DataFrame, optional
@@ -233,6 +234,8 @@ def from_formula(
     X, y, call = read_tables(parts, terms, columns, table, side_table, labelled=True)
     if parts.random is not None:
         _set_random(learner, formula, parts.random, X, table)
+    if parts.independent:
+        learner.set_params(metric="diagonal", scale="none")
     learner = calibrate(learner, X, y, **call) if intervals else learner.fit(X, y, **call)
     return FormulaModel(formula, learner, columns, terms)
 

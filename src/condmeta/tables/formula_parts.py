@@ -18,7 +18,7 @@ class FormulaParts(NamedTuple):
 
     `random` are the terms with coefficients that differ between tasks, besides the intercept: "" is
     the intercept alone, None all terms. `nested`: the task columns are those of groups in groups,
-    the largest first.
+    the largest first. `independent`: coefficients vary independently, by "||".
 
     Examples
     --------
@@ -31,6 +31,7 @@ class FormulaParts(NamedTuple):
     side: str | None
     random: str | None = None
     nested: bool = False
+    independent: bool = False
 
     @classmethod
     def of(cls, formula: str) -> FormulaParts:
@@ -42,10 +43,11 @@ class FormulaParts(NamedTuple):
         else:
             random, bar, tasks = (part.strip() for part in text[begin + 1 : end].partition("|"))
             rows, random = _without_term(text[:begin], text[end + 1 :]), _random(random, formula)
+        independent = random is not None and tasks.startswith("|")
+        tasks = tasks[1:].strip() if independent else tasks
         if "|" in tasks or "|" in rows:
             raise DataError(
                 f"{formula!r} has several bars, and a model has one grouping: write one bar. For "
-                "'||' give learner=ConditionalRidge(metric='diagonal', scale='none') as well; for "
                 "stores in regions write '(1 | region/store)'; groupings that cross need a model "
                 "each: see 'Two groupings that cross' in the documentation."
             )
@@ -58,7 +60,7 @@ class FormulaParts(NamedTuple):
         names = [name.strip() for name in re.split(r"[:+/]", task)]
         if not (bar and rows.count("~") == 1 and all(names) and bool(tilde) == bool(side)):
             raise DataError(f"A formula has the form {SHAPE}. Got {formula!r}.")
-        return cls(rows, names, side or None, random, "/" in task)
+        return cls(rows, names, side or None, random, "/" in task, independent)
 
     @property
     def target(self) -> str:

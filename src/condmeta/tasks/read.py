@@ -21,7 +21,10 @@ def require_rows(X: np.ndarray) -> None:
     if X.shape[0] == 0:
         raise DataError(f"There are no rows: X has 0 sample(s) (shape={X.shape}).")
     if X.shape[1] == 0:
-        raise DataError(f"There are no features: X has 0 feature(s) (shape={X.shape}).")
+        raise DataError(
+            f"There are no features: X has 0 feature(s) (shape={X.shape}). For a model of "
+            "intercepts alone give a column of ones, with fit_intercept=False."
+        )
 
 
 def matrix_and_target(

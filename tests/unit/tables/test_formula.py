@@ -166,6 +166,7 @@ def test_several_task_columns(tables):
         ("y ~ (x + z | a:b ~ log(s)) + x + z", ("y ~ x + z", ["a", "b"], "log(s)", "x + z")),
         ("y ~ (1 | g)", ("y ~ 1", ["g"], None, "")),
         ("y ~ x + (1 | a/b)", ("y ~ x", ["a", "b"], None, "", True)),
+        ("y ~ x + (1 + x || g ~ s)", ("y ~ x", ["g"], "s", "x", False, True)),
         ("y ~ I((x)^2) + (x + z)^2 + (1 | g)", ("y ~ I((x)**2) + (x + z)^2", ["g"], None, "")),
     ],
 )
@@ -181,7 +182,7 @@ def test_wrong_forms(formula):
 
 def test_sentences(tables):
     sales, _ = tables
-    for formula in ("sold ~ price + (1 | store) + (1 | promo)", "sold ~ price + (price || store)"):
+    for formula in ("sold ~ price + (1 | store) + (1 | promo)", "sold ~ price || store"):
         with pytest.raises(DataError, match=r"has several bars, and a model has one grouping"):
             cm.from_formula(formula, sales)
     for formula in ("sold ~ price + (0 + price | store)", "sold ~ price + (price - 1 | store)"):

@@ -284,7 +284,7 @@ NAN, INF = np.array([[1, 2], [np.nan, 2], [1, np.nan]]), np.array([[1, 2], [1, -
         (ONE, [1, 2], "aab", "X has 3 rows and y has 2"),
         (ONE, [1, 2, 3], "ab", "X has 3 rows and task has 2"),
         (np.empty((0, 2)), [], "", "There are no rows"),
-        (np.empty((3, 0)), [1, 2, 3], "aab", "There are no features"),
+        (np.empty((3, 0)), [1, 2, 3], "aab", "There are no features: .* give a column of ones"),
         (ONE[0], [1, 2], "aa", "2-D table"),
         (ONE * 1j, [1, 2, 3], "aab", "complex"),
         (ONE.astype(str), [1, 2, 3], "aab", "X holds text"),
