@@ -83,7 +83,7 @@ def within(method: str, other: str, share: float):
 
 def _final_errors(results: Results, one: str, other: str) -> tuple[float, float, float]:
     """Return two mean final errors, and the standard error of their difference (nan: one seed)."""
-    a, b = results.finals(one), results.finals(other)
+    a, b = results.paired_finals(one, other)
     return float(a.mean()), float(b.mean()), standard_error(b - a)
 
 

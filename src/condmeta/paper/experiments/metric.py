@@ -1,6 +1,7 @@
 """The errors of rows by which `run` compares methods: one metric for all methods of a table."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,17 @@ def zero_one(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
 METRICS = {one.__name__: one for one in (absolute, squared, zero_one)}
 
 
+def _rows(metric: Callable[..., Any], y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """Return the errors of rows by a function of the user's own, checked."""
+    errors = np.asarray(metric(y, predicted), dtype=float)
+    if errors.shape != np.shape(y):
+        raise DataError(
+            "The metric of run must return one error for each row, an array of shape "
+            f"{np.shape(y)}. Its shape was {errors.shape}."
+        )
+    return errors
+
+
 def get_metric(metric: Any) -> Metric:
     """Return the metric of a name, or of a function `metric(y, predicted)` of rows.
 
@@ -50,7 +62,7 @@ def get_metric(metric: Any) -> Metric:
     if isinstance(metric, str) and metric in METRICS:
         return Metric(metric, METRICS[metric])
     if callable(metric):
-        return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
+        return Metric(getattr(metric, "__name__", type(metric).__name__), partial(_rows, metric))
     names = ", ".join(map(repr, METRICS))
     raise DataError(
         f"The 'metric' parameter of run must be one of {names}, or a function metric(y, predicted) "

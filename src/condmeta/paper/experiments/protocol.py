@@ -28,7 +28,7 @@ from condmeta.learners.grid_trial import GridTrial, best_pair
 from condmeta.learners.sgd import ConditionalSGD
 from condmeta.paper.experiments.metric import Metric, get_metric
 from condmeta.paper.experiments.results import COLUMNS, Results
-from condmeta.paper.experiments.seed_tasks import SeedTasks, Setting, check_sizes, draw
+from condmeta.paper.experiments.seed_tasks import SeedTasks, Setting, check_setting, draw
 from condmeta.tasks import TaskSet
 from condmeta.tasks.messages import show_ids
 from condmeta.text import pluralize
@@ -94,7 +94,7 @@ def run(
     seeds, metric, grid = list_seeds(seeds), get_metric(metric), dict(grid or {})
     _check_grid(grid)
     _check_methods(methods)
-    check_sizes(setting)
+    check_setting(setting)
     _check_at(at, setting.sizes[0])
     job = partial(run_seed, source, methods, setting, grid, metric, at=at, progress=progress)
     parts = list(each_seed(job, seeds, effective_n_jobs(jobs)))
@@ -140,6 +140,8 @@ def _check_grid(grid: Mapping[str, Any]) -> None:
 
 
 def _check_methods(methods: Mapping[str, Any]) -> None:
+    if not isinstance(methods, Mapping) or not all(isinstance(name, str) for name in methods):
+        raise DataError(f"methods must be a dict of text -> learner. Got {methods!r}.")
     for name, method in methods.items():
         missing = [call for call in ("get_params", "fit", "adapt") if not hasattr(method, call)]
         if missing or isinstance(method, type):
@@ -185,7 +187,14 @@ def _warn_left_out(left_out: dict[int, list], n_seeds: int, setting: Setting) ->
 
 def list_seeds(seeds: int | Sequence[int]) -> list[int]:
     """Return the seeds 0, 1, ... of a number of seeds, or the seeds given."""
-    return list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    listed = list(range(seeds)) if isinstance(seeds, Integral) else list(seeds)
+    right = all(isinstance(seed, Integral) and seed >= 0 for seed in listed)
+    if not listed or not right or len(set(listed)) < len(listed):
+        raise DataError(
+            "seeds must be a number of seeds, at least 1, or a list of different integers of at "
+            f"least 0. Got {seeds!r}."
+        )
+    return [int(seed) for seed in listed]
 
 
 def each_seed(job: Callable[[int], Any], seeds: Sequence[int], jobs: int) -> Iterator[Any]:

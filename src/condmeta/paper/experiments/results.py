@@ -108,11 +108,25 @@ class Results:
         """Return the test error after the last task, one number for each seed, by seed."""
         return self.columns["error"][self._last_rows(method)]
 
+    def paired_finals(self, one: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the final test errors of two methods, in the same seeds."""
+        seeds = [self.columns["seed"][self._last_rows(name)].tolist() for name in (one, other)]
+        if seeds[0] != seeds[1]:
+            raise DataError(
+                f"{one!r} and {other!r} have results of different seeds, {seeds[0]} and "
+                f"{seeds[1]}, and cannot be compared. Run both with the same seeds."
+            )
+        return self.finals(one), self.finals(other)
+
     def chosen(self, method: str) -> list[tuple[float, float]]:
         """Return the pair (lam, meta_step) chosen in each seed, by seed."""
         rows = self._last_rows(method)
         pairs = zip(self.columns["lam"][rows], self.columns["meta_step"][rows], strict=True)
         return [(float(lam), float(step)) for lam, step in pairs]
+
+    def _runs(self) -> set[tuple[str, int]]:
+        """Return the pairs of method and seed."""
+        return set(zip(self.columns["method"].tolist(), self.columns["seed"].tolist(), strict=True))
 
     def _rows(self, method: str, split: str) -> np.ndarray:
         """Return the rows of one method and split, by seed."""
@@ -170,6 +184,11 @@ class Results:
             raise DataError(
                 f"Errors of two metrics, {self.metric!r} and {other.metric!r}, cannot stand in one "
                 "table. Run both with the same metric=."
+            )
+        for method, seed in self._runs() & other._runs():
+            raise DataError(
+                f"Both tables have results of {method!r} in seed {seed}. Rename the method, or run "
+                "other seeds."
             )
         joined = {n: np.concatenate([self.columns[n], other.columns[n]]) for n in COLUMNS}
         baselines = {"baselines": [*self.baselines, *other.baselines]}

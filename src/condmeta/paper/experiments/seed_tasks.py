@@ -1,6 +1,6 @@
 """The tasks of one seed: drawn or chosen, and split into training, validation and test tasks."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,13 +44,30 @@ class SeedTasks(NamedTuple):
     left_out: list
 
 
-def check_sizes(setting: Setting) -> None:
-    """Raise if the numbers of tasks are not three numbers of at least 1."""
-    sizes = setting.sizes
+def check_setting(setting: Setting) -> None:
+    """Raise if a field of a setting has a value that it cannot have."""
+    sizes, support, order, train_on = setting
     if np.shape(sizes) != (3,) or not all(isinstance(n, Integral) and n > 0 for n in sizes):
         raise DataError(
             "setting.sizes must be the numbers of training, validation and test tasks, each at "
             f"least 1. Got {sizes!r}."
+        )
+    is_count = isinstance(support, Integral) and support >= 0
+    if not is_count and not (isinstance(support, Real) and 0 < support < 1):
+        raise DataError(
+            "setting.support must be a number of points, or a share of a task's points in (0, 1). "
+            f"Got {support!r}."
+        )
+    for name, value, allowed in (
+        ("order", order, ("random", "first")), ("train_on", train_on, ("support", "all")),
+    ):  # fmt: skip
+        if value not in allowed:
+            raise DataError(
+                f"setting.{name} must be {allowed[0]!r} or {allowed[1]!r}. Got {value!r}."
+            )
+    if support == 0 and train_on == "support":
+        raise DataError(
+            "With support=0 the training tasks have no points to learn from: set train_on='all'."
         )
 
 

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, clone
 import condmeta as cm
 from condmeta.environments import Circle
 from condmeta.errors import DataError
-from condmeta.experiments import Results, Setting, get_panel, run
+from condmeta.experiments import Results, Setting, claims, get_panel, run
 from condmeta.feature_maps import CircleMap, RandomFourier
 from condmeta.paper.experiments.metric import get_metric
 from condmeta.paper.experiments.protocol import _evaluate_any, evaluate, seeded
@@ -115,7 +115,7 @@ def test_tidy_results_survive_a_file(tmp_path):
         np.testing.assert_array_equal(again.columns[name], column)
     results.to_parquet(tmp_path / "results.parquet")
     frame = results.frame
-    assert len(frame) == len(results) == len(results + again) / 2
+    assert len(frame) == len(results) == len(again)
     assert results.provenance["seeds"] == [0, 1]
 
 
@@ -307,6 +307,68 @@ def test_numbers_of_tasks_that_do_not_exist_are_an_error(name, at):
 def test_sizes_are_three_counts(sizes):
     with pytest.raises(DataError, match="numbers of training, validation and test tasks"):
         run(ENVIRONMENT, METHODS, setting=Setting(sizes), grid=GRID, seeds=1)
+
+
+@pytest.mark.parametrize(
+    ("field", "sentence"),
+    [
+        ({"support": 1.0}, r"setting\.support must be a number of points, or a share .* Got 1\.0"),
+        ({"support": -1}, r"setting\.support .* Got -1"),
+        ({"support": 0}, "With support=0 the training tasks have no points"),
+        ({"order": "last"}, r"setting\.order must be 'random' or 'first'\. Got 'last'"),
+        ({"train_on": "al"}, r"setting\.train_on must be 'support' or 'all'\. Got 'al'"),
+    ],
+)
+def test_wrong_fields_of_a_setting_are_named(field, sentence):
+    with pytest.raises(DataError, match=sentence):
+        run(ENVIRONMENT, METHODS, setting=SETTING._replace(**field), grid=GRID, seeds=1)
+
+
+def test_tasks_may_be_judged_without_points_of_their_own():
+    setting = SETTING._replace(support=0, train_on="all")
+    results = run(ENVIRONMENT, METHODS, setting=setting, grid=GRID, seeds=1)
+    query = draw(ENVIRONMENT, setting, 0).test[1]
+    assert results.finals("own")[0] == pytest.approx(np.abs(query.y).mean())  # theta = 0
+
+
+@pytest.mark.parametrize("seeds", [0, [], [0, 0], "3", [0.5], -1, [-1]])
+def test_seeds_are_different_integers(seeds):
+    with pytest.raises(DataError, match="seeds must be a number of seeds, at least 1, or a list"):
+        run(ENVIRONMENT, METHODS, setting=SETTING, grid=GRID, seeds=seeds)
+
+
+@pytest.mark.parametrize("method", [*METHODS.values(), Zero()])
+def test_a_metric_returns_an_error_for_each_row(method):
+    def mean(y, predicted):
+        return np.abs(predicted - y).mean()
+
+    shared = {"setting": SETTING, "grid": GRID, "seeds": 1}
+    with pytest.raises(DataError, match=r"one error for each row, .* Its shape was \(\)"):
+        run(ENVIRONMENT, {"mine": method}, metric=mean, **shared)
+
+
+def test_methods_are_compared_in_the_same_seeds():
+    """Two seeds each, but not the same ones: differences within a seed would mean nothing."""
+    shared = {"setting": SETTING, "grid": GRID}
+    first = run(ENVIRONMENT, {"own": METHODS["own"]}, seeds=[0, 1], **shared)
+    other = run(ENVIRONMENT, {"true map": METHODS["true map"]}, seeds=[1, 2], **shared)
+    with pytest.raises(DataError, match=r"results of different seeds, \[1, 2\] and \[0, 1\]"):
+        claims.below("true map", "own")(first + other)
+
+
+def test_tables_of_the_same_run_are_not_added():
+    shared = {"setting": SETTING, "grid": GRID}
+    first = run(ENVIRONMENT, {"own": METHODS["own"]}, seeds=[0, 1], **shared)
+    more = run(ENVIRONMENT, {"own": METHODS["own"]}, seeds=[2], **shared)
+    assert len((first + more).finals("own")) == 3
+    with pytest.raises(DataError, match="Both tables have results of 'own' in seed 2"):
+        first + more + more
+
+
+def test_methods_have_names():
+    for methods in (list(METHODS.values()), dict(enumerate(METHODS.values()))):
+        with pytest.raises(DataError, match=r"methods must be a dict of text -> learner\. Got "):
+            run(ENVIRONMENT, methods, setting=SETTING, grid=GRID, seeds=1)
 
 
 class NoAdapt(BaseEstimator):
