@@ -191,8 +191,8 @@ def list_seeds(seeds: int | Sequence[int]) -> list[int]:
     right = all(isinstance(seed, Integral) and seed >= 0 for seed in listed)
     if not listed or not right or len(set(listed)) < len(listed):
         raise DataError(
-            "seeds must be a number of seeds, at least 1, or a list of different integers of at "
-            f"least 0. Got {seeds!r}."
+            "seeds must be at least one seed: the number of seeds, or a list of different integers "
+            f"of at least 0. Got {seeds!r}."
         )
     return [int(seed) for seed in listed]
 

@@ -17,7 +17,6 @@ from condmeta.datasets.files import VARIABLE
 from condmeta.display.plots import curves_figure, published_figure
 from condmeta.display.plots.canvas import FORMATS, figure_bytes, new_figure
 from condmeta.engine import active_engine
-from condmeta.errors import DataError
 from condmeta.paper.experiments.outputs import load_panel, save_panel, write_file
 from condmeta.paper.experiments.panels import PANELS, get_panel
 from condmeta.paper.experiments.protocol import each_seed, list_seeds, run
@@ -115,8 +114,6 @@ def reproduce(
     names, out = _panels(names), Path(out)
     new_figure(1, 1)  # without matplotlib, raise now and not after the work
     seeds = list_seeds(seeds)
-    if not seeds:
-        raise DataError("The 'seeds' parameter of reproduce must hold at least one seed.")
     readings = replace(readings or Readings(), inner=inner)
     report = progress or (lambda event: None)
     shared = {

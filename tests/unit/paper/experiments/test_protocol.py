@@ -333,7 +333,7 @@ def test_tasks_may_be_judged_without_points_of_their_own():
 
 @pytest.mark.parametrize("seeds", [0, [], [0, 0], "3", [0.5], -1, [-1]])
 def test_seeds_are_different_integers(seeds):
-    with pytest.raises(DataError, match="seeds must be a number of seeds, at least 1, or a list"):
+    with pytest.raises(DataError, match="seeds must be at least one seed: the number of"):
         run(ENVIRONMENT, METHODS, setting=SETTING, grid=GRID, seeds=seeds)
 
 
