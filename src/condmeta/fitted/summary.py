@@ -213,6 +213,14 @@ def _settings(fitted: Fitted) -> Iterator[str]:
             f"A penalty (kappa={kappa:g}) shrinks the effects and is part of the log likelihood: "
             "kappa=0 gives maximum likelihood."
         )
+        dependent = _dependent_sides(fitted)
+        if dependent:
+            yield (
+                f"The tasks determine only differences between effects of "
+                f"{', '.join(dependent[:4])}, as with all levels of a category. The penalty fixes "
+                f"the rest, so that their standard errors, and those of {BASE}, are large: give a "
+                "0/1 column for all levels but one."
+            )
     if _has_weak_prior(fitted):
         yield (
             "A weak prior of the coefficients of an average task is part of the log likelihood: "
@@ -243,6 +251,18 @@ def _settings(fitted: Fitted) -> Iterator[str]:
             f"A task without rows is predicted by {NO_ROWS[info['cold_start_']]}: "
             'cold_start="prior" predicts it by the effects above.'
         )
+
+
+def _dependent_sides(fitted: Fitted) -> list[str]:
+    """Return the side features of which a sum is constant over the tasks."""
+    Phi = fitted.tasks.Phi[fitted.tasks.sizes > 0]
+    if len(Phi) <= Phi.shape[1] + 1:
+        return []
+    centred = Phi - Phi.mean(axis=0)
+    values, axes = np.linalg.eigh(centred.T @ centred)
+    loose = np.abs(axes[:, values <= 1e-12 * values[-1]]).max(axis=1, initial=0.0) > 1e-6
+    names = [name for name, part in zip(fitted.reader.names, loose, strict=True) if part]
+    return names if len(names) > 1 else []  # one alone is constant
 
 
 def _has_weak_prior(fitted: Fitted) -> bool:

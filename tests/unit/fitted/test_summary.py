@@ -144,10 +144,21 @@ def test_levels_of_a_category_have_no_standard_error_and_a_note_says_so():
     note = "Effects of sex=female, sex=male have no standard error: the tasks determine only their"
     assert note in repr(both.summary())
     assert note in both.summary()._repr_html_()
+    penalised = cm.ConditionalRidge(**settings | {"kappa": 0.1}).fit(
+        X,
+        y,
+        task=task,
+        side_info=cm.TaskTable({"sex": sex, "age": np.arange(30) % 7}, ids=range(30)),
+    )
+    large = "The tasks determine only differences between effects of sex=female, sex=male, as with"
+    assert large in repr(penalised.summary())
     one = cm.ConditionalRidge(**settings)
     one.fit(X, y, task=task, side_info=cm.TaskTable({"male": sex == "male"}, ids=range(30)))
     assert "no standard error" not in repr(one.summary())
     assert one.summary().effects["std_error"].notna().all()
+    assert "only differences" not in repr(one.set_params(kappa=0.1).fit(
+        X, y, task=task, side_info=cm.TaskTable({"male": sex == "male"}, ids=range(30))
+    ).summary())  # fmt: skip
 
 
 def test_settings_that_differ_from_maximum_likelihood_are_said(wages):
