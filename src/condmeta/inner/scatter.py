@@ -226,5 +226,5 @@ def _first_moments(part: Scatter, at, around) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _second_moments(part: Scatter, at, mean) -> tuple[np.ndarray]:
-    within = part.triangles[np.ix_(at, np.diag(square_of(len(mean))))].sum(axis=0)
+    within = part.triangles[at].sum(axis=0)[np.diag(square_of(len(mean)))]
     return (within + part.masses[at] @ (part.mean[at] - mean) ** 2,)

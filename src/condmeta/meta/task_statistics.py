@@ -229,7 +229,9 @@ class TaskStatistics(NamedTuple):
 
         It does not depend on the order in which tasks came.
         """
-        rest = np.setdiff1d(np.flatnonzero(self.whole.count > 0), self.sample)
+        left = self.whole.count > 0
+        left[self.sample] = False
+        rest = np.flatnonzero(left)
         return np.concatenate([self.sample, rest[np.argsort(self.keys[rest], kind="stable")]])
 
     def leaves(self, at: np.ndarray | None = None) -> list[np.ndarray]:

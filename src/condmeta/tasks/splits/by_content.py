@@ -154,9 +154,9 @@ def _hashes_of_rows(
 
     Any two rows are the same to each other: the digits of y tell such tasks apart.
     """
-    hashes = _hashes(tasks, tasks.offsets, salt, distinct)
-    if tasks.y is not None:
-        _stir(hashes, np.frexp(tasks.y)[0], np.repeat(tasks.sizes <= 2, tasks.sizes))
+    hashes, small = _hashes(tasks, tasks.offsets, salt, distinct), tasks.sizes <= 2
+    if tasks.y is not None and small.any():
+        _stir(hashes, np.frexp(tasks.y)[0], np.repeat(small, tasks.sizes))
     return hashes
 
 
@@ -205,7 +205,9 @@ def _stir(hashes: np.ndarray, column: np.ndarray, rows: Any) -> None:
 
 
 def _sums(hashes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    return np.diff(np.append(np.uint64(0), np.cumsum(hashes))[offsets])
+    until = np.zeros(len(hashes) + 1, np.uint64)
+    np.cumsum(hashes, out=until[1:])
+    return np.diff(until[offsets])
 
 
 def _times(weight: np.ndarray) -> np.ndarray:
