@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
+
 LINE = "1px solid rgba(128,128,128,.45)"
 CELL = "padding:.15em .6em;border:0;background:none"
 
@@ -18,7 +20,7 @@ class Strong(str):
 
 
 def html_table(header: Sequence[Any], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
-    """Return a table; numbers are written with four digits and aligned right.
+    """Return a table; numbers are written with four digits and aligned right, gaps are empty.
 
     Examples
     --------
@@ -27,8 +29,10 @@ def html_table(header: Sequence[Any], rows: Iterable[Sequence[Any]], caption: st
     >>> "<script>" in html_table(["<script>"], [["<script>"]], "<script>")
     False
     """
-    above = _row("th", header, f"border-bottom:{LINE}")
-    below = "".join(_row("td", cells) for cells in rows)
+    rows = [list(map(_text, cells)) for cells in rows]
+    sides = [_side([cells[j] for cells in rows]) for j in range(len(header))]
+    above = _row("th", list(map(_text, header)), sides, f";border-bottom:{LINE}")
+    below = "".join(_row("td", cells, sides) for cells in rows)
     title = f'<caption style="text-align:left">{escape(caption)}</caption>' if caption else ""
     style = "border-collapse:collapse;font-size:.9em;margin:.4em 0"
     return f'<table style="{style}">{title}<thead>{above}</thead><tbody>{below}</tbody></table>'
@@ -47,18 +51,27 @@ def paragraph(text: str, strong: bool = False) -> str:
     return f'<p style="margin:.3em 0">{inside}</p>'
 
 
-def _row(tag: str, cells: Sequence[Any], style: str = "") -> str:
-    return f"<tr>{''.join(_cell(tag, cell, style) for cell in cells)}</tr>"
+def _row(tag: str, texts: Sequence[str], sides: Sequence[str], more: str = "") -> str:
+    cells = (
+        f'<{tag} style="text-align:{side};{CELL}{more}">{_inside(text)}</{tag}>'
+        for text, side in zip(texts, sides, strict=True)
+    )
+    return f"<tr>{''.join(cells)}</tr>"
 
 
-def _cell(tag: str, cell: Any, style: str) -> str:
-    is_number = not isinstance(cell, (str, bool)) and hasattr(cell, "__float__")
-    text = f"{float(cell):.4g}" if is_number else str(cell)
-    inside = f"<strong>{escape(text)}</strong>" if isinstance(cell, Strong) else escape(text)
-    side = "right" if is_number or _reads_as_number(text) else "left"
-    more = f";{style}" if style else ""
-    return f'<{tag} style="text-align:{side};{CELL}{more}">{inside}</{tag}>'
+def _inside(text: str) -> str:
+    return f"<strong>{escape(text)}</strong>" if isinstance(text, Strong) else escape(text)
 
 
-def _reads_as_number(text: str) -> bool:
-    return text[:1] in "+-.0123456789" and text[:1] != ""
+def _text(cell: Any) -> str:
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool | np.bool_) or not hasattr(cell, "__float__"):
+        return str(cell)
+    return "" if np.isnan(float(cell)) else f"{float(cell):.4g}"
+
+
+def _side(column: Sequence[str]) -> str:
+    """Return where a column is aligned: right if all its cells that are not empty are numbers."""
+    texts = [text for text in column if text]
+    return "right" if texts and all(text[0] in "+-.0123456789" for text in texts) else "left"

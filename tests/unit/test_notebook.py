@@ -109,8 +109,14 @@ def test_a_check_shows_the_worst_tasks_first(tables):
 
 
 def test_numbers_are_right_and_words_left():
-    html = html_table(["name", "value"], [["a", 1234.5678], ["b", "+0.1"]])
+    html = html_table(["name", "value"], [["a", 1234.5678], ["b", "+0.1"]])  # heads as columns
     assert re.findall(r"text-align:(\w+)[^>]*>([^<]+)<", html) == [
-        ("left", "name"), ("left", "value"), ("left", "a"), ("right", "1235"), ("left", "b"),
+        ("left", "name"), ("right", "value"), ("left", "a"), ("right", "1235"), ("left", "b"),
         ("right", "+0.1"),
     ]  # fmt: skip
+
+
+def test_gaps_are_empty_and_truth_values_words():
+    html = html_table(["a", "b"], [[np.nan, np.True_], [2.0, False]])
+    assert Cells(html).cells == ["a", "b", "", "True", "2", "False"]
+    assert "nan" not in html

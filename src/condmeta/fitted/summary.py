@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from scipy.special import stdtrit
@@ -20,6 +19,7 @@ from condmeta.inner.nested import NestedGaussian
 from condmeta.inner.row_posterior import Bernoulli, Counts, Ordinal, RowPosterior
 from condmeta.meta.levels import NONE
 from condmeta.meta.rotation import Rotation
+from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks.frames import make_frame
 from condmeta.text import pluralize
 from condmeta.typing import Frame
@@ -168,12 +168,11 @@ class Summary:
 
     def _repr_html_(self) -> str:
         head, *titles = self._lines
-        parts = zip(titles, self._tables, strict=True)
-        tables = "".join(
-            f"<p>{escape(title)}</p>{_html(_in_a_line(table))}" for title, table in parts
+        tables = (
+            html_table(list(table), _cells(table), title)
+            for title, table in zip(titles, map(_in_a_line, self._tables), strict=True)
         )
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes)
-        return f"<p>{escape(head)}</p>{tables}{notes}"
+        return html_block(paragraph(head), *tables, *map(paragraph, self._notes))
 
     @property
     def _notes(self) -> list[str]:
@@ -383,12 +382,3 @@ def _text(table: Table) -> str:
         ).rstrip()
         for row in rows
     )
-
-
-def _html(table: Table) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in table)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in _cells(table)
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

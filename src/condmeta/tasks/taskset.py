@@ -18,6 +18,7 @@ from condmeta.tasks.splits import point_mask, task_parts, task_rows
 from condmeta.tasks.task_table import TaskTable
 from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import read_weight
+from condmeta.text import pluralize
 from condmeta.typing import (
     Frame,
     Ids,
@@ -372,9 +373,11 @@ class TaskSet:
 
     def __repr__(self) -> str:
         sizes, (n_rows, d) = self.sizes, self.X.shape
-        spread = f", {sizes.min()} to {sizes.max()} a task" if sizes.size else ""
-        side = "" if self.side is None else f", side: {len(self.side.columns)} columns"
-        return f"TaskSet({len(self)} tasks, {n_rows} rows{spread}, {d} features{side})"
+        ends = dict.fromkeys([sizes.min(), sizes.max()]) if sizes.size else ()
+        spread = f", {' to '.join(map(str, ends))} a task" if ends else ""
+        side = "" if self.side is None else f", side: {pluralize(len(self.side.columns), 'column')}"
+        features = pluralize(d, "feature")
+        return f"TaskSet({len(self)} tasks, {n_rows} rows{spread}, {features}{side})"
 
     def _repr_html_(self) -> str:
         names = self.feature_names or [f"x{j}" for j in range(self.n_features)]

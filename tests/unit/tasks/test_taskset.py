@@ -214,7 +214,7 @@ def test_trusted_arrays_are_neither_checked_nor_copied():
     assert tasks.row_order.tolist() == [0, 1, 2]
     assert tasks.side is side
     assert {name: getattr(tasks, name) for name in names} == names
-    assert repr(tasks) == "TaskSet(2 tasks, 3 rows, 1 to 2 a task, 1 features, side: 1 columns)"
+    assert repr(tasks) == "TaskSet(2 tasks, 3 rows, 1 to 2 a task, 1 feature, side: 1 column)"
     assert TaskSet.trusted(X, None, np.array([0, 2, 3]), ids).y is None
 
 
@@ -433,7 +433,7 @@ def test_split_points_keeps_all_tasks_in_both():
 def test_repr_says_what_is_inside():
     side = TaskTable([[1.0]] * 4, ["a", "b", "c", "z"])
     tasks = TaskSet.from_frame(sales(), "store", "sales", side=side)
-    assert repr(tasks) == "TaskSet(4 tasks, 6 rows, 0 to 3 a task, 2 features, side: 1 columns)"
+    assert repr(tasks) == "TaskSet(4 tasks, 6 rows, 0 to 3 a task, 2 features, side: 1 column)"
     assert "0 tasks" in repr(tasks[[]])
 
 
