@@ -267,7 +267,7 @@ UNCENTRED = {
 @pytest.mark.parametrize("shift", [1e4, 2.0**40, -1e12])
 @pytest.mark.parametrize("name", UNCENTRED)
 def test_columns_far_from_zero_are_named_if_rows_are_not_centred(name, shift):
-    learner, rows = UNCENTRED[name], pd.DataFrame(X, columns=["price", "size", "age"])
+    learner, rows = UNCENTRED[name], pd.DataFrame(X.copy(), columns=["price", "size", "age"])
     learner.fit(rows, Y, task=TASK, side_info=SIDE)  # no warning
     rows["size"] += shift
     text = (
@@ -292,7 +292,7 @@ def test_a_far_value_is_named_if_rows_are_not_centred(name):
 
 @pytest.mark.parametrize("learner", [cm.ConditionalRidge(), cm.AutoRegressor(base=None)])
 def test_a_value_that_hides_all_others_is_named(learner):
-    rows = pd.DataFrame(X, columns=["price", "size", "age"])
+    rows = pd.DataFrame(X.copy(), columns=["price", "size", "age"])
     rows.loc[11, "size"] = -1e30
     with pytest.warns(ConstantFeatureWarning, match=r"^Task 1 has -1e\+30 in column 'size' of X: "):
         learner.fit(rows, Y, task=TASK)
