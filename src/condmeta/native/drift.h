@@ -7,7 +7,7 @@
 
 namespace CONDMETA_ISA {
 
-constexpr double LITTLE = 1e-2;  // S loses no more than four digits if all of 1 / C_ii are above it
+constexpr double MUCH = 1e4;  // a step by columns that divides by no more loses no more than four digits of S
 
 struct DriftSpace {
     double *S, *SL, *A, *G, *K, *KS;        // (d, d)
@@ -43,50 +43,52 @@ static void factorise(const DriftSpace& at, const double* L, double a, int64_t d
     }
 }
 
-// x = C^-1 x, from the factor C of A = C C^T.
-static void solve_lower(const DriftSpace& at, double* x, int64_t d) {
+// x = A^-1 x, from the factor C of A = C C^T.
+static void solve_factored(const DriftSpace& at, double* x, int64_t d) {
     for (int64_t i = 0; i < d; ++i) {
         for (int64_t k = 0; k < i; ++k) x[i] -= at.A[i * d + k] * x[k];
         x[i] *= at.by[i];
     }
-}
-
-// x = A^-1 x.
-static void solve_factored(const DriftSpace& at, double* x, int64_t d) {
-    solve_lower(at, x, d);
     for (int64_t i = d; i-- > 0;) {
         x[i] *= at.by[i];
         for (int64_t k = 0; k < i; ++k) x[k] -= at.A[i * d + k] * x[i];
     }
 }
 
-// A step of AR(1) where little cancels: with U = S L C^-T, S = f^2 (S - a U U^T), e = f (e - a U C^-1 L^T e).
-static void small_step(const DriftSpace& at, const double* L, double a, double f, int64_t d) {
-    for (int64_t j = 0; j < d; ++j) {
-        at.u[j] = 0.0;
-        for (int64_t k = j; k < d; ++k) at.u[j] += L[k * d + j] * at.e[k];
-    }
-    solve_lower(at, at.u, d);
-    for (int64_t i = 0; i < d; ++i) {
-        double *U = at.SL + i * d, explained = 0.0;
-        solve_lower(at, U, d);
-        for (int64_t k = 0; k < d; ++k) explained += U[k] * at.u[k];
-        at.e[i] = f * (at.e[i] - a * explained);
-        for (int64_t j = 0; j <= i; ++j) {
-            double product = 0.0;
-            for (int64_t k = 0; k < d; ++k) product += U[k] * at.SL[j * d + k];
-            at.S[i * d + j] = at.S[j * d + i] = f * f * (at.S[i * d + j] - a * product);
+// A step of AR(1) by the columns l of L, as H is the sum of l l^T:
+//
+//     u = S l,  t = 1 + a l^T u,  S -= (a / t) u u^T,  e -= (a / t) (l^T e) u;   then S = f^2 S, e = f e.
+//
+// If a t is large, too much cancels: then S and e stay as they were, and the answer is false.
+static bool step_by_columns(const DriftSpace& at, const double* L, double a, double f, int64_t d) {
+    double *__restrict S = at.K, *__restrict e = at.by, *__restrict u = at.u;
+    for (int64_t i = 0; i < d * d; ++i) S[i] = at.S[i];
+    for (int64_t i = 0; i < d; ++i) e[i] = at.e[i];
+    for (int64_t k = 0; k < d; ++k) {
+        for (int64_t j = 0; j < d; ++j) u[j] = 0.0;
+        for (int64_t i = k; i < d; ++i)
+            for (int64_t j = 0; j < d; ++j) u[j] += L[i * d + k] * S[i * d + j];
+        double t = 1.0, push = 0.0;
+        for (int64_t i = k; i < d; ++i) t += a * L[i * d + k] * u[i], push += L[i * d + k] * e[i];
+        if (!(t < MUCH)) return false;
+        for (int64_t i = 0; i < d; ++i) {
+            const double v = a / t * u[i];
+            e[i] -= v * push;
+            for (int64_t j = 0; j < d; ++j) S[i * d + j] -= v * u[j];
         }
     }
+    for (int64_t i = 0; i < d; ++i) {
+        at.e[i] = f * e[i];
+        for (int64_t j = 0; j <= i; ++j) at.S[i * d + j] = at.S[j * d + i] = f * f * S[i * d + j];
+    }
+    return true;
 }
 
 // A step of AR(1): G = S L A^-1, K = I - a G L^T, S = f^2 (K S K^T + a G G^T), e = f K e.
 static void ar_step(const DriftSpace& at, const double* L, double s2, double f, int64_t d) {
     const double a = (1.0 - f * f) / s2;
+    if (step_by_columns(at, L, a, f, d)) return;
     factorise(at, L, a, d);
-    double least = 1.0;  // the smallest inverse of a pivot of C
-    for (int64_t i = 0; i < d; ++i) least = at.by[i] < least ? at.by[i] : least;
-    if (least > LITTLE) return small_step(at, L, a, f, d);
     for (int64_t i = 0; i < d; ++i) {
         double *G = at.G + i * d, *K = at.K + i * d, *KS = at.KS + i * d;
         for (int64_t j = 0; j < d; ++j) G[j] = at.SL[i * d + j];

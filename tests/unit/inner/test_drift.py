@@ -173,7 +173,7 @@ def test_the_first_row_is_predicted_from_the_state_before(clock):
     np.testing.assert_allclose(predicted, np.einsum("ni,ni->n", rows.X, w), atol=1e-12)
 
 
-@pytest.mark.parametrize("size", [1.0, 1e12])  # of rows that say little, or nearly all
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e12])  # of rows that say little, much, nearly all
 @pytest.mark.parametrize("moves", [0, 1])
 @pytest.mark.parametrize("d", [1, 3, 7])
 def test_the_engines_agree(moves, d, size):
