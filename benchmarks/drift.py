@@ -8,8 +8,10 @@ result, but the candidates and the rule of the choice were settled on them. The 
 "road deaths" on, were read afterwards; the "last panels", from "costs by airline" on, after the
 choice was changed once more: a model that stays may read the context of a task. The hedge of a
 chosen drift (`condmeta.inner.hedge`) was settled on all panels but gasoline, and gasoline was
-looked at before it was kept. Goals: at most 1 % above the peer on each, at least 20 % below it on
-half of them; `update` at most twice as long.
+looked at before it was kept. The "fresh panels", from "deaths per mile" on, were listed before any
+of their results, and the rule is the one from before. Less cautious rules were then looked at on
+all panels and not kept; the row of all panels was added when its result was known. Goals: at most
+1 % above the peer on each, at least 20 % below it on half of them; `update` at most twice as long.
 
 Where the errors are less than 20 % lower, the note has the ratio of the best of 24 drifts that are
 chosen in hindsight, by the errors of the table: it shows what forgetting can gain at all. The row
@@ -126,7 +128,40 @@ LAST_PANELS = {  # read only after a model that stays was allowed a context
     "unemployment claims by city": Panel("wooldridge/ezunem", "city", "year", "luclms", "ez"),
     "simulated firms": Panel("sandwich/PetersenCL", "firm", "year", "y", "x"),
 }  # fmt: skip
-GROUPS = {"panels": PANELS, "new panels": NEW_PANELS, "last panels": LAST_PANELS}
+FRESH_PANELS = {  # listed before any of their results; the rule is the one from before
+    "deaths per mile by state": Panel(
+        "AER/USSeatBelts", "state", "year", "fatalities",
+        "log(miles) speed65=yes speed70=yes drinkage=yes alcohol=yes log(income) age"),
+    "natural gas by state": Panel(
+        "AER/NaturalGas", "state", "year", "log(consumption)",
+        "log(price) log(eprice) log(heating) log(income)"),
+    "cigarettes and taxes by state": Panel(
+        "Ecdat/Cigarette", "state", "year", "log(packpc)", "log(income) log(tax) log(avgprs)"),
+    "product by country": Panel(
+        "stevedata/pwt_sample", "country", "year", "log(rgdpna)", "log(emp) log(hc) log(rnna)"),
+    "public spending by country": Panel(
+        "stevedata/PPGE", "country", "year", "govtspendgdp", "tradegdp ka_open"),
+    "income by country": Panel(
+        "stevedata/wbd_example", "country", "year", "log(rgdppc)", "lifeexp"),
+    "coffee by country": Panel("stevedata/coffee_imports", "country", "year", "log1p(value)", ""),
+    "vehicles by country": Panel("stevedata/mvprod", "country", "year", "log1p(value)", ""),
+    "gun homicides by country": Panel("stevedata/ghp100k", "country", "year", "value", ""),
+    "earnings by college": Panel(
+        "causaldata/scorecard", "unitid", "year", "earnings_med",
+        "log1p(count_working) log1p(count_not_working)", "pred_degree_awarded_ipeds=*"),
+    "wages of young women": Panel(
+        "sampleSelection/nlswork", "idcode", "year", "ln_wage", "age tenure hours ttl_exp",
+        "race=*"),
+    "deaths by horse kicks": Panel("vcd/VonBort", "corps", "year", "deaths", ""),
+    "economic freedom by country": Panel(
+        "openintro/hfi", "ISO_code", "year", "ef_score", "pf_score"),
+    "late pickups by centre": Panel(
+        "openintro/daycare_fines", "center", "week", "late_pickups", "children"),
+}  # fmt: skip
+GROUPS = {
+    "panels": PANELS, "new panels": NEW_PANELS, "last panels": LAST_PANELS,
+    "fresh panels": FRESH_PANELS,
+}  # fmt: skip
 
 
 class Rows(NamedTuple):
@@ -222,10 +257,12 @@ def panels() -> list[dict]:
         shown.append(row(f"{which} with errors 20 % lower", words, "", share))
         everything += found
     ahead, possible = _ahead(everything), sum(each.hindsight <= AHEAD for each in everything)
-    words = f"{ahead} of {possible}"
+    whole = len(everything)
+    share, reached = at_least(ahead / whole, 0.5, ""), no_goal(ahead / possible, "")
     return [
         *shown,
-        row("the same, of panels with 20 % to gain", words, "", no_goal(ahead / possible, "")),
+        row("all panels with errors 20 % lower", f"{ahead} of {whole}", "", share),
+        row("the same, of panels with 20 % to gain", f"{ahead} of {possible}", "", reached),
     ]
 
 
