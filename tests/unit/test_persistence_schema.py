@@ -157,6 +157,16 @@ def test_ordered_classes_that_are_none_are_named(path, value):
         cm.load(path)
 
 
+def test_classes_that_a_table_does_not_have_are_refused(path):
+    """`predict` would raise an IndexError."""
+    stored_models.stored("table classes").save(path)
+    card, model, arrays = container.read_container(path)
+    forged = [np.array([0.0, 2.0]) if array.tolist() == [0, 1] else array for array in arrays]
+    container.write_container(path, card, model, forged)
+    with pytest.raises(ModelFileError, match=r"TableModel\.learner_\.classes must be 0 to 1"):
+        cm.load(path)
+
+
 @pytest.mark.parametrize(("name", "number"), [("sgd log odds", 2), ("logistic", 2), ("ordered", 3)])
 def test_a_class_that_is_missing_is_refused(path, name, number):
     """`predict` would raise an IndexError."""

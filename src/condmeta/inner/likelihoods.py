@@ -187,12 +187,6 @@ class Ordered(NamedTuple):
 
     parameter: np.ndarray
 
-    @classmethod
-    def of_cuts(cls, cuts) -> tuple[Ordered, float]:
-        """Return the likelihood with these cuts (K-1,), and what to subtract from f."""
-        cuts = np.asarray(cuts, float)
-        return cls(np.diff(cuts)), float(cuts[0])
-
     @property
     def cuts(self) -> np.ndarray:
         """The cuts (K-1,)."""
@@ -213,6 +207,10 @@ class Ordered(NamedTuple):
         """Return labels as 0..K-1."""
         return np.maximum(y, 0).astype(np.int64)
 
+    def places(self, y) -> np.ndarray:
+        """Return labels as 0..K-1; classes above, which no training task had, count as K-1."""
+        return np.minimum(self.codes(y), len(self.parameter) + 1)
+
     def rows(self, points: Points) -> RowForm:
         X, y, offsets, weight = points
         at, above, cut = self._layout(y)
@@ -229,7 +227,7 @@ class Ordered(NamedTuple):
         Class k lies above the cut k - 1 and below the cut k; the first and the last class have one
         row.
         """
-        k = np.repeat(self.codes(y), 2)
+        k = np.repeat(self.places(y), 2)
         above = np.tile([1.0, 0.0], len(y))
         cut = k - above.astype(np.int64)
         kept = (cut >= 0) & (cut < len(self.cuts))
@@ -243,7 +241,7 @@ class Ordered(NamedTuple):
 
     def _constants(self, y) -> np.ndarray:
         inside = np.log(-np.expm1(-self.parameter))
-        return np.concatenate([[0.0], inside, [0.0]])[self.codes(y)]
+        return np.concatenate([[0.0], inside, [0.0]])[self.places(y)]
 
     def by_log_parameter(self, points: Points, rows: RowForm, found: Variational) -> np.ndarray:
         return self.parameter * self.by_gaps(points, found).sum(axis=0)
@@ -254,7 +252,7 @@ class Ordered(NamedTuple):
         T, K = len(points.sizes), len(self.cuts) + 1
         task, times = np.repeat(np.arange(T), points.sizes), _times(points.weight)
         by_cut = _count_pairs(task[at], cut, found.r, (T, K - 1))
-        share = _count_pairs(task, self.codes(points.y), times, (T, K))
+        share = _count_pairs(task, self.places(points.y), times, (T, K))
         above = np.cumsum(by_cut[:, ::-1], axis=1)[:, ::-1]
         return share[:, 1:-1] / np.expm1(self.parameter) - above[:, 1:]
 
@@ -275,7 +273,7 @@ class Ordered(NamedTuple):
 
     def log_density(self, points: Points, mean, variance) -> np.ndarray:
         P = self.probabilities(mean + row_shifts(points.weight, len(points.y)), variance)
-        return np.log(P[np.arange(len(P)), self.codes(points.y)])
+        return np.log(P[np.arange(len(P)), self.places(points.y)])
 
 
 def _count_pairs(row, column, weights, shape: tuple[int, int]) -> np.ndarray:

@@ -615,8 +615,11 @@ def _learner_agrees(state: dict[str, Any], sizes: dict[str, int]) -> None:
     """Raise if the learner of a file does not predict what its schema says."""
     learner, schema = uncalibrated(state["learner_"]), state["schema_"]
     classes = getattr(learner, "classes_", ())
-    if schema.classes is not None and len(schema.classes) != len(classes):
-        raise InvalidFieldError("schema_.classes", f"must be the {len(classes)} of the learner")
+    if schema.classes is not None:
+        if len(schema.classes) != len(classes):
+            raise InvalidFieldError("schema_.classes", f"must be the {len(classes)} of the learner")
+        if list(classes) != list(range(len(classes))):  # they are positions in schema_.classes
+            raise InvalidFieldError("learner_.classes", f"must be 0 to {len(classes) - 1}")
     if schema.roles.trials is not None and not hasattr(learner, "predict_proba"):
         raise InvalidFieldError("schema_.roles.trials", "must be None with this learner")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from condmeta.errors import DataError
 from condmeta.persistence.fields import (
@@ -66,11 +66,6 @@ def read_sparse(X: Any) -> SparseRows:
     rows = SparseRows(X, dtype=np.float64)
     rows.sum_duplicates()
     return rows
-
-
-def as_rows(X: Any) -> Any:
-    """Return the result of an operation on rows as rows: sparse ones get their length back."""
-    return SparseRows(X) if issparse(X) and not isinstance(X, SparseRows) else X
 
 
 def _export(rows: SparseRows) -> dict[str, Any]:

@@ -54,6 +54,17 @@ def test_probabilities_are_calibrated_for_new_tasks(engine):
     np.testing.assert_allclose(np.exp(scores), P)
 
 
+def test_a_class_of_one_task_alone():
+    """Folds that hold this task out have no such class; the choice raised an IndexError."""
+    X, y, task, _ = draw(40)
+    y[3] = 4
+    model = cm.ConditionalOrdinal().fit(X, y, task=task)
+    assert model.classes_.tolist() == [0, 1, 2, 3, 4]
+    P = model.predict_proba(X, task=task)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    assert P[:, 4].mean() == pytest.approx(1 / len(y), rel=0.5)
+
+
 @pytest.mark.parametrize("kind", ["classes", "pandas", "polars"])
 def test_order_of_texts(kind):
     X, y, task, side = draw(20)
