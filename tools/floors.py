@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "floors"
 GROUPS = ["test", "public-data"]
 BESIDE = ["pyparsing<3.3"]  # what matplotlib 3.9 calls is deprecated there, and warnings are errors
-FLOOR = re.compile(r"([A-Za-z0-9_.-]+)>=([0-9][0-9.]*)$")
+FLOOR = re.compile(r"([A-Za-z0-9_.-]+(?:\[[a-z,]+\])?)>=([0-9][0-9.]*)$")
 
 
 def requirements() -> list[str]:

@@ -3,7 +3,8 @@
 `assign_roles` decides this for `TableModel` and for the command line.
 """
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from condmeta import persistence
@@ -17,6 +18,7 @@ from condmeta.tasks.side_table import as_names, read_side_table
 from condmeta.typing import Frame, SideInfo
 
 MANY_ROWS = 1 << 18  # of a side table
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 class ColumnOptions(NamedTuple):
@@ -225,7 +227,7 @@ def assign_roles(frame: Frame, side_table: Any, options: ColumnOptions) -> Roles
         require_columns(frame, as_names(name), role)
     if options.features is None:
         others = {*task, target, *side, *excluded, *given}
-        features = [name for name in column_names(frame) if name not in others]
+        features = [name for name in _without_index(column_names(frame)) if name not in others]
         if not features:
             raise DataError(
                 "No column is left to be a feature: the table has only task, target, side and "
@@ -250,7 +252,7 @@ def assign_roles(frame: Frame, side_table: Any, options: ColumnOptions) -> Roles
     if side_table is None:
         return Roles(task, target, features, side, [], key, options.time, **sizes)
     _require_side_key(side_table, key)
-    wanted = wanted or [name for name in in_side_table if name not in excluded]
+    wanted = wanted or [name for name in _without_index(in_side_table) if name not in excluded]
     _require_side_columns(in_side_table, wanted)
     return Roles(task, target, features, [], wanted, key, options.time, **sizes)
 
@@ -281,6 +283,11 @@ def read_side(side_info: SideInfo, roles: Roles) -> TaskTable:
         table = read_side_table(side_info, **how)
     data = {name: table.data[name] for name in roles.side_table}
     return TaskTable.trusted(table.ids, data, table.backend)
+
+
+def _without_index(names: Iterable[str]) -> list[str]:
+    """Return names without those that Parquet files give to an index of pandas without a name."""
+    return [name for name in names if not PANDAS_INDEX.fullmatch(str(name))]
 
 
 def _require_side_key(side_table: Any, key: list[str]) -> None:

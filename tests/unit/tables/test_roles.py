@@ -25,6 +25,17 @@ def test_features_are_the_columns_without_another_role():
     assert assign(features="price").features == ["price"]
 
 
+def test_a_stored_index_of_pandas_is_no_feature():
+    """Parquet files of filtered frames have it as a column."""
+    sales = pd.DataFrame(columns=["store", "price", "sold", "__index_level_0__"])
+    stores = pd.DataFrame(columns=["store", "size", "__index_level_0__"])
+    options = ColumnOptions("store", "sold")
+    roles = assign_roles(sales, stores, options)
+    assert (roles.features, roles.side_table) == (["price"], ["size"])
+    named = options._replace(features=["__index_level_0__"])
+    assert assign_roles(sales, stores, named).features == ["__index_level_0__"]
+
+
 def test_the_sort_column_is_a_feature_only_if_named():
     assert assign(sort_by="day").features == ["price", "size"]
     assert assign(sort_by="day", features=["day", "price"]).features == ["day", "price"]
