@@ -14,7 +14,7 @@ from condmeta.errors import DataError
 from condmeta.fitted.summary import Summary
 from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.fitted.tau import LinearTau
-from condmeta.inner.posterior import Gaussian
+from condmeta.inner.estimates import GaussianOfEstimates
 from condmeta.inner.squared import SquaredState
 from condmeta.learners.inputs import inputs_of
 from condmeta.learners.learn import Learned, Training, learn
@@ -229,7 +229,7 @@ class Shrinkage(Learner):
             "objective_": learned.objective + _log_volume(data.tasks),
         }
         tau = LinearTau(rotation.undo(W), data.Phi.mean(axis=0))
-        return Learned(tau, Gaussian(prior.L, 1.0, False), info)
+        return Learned(tau, GaussianOfEstimates(prior.L, 1.0, False), info)
 
 
 class Estimates(NamedTuple):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy.optimize import minimize_scalar
 
 import condmeta as cm
 from condmeta.cli.app import app
@@ -257,3 +258,24 @@ def test_a_series_is_keyed_by_its_index():
             cm.shrink(wrong, std_errors=wrong)
     with pytest.raises(DataError, match="std_errors must be keyed by task id"):
         cm.shrink(estimates, std_errors=[0.3] * 4)
+
+
+def test_deviations_of_effects_have_no_noise_of_labels():
+    """b ~ N(mu, tau2 + se^2), by maximum likelihood; predictions had the variance 1 more."""
+    b, se = np.array([0.2, 1.4, -0.3, 0.9]), np.array([0.2, 0.3, 0.25, 0.2])
+
+    def cost(tau2):
+        v = tau2 + se**2
+        mu = np.average(b, weights=1 / v)
+        return np.sum(np.log(v) + (b - mu) ** 2 / v)
+
+    tau2 = minimize_scalar(cost, bounds=(0.0, 4.0), method="bounded", options={"xatol": 1e-9}).x
+    ids = list("ABCD")
+    learner = cm.Shrinkage(kappa=0.0, tol=1e-10)
+    result = learner.fit(dict(zip(ids, b, strict=True)), std_errors=dict(zip(ids, se, strict=True)))
+    for model, expected in (
+        (result.adapt([0.1], std_errors=[0.5]), 1 / (1 / tau2 + 4)),
+        (result.adapt(), tau2),
+    ):
+        _, std = model.predict([[1.0], [-2.0]], return_std=True)
+        np.testing.assert_allclose(std, np.sqrt(expected) * np.array([1.0, 2.0]), rtol=1e-4)
