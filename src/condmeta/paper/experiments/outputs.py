@@ -3,12 +3,13 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from condmeta.paper.experiments.results import Results
+from condmeta.errors import DataError
+from condmeta.paper.experiments.results import COLUMNS, Results
 
 
 @contextmanager
@@ -31,6 +32,18 @@ def write_file(path: Path, content: bytes) -> Path:
     with replacing(path) as temporary:
         temporary.write_bytes(content)
     return path
+
+
+def refuse_foreign(folder: Path, names: Iterable[str]) -> None:
+    """Raise if a table of this name is in the folder that no run has written."""
+    for table in (folder / f"{name}.csv" for name in names):
+        if table.exists() and not table.with_suffix(".json").exists():
+            with table.open(encoding="utf-8", errors="replace") as file:
+                if file.readline(1 << 12).strip() != ",".join(COLUMNS):
+                    raise DataError(
+                        f"'{table}' is no table of condmeta reproduce, which would replace it: "
+                        "choose another folder."
+                    )
 
 
 def save_panel(folder: Path, name: str, results: Results) -> None:

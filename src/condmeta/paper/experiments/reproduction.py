@@ -17,7 +17,7 @@ from condmeta.datasets.files import VARIABLE
 from condmeta.display.plots import curves_figure, published_figure
 from condmeta.display.plots.canvas import FORMATS, figure_bytes, new_figure
 from condmeta.engine import active_engine
-from condmeta.paper.experiments.outputs import load_panel, save_panel, write_file
+from condmeta.paper.experiments.outputs import load_panel, refuse_foreign, save_panel, write_file
 from condmeta.paper.experiments.panels import PANELS, get_panel
 from condmeta.paper.experiments.protocol import each_seed, list_seeds, run
 from condmeta.paper.experiments.readings import Readings
@@ -112,6 +112,7 @@ def reproduce(
         reproduce(["one-cluster"], seeds=2, out="reproduction")
     """
     names, out = _panels(names), Path(out)
+    refuse_foreign(out, names)
     new_figure(1, 1)  # without matplotlib, raise now and not after the work
     seeds = list_seeds(seeds)
     readings = replace(readings or Readings(), inner=inner)

@@ -133,6 +133,16 @@ def test_nothing_is_left_of_a_write_that_fails(tmp_path, monkeypatch):
     assert files(tmp_path) == set()
 
 
+def test_a_table_of_the_user_is_not_replaced(tmp_path):
+    table = tmp_path / "circle.csv"
+    table.write_text("radius,angle\n1,2\n")
+    with pytest.raises(
+        DataError, match=r"circle\.csv' is no table of condmeta reproduce, which wo"
+    ):
+        reproduce(["circle"], seeds=1, out=tmp_path)
+    assert table.read_text() == "radius,angle\n1,2\n"
+
+
 def test_random_features_are_fixed_by_the_seed(tmp_path):
     errors = [
         again(tmp_path / name, ["circle"])[0].results["circle"].columns["error"] for name in "ab"
