@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "floors"
 GROUPS = ["test", "public-data"]
 BESIDE = ["pyparsing<3.3"]  # what matplotlib 3.9 calls is deprecated there, and warnings are errors
+# polars 1.17 warns of every fork once it is imported; our children do not call it
+SETTINGS = {"CONDMETA_FLOORS": "1", "POLARS_ALLOW_FORKING_THREAD": "1"}
 FLOOR = re.compile(r"([A-Za-z0-9_.-]+(?:\[[a-z,]+\])?)>=([0-9][0-9.]*)$")
 
 
@@ -58,7 +60,7 @@ def main() -> int:
     # The installed package, not the source tree: the tests do not import from src.
     tests = sys.argv[1:] or ["tests"]
     command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | {"CONDMETA_FLOORS": "1"}).returncode
+    return subprocess.run(command, cwd=ROOT, env=os.environ | SETTINGS).returncode
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joblib.externals.loky import get_reusable_executor
 from sklearn.base import BaseEstimator, clone
 
 import condmeta as cm
@@ -29,6 +30,7 @@ def errors(results, method, seed):
 
 
 def test_a_seed_does_not_depend_on_what_else_runs(engine):
+    get_reusable_executor().shutdown()  # workers of an earlier test may have the other engine
     together = run(ENVIRONMENT, METHODS, setting=SETTING, grid=GRID, seeds=3)
     alone = run(ENVIRONMENT, {"random": METHODS["random"]}, setting=SETTING, grid=GRID, seeds=[2])
     side_by_side = run(ENVIRONMENT, METHODS, setting=SETTING, grid=GRID, seeds=3, jobs=2)
