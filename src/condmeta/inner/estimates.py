@@ -1,4 +1,4 @@
-"""The posterior of weights from estimates: as from labels, but what is predicted has no noise.
+"""The posterior of weights from estimates: as from labels, but predictions have no label noise.
 
 An estimate b with covariance C has the statistics S = C^-1 and c = C^-1 b of rows whose noise has
 the variance 1. <x, w> of such a task is an effect, not a label: its variance is x^T P x.

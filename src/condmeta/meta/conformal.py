@@ -150,7 +150,7 @@ class Calibration:
         self.sizes, self.scores = {}, {}
         for m, rows in held.items():
             self.sizes[m], sizes = fit_error_scale(rows.spread(step), bounds)
-            # spread labels shape the sizes; the labels themselves settle how many are covered
+            # Sizes are learned from spread labels; the coverage is that of the labels themselves.
             scores = Scores.of(rows, rows.on_side(*sizes[:, : len(rows.error)]))
             self.scores[m] = scores._replace(above=None) if self.sizes[m].has_sides else scores
         self.bounds = bounds

@@ -60,7 +60,11 @@ class HeldOut(NamedTuple):
         return int(self.task.max()) + 1
 
     def spread(self, step: float) -> HeldOut:
-        """Return the rows with labels spread evenly over [y - step/2, y + step/2]."""
+        """Return the rows with labels spread evenly over [y - step/2, y + step/2].
+
+        Copies of all rows follow one another, so that the first N rows have the predictions of
+        these.
+        """
         if step <= FINE * np.average(np.abs(self.error), weights=self.share):
             return self
         places = step * ((np.arange(COPIES) + 0.5) / COPIES - 0.5)
