@@ -25,7 +25,8 @@ from condmeta.learners.inputs import inputs_of
 from condmeta.learners.learn import fit_inputs
 from condmeta.learners.learner import Learner
 from condmeta.learners.ridge import ConditionalRidge
-from condmeta.meta.stacking import CRITERIA, LOG_LOSS, Criterion, best_blend
+from condmeta.meta.criteria import CRITERIA, LOG_LOSS, Criterion
+from condmeta.meta.stacking import best_blend
 from condmeta.tasks import TaskSet
 from condmeta.tasks.call_input import as_tasks
 from condmeta.tasks.frames import is_series, to_array

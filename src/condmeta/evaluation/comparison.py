@@ -11,7 +11,7 @@ from condmeta.evaluation.advantage import Advantage
 from condmeta.evaluation.gains import Gain, gains_in_words
 from condmeta.evaluation.report_words import words_of
 from condmeta.learners.held_out import HeldOutAnswers, on_base
-from condmeta.meta.stacking import Criterion
+from condmeta.meta.criteria import Criterion
 from condmeta.notebook import Strong, html_block, html_table, paragraph
 from condmeta.persistence.atomic import write_atomically
 from condmeta.tasks import TaskSet

@@ -38,7 +38,7 @@ from condmeta.learners.learn import fit_inputs
 from condmeta.learners.parameters import check_learner, check_parameters
 from condmeta.learners.shared_base import BOOSTING, FEWEST_ROWS, shared_model_of
 from condmeta.learners.writing import writing
-from condmeta.meta.stacking import Criterion
+from condmeta.meta.criteria import Criterion
 from condmeta.tasks import TaskSet
 from condmeta.typing import (
     Base,
@@ -196,13 +196,12 @@ class Auto(BaseEstimator):
         for name, learner in learners.items():
             progress(f"fitting: {name}")
             learners[name] = fit_inputs(learner, given, shared if on_base(name) else None)
-        names, answers = list(learners), []
+        names, answers, judge = list(learners), [], self._criterion()
         if why:
             choice = default_choice(names, why)
         else:
             settled = {name: frozen(learner) for name, learner in learners.items()}
             how = self.shots, self.order, self.random_state
-            judge = self._criterion()
             answers = hold_out(settled, tasks, shared, *how, progress, judge.density)
             numbers = given.classes is None and not judge.density
             choice = choose(names, answers, judge, numbers)
@@ -210,6 +209,7 @@ class Auto(BaseEstimator):
         chosen = Chosen(
             names, **choice, learners={names[c]: learners[names[c]] for c in used},
             columns=given.columns, n_tasks=int((tasks.sizes > 0).sum()), classes=given.classes,
+            least=judge.least,
         )  # fmt: skip
         return Comparable(chosen, learners, answers)
 

@@ -11,7 +11,8 @@ from condmeta.inner.log_rms import denoised_moments
 from condmeta.learners.auto_report import report
 from condmeta.learners.blend import Blends
 from condmeta.learners.held_out import HeldOutAnswers
-from condmeta.meta.stacking import Criterion, best_blend
+from condmeta.meta.criteria import Criterion
+from condmeta.meta.stacking import best_blend
 from condmeta.tasks.numbers import power_of_two
 
 
@@ -19,7 +20,8 @@ class Chosen(NamedTuple):
     """What the fit of an Auto learner leaves.
 
     `learners` are those with a weight, and `blends` combines them; `offset` says that the labels
-    were given less an offset; the rest are the attributes of the learner.
+    were given less an offset, `least` is the smallest possible prediction; the rest are the
+    attributes of the learner.
     """
 
     candidates: list[str]
@@ -34,12 +36,13 @@ class Chosen(NamedTuple):
     classes: np.ndarray | None
     lines: np.ndarray
     offset: bool = False
+    least: float = -np.inf
 
     @property
     def blends(self) -> Blends:
         """The combinations of `learners`."""
         used = [self.candidates.index(name) for name in self.learners]
-        return Blends(self.shots, self.weights[:, used], self.lines)
+        return Blends(self.shots, self.weights[:, used], self.lines, self.least)
 
 
 class of_choice:  # noqa: N801, a property by another name

@@ -16,7 +16,7 @@ from condmeta.learners.held_out import FEWEST_TASKS
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.logistic import ConditionalLogistic
 from condmeta.learners.targets import Classifier
-from condmeta.meta.stacking import LOG_LOSS, Criterion
+from condmeta.meta.criteria import LOG_LOSS, Criterion
 from condmeta.tasks.messages import show_id
 from condmeta.typing import Ids, Matrix, SideInfo
 

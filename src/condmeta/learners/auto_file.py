@@ -36,6 +36,7 @@ CHOSEN = record(
         "learners": mapping(instance()),
         "columns": instance("InputColumns", n="n"), "n_tasks": number(low=0, whole=True),
         "classes": maybe(labels("k")), "lines": floats("s 2"), "offset": optional(FLAG),
+        "least": optional(number(infinite=True)),
     }
 )  # fmt: skip
 

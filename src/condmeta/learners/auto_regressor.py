@@ -19,7 +19,7 @@ from condmeta.learners.parameters import one_of
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.learners.targets import Regressor
 from condmeta.learners.writing import writing
-from condmeta.meta.stacking import CRITERIA, OF_COUNTS, Criterion
+from condmeta.meta.criteria import CRITERIA, OF_COUNTS, Criterion
 from condmeta.typing import CriterionName, Ids, Matrix, SideInfo, Values, XTransform
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from condmeta.meta.stacking import Criterion
+from condmeta.meta.criteria import Criterion
 from condmeta.text import pluralize
 
 SIMPLE = "own data", "pooled"

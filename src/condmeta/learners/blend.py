@@ -17,12 +17,14 @@ from condmeta.typing import Ids, Matrix, Values
 class Blends(NamedTuple):
     """Combinations shift + slope * (answers @ weights) for several numbers of points.
 
-    shots (S,), rising; weights (S, C); lines (S, 2): shift and slope.
+    shots (S,), rising; weights (S, C); lines (S, 2): shift and slope. Answers below `least` count
+    as this: those of means of counts as 0.
     """
 
     shots: np.ndarray
     weights: np.ndarray
     lines: np.ndarray
+    least: float = -np.inf
 
     def of(self, answers: np.ndarray, points: Any) -> np.ndarray:
         """Return the combination (N,) of answers (N, C), by the points (N,) of each row's task.
@@ -31,6 +33,7 @@ class Blends(NamedTuple):
         are probabilities of K classes give (N, K).
         """
         at = np.maximum(np.searchsorted(self.shots, points, side="right") - 1, 0)
+        answers = np.maximum(answers, self.least)
         mixed = np.einsum("ij...,ij->i...", answers, self.weights[at])
         if mixed.ndim > 1:
             return mixed

@@ -11,7 +11,7 @@ from condmeta.errors import DataError
 from condmeta.evaluation.compare import _with_choice
 from condmeta.evaluation.comparison import Comparison, by_task
 from condmeta.learners.held_out import HeldOutAnswers, hold_out
-from condmeta.meta.stacking import CRITERIA
+from condmeta.meta.criteria import CRITERIA
 
 FIXED = {"metric": "diagonal", "noise": "shared", "kappa": 1.0}
 

@@ -10,7 +10,7 @@ from condmeta.evaluation.compare import _with_choice
 from condmeta.evaluation.comparison import Comparison, by_task
 from condmeta.evaluation.gains import gain_of
 from condmeta.learners.held_out import HeldOutAnswers
-from condmeta.meta.stacking import CRITERIA
+from condmeta.meta.criteria import CRITERIA
 
 
 def test_gain_has_the_standard_error_of_the_jackknife():

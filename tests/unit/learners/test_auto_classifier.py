@@ -12,7 +12,8 @@ import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.fitted.shared_model import fit_shared_model
 from condmeta.learners.held_out import hold_out
-from condmeta.meta.stacking import LOG_LOSS, best_weights, log_losses, mixture_weights
+from condmeta.meta.criteria import LOG_LOSS, log_losses
+from condmeta.meta.stacking import best_weights, convex_weights
 
 
 def draw(n_tasks=60, n=10, effect=1.5, spread=0.5, bend=0.0, seed=0):
@@ -147,7 +148,7 @@ def test_mixture_weights_are_the_best():
     logit = np.log(truth / (1 - truth))
     noisy = [1 / (1 + np.exp(-(logit + rng.normal(size=4000)))) for _ in range(2)]
     answers = np.column_stack([*noisy, np.full(4000, 0.5)])
-    weights = mixture_weights(answers, y)
+    weights = convex_weights(answers, y, LOG_LOSS)
 
     def loss(free):
         mixed = answers @ np.append(free, 1 - free.sum())

@@ -14,7 +14,8 @@ from sklearn.preprocessing import StandardScaler
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.feature_maps import MeanFourier, MeanInput, MeanInputOutput
-from condmeta.meta import stacking
+from condmeta.meta.criteria import CRITERIA, LOG_LOSS
+from condmeta.meta.stacking import convex_weights
 
 GIVEN = {"kappa": 1.0, "context": False, "cold_start": "prior", "tol": 1e-6}
 RIDGE = {"metric": "identity", "noise": "per_task", **GIVEN}
@@ -386,13 +387,14 @@ def test_auto_fits_adapts_and_judges_with_weights(monkeypatch):
     np.testing.assert_allclose(again.predict(X, task=task), twice.predict(X, task=task), rtol=1e-8)
 
 
-@pytest.mark.parametrize("weights", ["convex_weights", "mixture_weights"])
-def test_combinations_count_rows_by_their_weights(weights):
-    function = getattr(stacking, weights)
+@pytest.mark.parametrize("criterion", [*CRITERIA.values(), LOG_LOSS], ids=lambda c: c.title)
+def test_combinations_count_rows_by_their_weights(criterion):
     rng = np.random.default_rng(0)
     answers, y = rng.uniform(0.1, 0.9, size=(60, 3)), np.where(rng.random(60) < 0.5, 1.0, -1.0)
     times = rng.integers(1, 4, size=60)
     rows = np.repeat(np.arange(60), times)
     np.testing.assert_allclose(
-        function(answers, y, times.astype(float)), function(answers[rows], y[rows]), atol=1e-6
+        convex_weights(answers, y, criterion, times.astype(float)),
+        convex_weights(answers[rows], y[rows], criterion),
+        atol=1e-6,
     )

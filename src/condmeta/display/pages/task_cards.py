@@ -10,8 +10,8 @@ from condmeta.fitted.against_rest import AgainstRest
 from condmeta.fitted.tables import coefficient_names
 from condmeta.learners.held_out import HeldOutAnswers
 from condmeta.meta.conformal import Scores
+from condmeta.meta.criteria import LOG_LOSS
 from condmeta.meta.error_scale import HeldOut
-from condmeta.meta.stacking import LOG_LOSS
 
 if TYPE_CHECKING:
     from condmeta.evaluation.comparison import Comparison
