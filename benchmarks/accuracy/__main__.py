@@ -57,7 +57,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data", nargs="+", choices=PROBLEMS, metavar="NAME", help="data sets")
     parser.add_argument(
         "--groups", nargs="+", choices=GROUPS, default=list(GROUPS),
-        help="groups of data sets, where --data names none (default: all)",
+        help="groups of data sets, where --data names none (default: all); learners may be "
+        "designed on first and development, validation and fresh are only to report",
     )  # fmt: skip
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument(

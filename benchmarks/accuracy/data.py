@@ -1,7 +1,8 @@
 """The data sets: name -> `Problem`. A loader raises an error if its package or file is missing.
 
 Twelve are written out here. The learners were designed on them, so that they belong to no half.
-`registry.py` lists the others; `halves.py` says which half each belongs to.
+`registry.py` lists more; `halves.py` says which half each belongs to. The tables of `fresh.py` are
+a third group.
 
 Side columns are constant within a task and known before it has a labelled point.
 """
@@ -12,10 +13,9 @@ from functools import cache
 
 import numpy as np
 
-from benchmarks.accuracy import tables
+from benchmarks.accuracy import fresh, registry, tables
 from benchmarks.accuracy.halves import HALVES, half
 from benchmarks.accuracy.problem import Problem
-from benchmarks.accuracy.registry import TABLES
 from condmeta import datasets
 from condmeta.environments import paper_environment
 from condmeta.tasks import TaskSet, TaskTable
@@ -125,9 +125,12 @@ FIRST: dict[str, Problem] = {
 }  # fmt: skip
 
 
+TABLES = registry.TABLES | fresh.TABLES
+
+
 @cache
 def read(name: str) -> TaskSet:
-    """Load a table of the registry once."""
+    """Load a table once."""
     return tables.read(TABLES[name])
 
 
@@ -140,9 +143,11 @@ def _table_problem(name: str) -> Problem:
 
 
 PROBLEMS: dict[str, Problem] = FIRST | {name: _table_problem(name) for name in TABLES}
-GROUPS = "first", *HALVES
+GROUPS = "first", *HALVES, "fresh"
 
 
 def group(name: str) -> str:
-    """Return "first" for the twelve, "development" or "validation" for all others."""
-    return "first" if name in FIRST else half(name)
+    """Return "first" for the twelve, "fresh" for tables of `fresh.py`, else the half."""
+    if name in FIRST:
+        return "first"
+    return "fresh" if name in fresh.TABLES else half(name)

@@ -1,7 +1,8 @@
-"""The two halves of the data sets: one to design on, one that only judges.
+"""The two halves of the tables of `registry.py`: one to design on, one that only judges.
 
-The half of a data set follows from its name, so that nobody chooses it. Learners may be designed on
-the development half. The validation half is looked at only to report.
+The half of a table follows from its name, so that nobody chooses it. Learners may be designed on
+the development half. The validation half is looked at only to report. The tables of `fresh.py`
+belong to no half.
 """
 
 from __future__ import annotations
@@ -12,5 +13,5 @@ HALVES = "development", "validation"
 
 
 def half(name: str) -> str:
-    """Return the half of a data set: by the first byte of the SHA-256 of its name, even or odd."""
+    """Return the half of a table: by the first byte of the SHA-256 of its name, even or odd."""
     return HALVES[sha256(name.encode()).digest()[0] % 2]

@@ -19,7 +19,7 @@ class Method(NamedTuple):
     """How to make a method; whether it is linear in x for each task, and whether it is ours.
 
     `classes` says that it predicts a probability. `everywhere` says that it runs on the tables of
-    the registry, not only on the first twelve data sets.
+    `registry.py` and `fresh.py`, not only on the first twelve data sets.
     """
 
     title: str

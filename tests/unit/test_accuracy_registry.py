@@ -10,12 +10,12 @@ import pytest
 from condmeta.tasks import TaskSet, TaskTable
 
 with mock.patch.dict(os.environ):  # the package limits threads for the processes it starts
-    from benchmarks.accuracy import tables
-    from benchmarks.accuracy.data import FIRST, PROBLEMS, group
+    from benchmarks.accuracy import fresh, registry, tables
+    from benchmarks.accuracy.data import FIRST, GROUPS, PROBLEMS, TABLES, group
     from benchmarks.accuracy.halves import half
     from benchmarks.accuracy.methods import METHODS, methods_for
     from benchmarks.accuracy.problem import Problem, split
-    from benchmarks.accuracy.registry import CLASSES, NUMBERS, TABLES
+    from benchmarks.accuracy.registry import CLASSES, NUMBERS
     from benchmarks.accuracy.run import Outcome, _work, log_loss, measure
     from benchmarks.accuracy.stability import rearranged, spread
     from benchmarks.accuracy.tables import Table, read
@@ -75,7 +75,24 @@ def test_halves_follow_from_names_alone():
     named = {"radon": "development", "milk": "development", "chicks": "validation"}
     assert {name: half(name) for name in named} == named
     assert all(group(name) == "first" for name in FIRST)
-    assert all(group(name) == half(name) for name in TABLES)
+    assert all(group(name) == half(name) for name in registry.TABLES)
+
+
+def test_fresh_tables_are_a_group_of_their_own():
+    assert all(group(name) == "fresh" for name in fresh.TABLES)
+    assert {group(name) for name in PROBLEMS} == set(GROUPS)
+    assert len(fresh.NUMBERS) >= 24
+    assert len(fresh.CLASSES) >= 6
+
+
+def test_names_are_unique_and_fresh_sources_are_new():
+    kinds = FIRST, NUMBERS, CLASSES, fresh.NUMBERS, fresh.CLASSES
+    assert len(PROBLEMS) == sum(map(len, kinds))
+    new = {table.source for table in fresh.TABLES.values()}
+    assert len(new) == len(fresh.TABLES)
+    known = {table.source for table in registry.TABLES.values()}
+    known |= {f"mlmRev/{name}" for name in ("Hsb82", "Exam", "egsingle")}  # of the first twelve
+    assert not new & known
 
 
 def test_there_are_many_kinds_of_tables():
