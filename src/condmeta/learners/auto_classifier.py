@@ -27,9 +27,8 @@ class AutoClassifier(Classifier, Auto):
 
     Like `AutoRegressor`, by the log loss of the probabilities. The candidates are: the task's own
     data alone, one pooled model, a learned prior without and with side information, and the last
-    two on top of gradient boosting. A convex combination of their probabilities is used if it is
-    better on held-out tasks. With more than two classes there are no candidates on boosting, and
-    `base` is not used.
+    two on top of gradient boosting. Their probabilities are combined with weights as there. With
+    more than two classes there are no candidates on boosting, and `base` is not used.
 
     Parameters
     ----------
