@@ -12,7 +12,7 @@ from condmeta.learners.auto_report import report
 from condmeta.learners.blend import Blends
 from condmeta.learners.held_out import HeldOutAnswers
 from condmeta.meta.criteria import Criterion
-from condmeta.meta.stacking import best_blend
+from condmeta.meta.stacking import Blend, best_blend
 from condmeta.tasks.numbers import power_of_two
 
 
@@ -78,19 +78,14 @@ def choose(
     names: Any, trials: list[HeldOutAnswers], criterion: Criterion, numbers: bool
 ) -> dict[str, Any]:
     """Return the weights of the candidates at each number of points, and what they rest on."""
-    unit = power_of_two(max(np.abs(trial.y).max() for trial in trials))  # squares stay finite
     with np.errstate(over="ignore"):
-        each = ((trial.answers, trial.y, trial.weight) for trial in trials)
-        errors = np.array([criterion.mean(*trial) for trial in each])
-    said = [(trial.answers / unit, trial._replace(y=trial.y / unit)) for trial in trials]
-    found = [best_blend(p, trial.y, trial.task, criterion, trial.weight) for p, trial in said]
+        errors = np.array([criterion.mean(t.answers, t.y, t.weight) for t in trials])
+    found = [best_blend(t.answers, t.y, t.task, criterion, t.weight) for t in trials]
     weights = np.array([blend.weights for blend in found])
-    lines = np.array([(unit * blend.shift, blend.slope) for blend in found])
+    lines = np.array([(blend.shift, blend.slope) for blend in found])
     task_errors = None
     if numbers:
-        blended = ((trial, blend.of(p)) for (p, trial), blend in zip(said, found, strict=True))
-        task_errors = np.array([_task_errors(*one) for one in blended])
-        task_errors[:, 0] += np.log(unit)
+        task_errors = np.array([_task_errors(*one) for one in zip(trials, found, strict=True)])
     shots = np.array([trial.shot for trial in trials])
     return {
         "shots": shots, "errors": errors, "weights": weights, "task_errors": task_errors,
@@ -98,8 +93,10 @@ def choose(
     }  # fmt: skip
 
 
-def _task_errors(trial: HeldOutAnswers, answers: np.ndarray) -> tuple[float, float]:
+def _task_errors(trial: HeldOutAnswers, blend: Blend) -> tuple[float, float]:
     """Return mean and variance of the log root mean square errors of tasks with very many rows."""
-    sizes = np.bincount(trial.task)
-    square = np.bincount(trial.task, (trial.y - answers) ** 2) / sizes
-    return denoised_moments(0.5 * np.log(square + 1e-300), sizes)
+    unit = power_of_two(np.abs(trial.y).max())  # squares stay finite
+    sizes, error = np.bincount(trial.task), (trial.y - blend.of(trial.answers)) / unit
+    square = np.bincount(trial.task, error**2) / sizes
+    mean, variance = denoised_moments(0.5 * np.log(square + 1e-300), sizes)
+    return mean + np.log(unit), variance

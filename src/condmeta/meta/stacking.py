@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.meta.criteria import Criterion, absolute_sizes
+from condmeta.tasks.numbers import power_of_two
 
 HALVES = 2
 SMALLEST_SHARE = 0.05  # candidates with a smaller weight are left out
@@ -47,7 +48,8 @@ def best_blend(answers, y, task, criterion: Criterion, m=None) -> Blend:
     A line is kept if it gains on tasks that it was not fitted to, and if predictions clearly are
     not medians: labels above and below them are not equally many, by three standard errors.
     """
-    answers = np.maximum(answers, criterion.least)
+    unit = power_of_two(np.abs(y).max())  # squares stay finite
+    answers, y = np.maximum(answers, criterion.least) / unit, y / unit
     weights = best_weights(answers, y, task, criterion, m)
     code = np.unique(task, return_inverse=True)[1]
     half = code % HALVES
@@ -64,7 +66,8 @@ def best_blend(answers, y, task, criterion: Criterion, m=None) -> Blend:
     clear = abs(above.mean()) * np.sqrt(len(above)) > CLEAR * above.std(ddof=1)
     if after >= before or not clear:
         return Blend(weights)
-    return Blend(weights, *median_line(mixed, y, m))
+    shift, slope = median_line(mixed, y, m)
+    return Blend(weights, unit * shift, slope)
 
 
 def best_weights(answers, y, task, criterion: Criterion, m=None) -> np.ndarray:

@@ -189,3 +189,14 @@ def test_absolute_weights_beat_those_of_squares_under_wild_labels():
     lost = [np.abs(wild - answers @ convex_weights(answers, wild, f)).mean()
             for f in (CRITERIA["absolute"], CRITERIA["squared"])]  # fmt: skip
     assert lost[0] < 0.95 * lost[1]
+
+
+@pytest.mark.parametrize("name", ["absolute", "squared"])
+@pytest.mark.parametrize("unit", [2.0**-700, 2.0**900])
+def test_labels_may_have_any_unit(name, unit):
+    answers, y, task = skewed_predictions()
+    plain = best_blend(answers, y, task, CRITERIA[name])
+    scaled = best_blend(unit * answers, unit * y, task, CRITERIA[name])
+    np.testing.assert_allclose(scaled.weights, plain.weights, rtol=1e-9)
+    assert scaled.shift == pytest.approx(unit * plain.shift, rel=1e-6)
+    assert scaled.slope == pytest.approx(plain.slope, rel=1e-6)
