@@ -200,3 +200,21 @@ def test_labels_may_have_any_unit(name, unit):
     np.testing.assert_allclose(scaled.weights, plain.weights, rtol=1e-9)
     assert scaled.shift == pytest.approx(unit * plain.shift, rel=1e-6)
     assert scaled.slope == pytest.approx(plain.slope, rel=1e-6)
+
+
+def test_no_step_increases_the_loss():
+    """Densities of very different sizes: whole steps from equal weights end far from the best."""
+    lost = {"found": [], "best": []}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        answers, y = np.exp(10 * rng.normal(size=(20, 3))), np.zeros(20)
+
+        def loss(w, answers=answers, y=y):
+            return CRITERIA["log density"].mean((answers @ w)[:, None], y)[0]
+
+        w = np.full(3, 1 / 3)
+        for _ in range(3000):  # EM, of which every step decreases the loss
+            w = w * (answers / (answers @ w)[:, None]).mean(axis=0)
+        lost["best"].append(loss(w))
+        lost["found"].append(loss(convex_weights(answers, y, CRITERIA["log density"])))
+    np.testing.assert_allclose(lost["found"], lost["best"], atol=1e-3)
