@@ -157,9 +157,8 @@ class Auto(BaseEstimator):
         -------
         self
         """
-        reader = candidates(self, self._kinds, False)[
-            "unconditional"
-        ]  # it reads as all candidates do
+        # All candidates read the input as this one does.
+        reader = candidates(self, self._kinds, conditional=False)["unconditional"]
         check_learner(reader)
         X = readable_tasks(self, X) if isinstance(X, TaskSet) else readable(self, X)
         given = read_training(reader, X, y, task, side_info, sample_weight)

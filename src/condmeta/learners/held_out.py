@@ -92,16 +92,16 @@ def hold_out(
             predicted = []
             for name, learner in fitted.items():
                 models = learner.adapt(few[on_base(name)])
-                asked_of = query[on_base(name)]
+                rows = query[on_base(name)]
                 if density:
-                    said = densities(learner, models, asked_of, discrete)
+                    found = densities(learner, models, rows, discrete)
                 else:
-                    said = answer(learner, models, asked_of, many)
-                predicted.append(on_labels(said, asked) if on_base(name) else said)
+                    found = answer(learner, models, rows, many)
+                predicted.append(on_labels(found, asked) if on_base(name) else found)
             answers[m].append((number, asked, np.column_stack(predicted)))
     if many:
         for parts in answers.values():
-            parts[:] = [(f, q.with_target(np.ones(len(q.y))), said) for f, q, said in parts]
+            parts[:] = [(f, q.with_target(np.ones(len(q.y))), found) for f, q, found in parts]
     return [_joined(m, parts) for m, parts in answers.items() if parts]
 
 
