@@ -16,6 +16,7 @@ from condmeta.evaluation.gains import Gain, gain_of
 from condmeta.fitted.label_codes import encode_labels
 from condmeta.learners.auto import Auto
 from condmeta.learners.auto_candidates import refuse_negative
+from condmeta.learners.auto_choice import learned_priors
 from condmeta.learners.auto_classifier import AutoClassifier
 from condmeta.learners.auto_regressor import AutoRegressor
 from condmeta.learners.baselines import IndependentRegressor, PooledRegressor
@@ -175,7 +176,7 @@ def compare(
         raise DataError(f"There is nothing to compare on: {chosen.report.partition(': ')[2]}")
     auto = auto.with_choice(chosen)
     names = [*fitted, AUTO]
-    trials = [_with_choice(trial, judge) for trial in trials]
+    trials = [_with_choice(trial, judge, learned_priors(fitted)) for trial in trials]
     found = _gains(names, trials, judge)
     paid = None
     if "conditional" in fitted and classes is None:
@@ -242,7 +243,7 @@ def _classes(X: Any, y: Any, learners: Any) -> np.ndarray | None:
     return np.array(sorted(values))
 
 
-def _with_choice(trial: HeldOutAnswers, criterion: Criterion) -> HeldOutAnswers:
+def _with_choice(trial: HeldOutAnswers, criterion: Criterion, towards: Any) -> HeldOutAnswers:
     """Add the answers of "auto": for each fold the combination that is best on other folds."""
     chosen, fold = np.empty(len(trial.y)), trial.fold[trial.task]
     answers = trial.answers
@@ -250,7 +251,7 @@ def _with_choice(trial: HeldOutAnswers, criterion: Criterion) -> HeldOutAnswers:
         mine = fold == f
         other = mine if mine.all() else ~mine  # all tasks may be in one fold
         m = None if trial.weight is None else trial.weight[other]
-        blend = best_blend(answers[other], trial.y[other], trial.task[other], criterion, m)
+        blend = best_blend(answers[other], trial.y[other], trial.task[other], criterion, m, towards)
         chosen[mine] = blend.of(answers[mine])
     return trial._replace(answers=np.column_stack([answers, chosen]))
 

@@ -62,6 +62,12 @@ def no_lines(n_shots: int) -> np.ndarray:
     return np.tile([0.0, 1.0], (n_shots, 1))
 
 
+def learned_priors(names: Any) -> np.ndarray:
+    """Return equal weights of the candidates that learn a prior, and 0 of the others (C,)."""
+    learned = np.array(["conditional" in name for name in names], dtype=float)
+    return learned / learned.sum()
+
+
 def default_choice(names: list[str], why: str) -> dict[str, Any]:
     best = "conditional" if "conditional" in names else "unconditional"
     return {
@@ -80,7 +86,8 @@ def choose(
     """Return the weights of the candidates at each number of points, and what they rest on."""
     with np.errstate(over="ignore"):
         errors = np.array([criterion.mean(t.answers, t.y, t.weight) for t in trials])
-    found = [best_blend(t.answers, t.y, t.task, criterion, t.weight) for t in trials]
+    towards = learned_priors(names)
+    found = [best_blend(t.answers, t.y, t.task, criterion, t.weight, towards) for t in trials]
     weights = np.array([blend.weights for blend in found])
     lines = np.array([(blend.shift, blend.slope) for blend in found])
     task_errors = None

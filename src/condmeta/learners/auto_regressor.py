@@ -36,9 +36,10 @@ class AutoRegressor(Regressor, Auto):
     folds. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ... points of every
     held-out task, and is judged by the remaining points. A task with n points uses the convex
     combination of candidates that was best at the largest tested number of points <= n. Its weights
-    are the mean over 50 draws of the held-out tasks with replacement; candidates with a weight
-    below 5 % are left out. With criterion="absolute" a line turns the means that candidates predict
-    into medians, where that is better on held-out tasks.
+    are the mean over 50 draws of the held-out tasks with replacement, shrunken towards the learned
+    priors as two more tasks would do; candidates with a weight below 5 % are left out. With
+    criterion="absolute" a line turns the means that candidates predict into medians, where that is
+    better on held-out tasks.
 
     Parameters
     ----------

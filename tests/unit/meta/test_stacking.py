@@ -61,6 +61,17 @@ def test_convex_weights_minimise_the_loss(criterion, seed):
     assert lost(w[:2]) <= least + 1e-4 * abs(least)
 
 
+@pytest.mark.parametrize(("n_tasks", "least", "most"), [(10, 0.1, 0.5), (1000, 0.0, 0.01)])
+def test_few_tasks_shrink_the_weights(n_tasks, least, most):
+    """The first candidate has half the error of the second, towards which the weights shrink."""
+    rng = np.random.default_rng(0)
+    answers = rng.normal(size=(n_tasks, 2)) * [1.0, 2.0]
+    given = answers, np.zeros(n_tasks), np.arange(n_tasks), CRITERIA["squared"], None
+    towards_first, towards_second = (best_weights(*given, np.eye(2)[k])[1] for k in (0, 1))
+    assert towards_first <= best_weights(*given)[1] <= towards_second
+    assert least <= towards_second - towards_first <= most
+
+
 @pytest.mark.parametrize("name", ["squared", "absolute"])
 def test_candidates_of_noise_cost_little(name):
     """The constant 0 is the best; a candidate of noise alone has an excess of 1."""
