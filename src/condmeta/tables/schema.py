@@ -1,7 +1,7 @@
 """How a table is read: `fit` learns it once, and later tables are read in the same way."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.feature_maps.column_profile import ColumnProfile
 from condmeta.feature_maps.table_encoder import TableEncoder
+from condmeta.feature_maps.training_ranges import RANGE
 from condmeta.fitted.label_codes import encode
 from condmeta.learners.labels import RowTasks
 from condmeta.persistence.fields import (
@@ -25,6 +26,7 @@ from condmeta.persistence.fields import (
 )
 from condmeta.persistence.registry import construct
 from condmeta.tables.dates import read_time_column
+from condmeta.tables.feature_ranges import Ranges, ranges_of, warn_far_rows, widen
 from condmeta.tables.raw_columns import Readers, apply_readers, expand_names, find_readers
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, open_side_table, read_side
 from condmeta.tables.values import (
@@ -76,6 +78,8 @@ class Schema:
         How dates and numbers written as text are read, in the table and in the side table.
     kind : "number", "count", "class" or "ordered"
         What the target holds; successes in a number of trials are of the kind "class".
+    ranges : dict of name -> (low, high)
+        Training ranges of the features that are numbers; of older model files they are not known.
     """
 
     roles: Roles
@@ -86,6 +90,7 @@ class Schema:
     readers: Readers = field(default_factory=dict)
     side_readers: Readers = field(default_factory=dict)
     kind: str = "number"
+    ranges: Ranges = field(default_factory=dict)
 
     @property
     def feature_names(self) -> list[str]:
@@ -182,6 +187,14 @@ class Schema:
         require_columns(frame, [name], "time")
         return read_time_column(frame, name)
 
+    def widened(self, X: np.ndarray) -> "Schema":
+        """Return the schema with training ranges that also hold the encoded rows X (N, d)."""
+        return replace(self, ranges=widen(self.ranges, self.encoder, X))
+
+    def warn_far_rows(self, tasks: TaskSet) -> None:
+        """Warn of rows with a number far outside its training range."""
+        warn_far_rows(self.ranges, self.encoder, self.readers, tasks)
+
     def describe(self) -> dict[str, Any]:
         """Return the columns and their kinds, for a model card."""
         encoder, features = self.encoder, []
@@ -244,7 +257,7 @@ def learn_schema(
     X = np.ascontiguousarray(encoder.transform(rows))
     side, roles, side_text, side_readers = learn_side(frame, side_table, roles, options)
     parts = found.classes, side_text, readers, side_readers, found.kind
-    return Schema(roles, missing, encoder, *parts), X, side
+    return Schema(roles, missing, encoder, *parts, ranges_of(profiles)), X, side
 
 
 def fit_encoder(encoder: TableEncoder, profiles: dict[str, ColumnProfile], missing: str) -> None:
@@ -419,5 +432,6 @@ persistence.register(
         "side_text": sequence(TEXT, distinct=True), "readers": optional(READERS),
         "side_readers": optional(READERS),
         "kind": optional(one_of("number", "count", "class", "ordered")),
+        "ranges": optional(mapping(RANGE)),
     },
 )  # fmt: skip

@@ -390,7 +390,8 @@ class TableModel(BaseEstimator):
             require_resumable(model.learner)
             added = with_table(model.added, tasks, again)
             model.learner.update(tasks)
-            self._model = replace(model, n_rows=model.n_rows + len(tasks.X), added=added)
+            n_rows, schema = model.n_rows + len(tasks.X), model.schema.widened(tasks.X)
+            self._model = replace(model, schema=schema, n_rows=n_rows, added=added)
         return self
 
     def read_tasks(self, frame: Table, side_info: SideInfo = None) -> TaskSet:
