@@ -1,6 +1,7 @@
 """How a table is read: `fit` learns it once, and later tables are read in the same way."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,7 +51,7 @@ from condmeta.tasks.frames import (
     require_columns,
     select_columns,
 )
-from condmeta.tasks.ids import factorize
+from condmeta.tasks.ids import as_id_array, factorize
 from condmeta.tasks.numbers import DATE, to_floats
 from condmeta.tasks.side_column import type_column
 from condmeta.tasks.side_table import as_names, side_from_rows
@@ -145,6 +146,12 @@ class Schema:
             raise DataError("The model was fitted without side information: give none now.")
         # A model that was fitted with side columns of the table reads them from a side table too.
         return _read_side(side_info, self.roles, self.roles.side_columns, self.side_readers)
+
+    def side_of_row(self, row: Mapping[str, Any]) -> TaskTable:
+        """Return the side row of a new task without an id, from a dict of column -> value."""
+        keys = len(self.roles.side_key or self.roles.task)
+        table = self.side_of_table({(0,) * keys if keys > 1 else 0: row})
+        return TaskTable.trusted(as_id_array([None]), table.data)
 
     def tasks(
         self, frame: Frame, side: TaskTable | None, labelled: bool, X: np.ndarray | None = None
@@ -245,7 +252,8 @@ def learn_schema(
             "The 'missing' parameter of TableModel must be 'error' or 'impute'. "
             f"Got {missing!r} instead."
         )
-    side_table = None if side_info is None else open_side_table(side_info)
+    key = as_names(options.side_key) or as_names(options.task)
+    side_table = None if side_info is None else open_side_table(side_info, key)
     roles = assign_roles(frame, side_table, options)
     readers = find_readers(frame, [*roles.features, roles.target], options, options.holidays)
     rows = _read_features(frame, roles.features, readers)
@@ -341,6 +349,16 @@ def _refuse_gaps(gaps: dict[str, int], n_rows: int, remedy: str) -> None:
 
 def _read_side(side_info: Any, roles: Roles, columns: list[str], readers: Readers) -> TaskTable:
     """Return the named columns of a side table."""
+    if isinstance(side_info, Mapping):
+        key = roles.side_key or roles.task
+        if not any(isinstance(row, Mapping) for row in side_info.values()) and not set(
+            columns
+        ).isdisjoint(side_info):
+            raise DataError(
+                "side_info is one row, and does not say which task it is about: pass a dict of id "
+                f"-> row, or a table with the column {key[0]!r}."
+            )
+        side_info = open_side_table(side_info, key)
     if is_frame(side_info):
         have = set(column_names(side_info))
         lacking = [name for name in columns if name not in have]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
@@ -545,9 +545,16 @@ class TableModel(BaseEstimator):
         return check(self.learner_, tasks, false_alarm=false_alarm)
 
     def explain(self, side_info: SideInfo = None, *, task: Ids = None) -> Explanation:
-        """Explain where the models of tasks start, by side column (see `condmeta.explain`)."""
+        """Explain where the models of tasks start, by side column (see `condmeta.explain`).
+
+        `side_info` is a table, a dict of id -> row, or the row of one new task as a dict.
+        """
         model = self._fitted
-        if side_info is not None:
+        if isinstance(side_info, Mapping) and not any(
+            isinstance(row, Mapping) for row in side_info.values()
+        ):
+            side_info = model.schema.side_of_row(side_info)
+        elif side_info is not None:
             side_info = model.schema.side_of_table(side_info)
         return explain(model.learner, side_info, task=task)
 
