@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
@@ -497,9 +498,24 @@ class TableModel(BaseEstimator):
     def adapt(self, frame: Table, side_info: SideInfo = None) -> TaskModels | BlendedModels:
         """Solve the tasks of a table from its rows alone; the model is not changed.
 
+        To predict tables by such models, `update` a copy: `copy.deepcopy(model).update(rows)`.
+
         Returns
         -------
         TaskModels, with coefficients in the order of `schema_.feature_names`
+
+        Examples
+        --------
+        >>> import copy, numpy as np, pandas as pd, condmeta as cm
+        >>> store = np.repeat(np.arange(12), 4)
+        >>> sales = pd.DataFrame({"store": store, "price": [1.0, 2, 3, 4] * 12})
+        >>> sales["sold"] = (sales["store"] % 3) * sales["price"]
+        >>> model = cm.TableModel(cm.ConditionalRidge(), task="store", target="sold").fit(sales)
+        >>> week = sales[:4].assign(store="new", sold=[2.0, 4.0, 6.0, 8.0])
+        >>> model.adapt(week).ids.tolist()
+        ['new']
+        >>> copy.deepcopy(model).update(week).predict(week).round()
+        array([2., 4., 6., 8.])
         """
         tasks = self._fitted.read(frame, side_info, labelled=True)
         warn_extrapolating(uncalibrated(self.learner_), tasks.ids, tasks.side)
@@ -604,8 +620,11 @@ class TableModel(BaseEstimator):
         persistence.write_model(path, slim, card=card)
 
     def __repr__(self) -> str:
-        learner = "" if self.learner is None else f"{self.learner!r}, "
-        return f"TableModel({learner}task={self.task!r}, target={self.target!r})"
+        defaults = signature(TableModel).parameters
+        given = {name: repr(getattr(self, name)) for name in PARAMETERS}
+        shown = [f"{n}={v}" for n, v in given.items() if v != repr(defaults[n].default)]
+        learner = [] if self.learner is None else [repr(self.learner)]
+        return f"TableModel({', '.join([*learner, *shown])})"
 
 
 def _export(model: TableModel) -> dict[str, Any]:

@@ -88,5 +88,5 @@ def test_text_names_a_column_of_one_of_the_tables():
 def test_a_target_in_the_place_of_the_side_table_is_refused(kind):
     """As scikit-learn's tools pass it: fit(table, y)."""
     y = SALES["sold"] if kind == "series" else SALES["sold"].to_numpy()
-    with pytest.raises(DataError, match="reads the target in its table and takes no y; .* Got a"):
+    with pytest.raises(DataError, match=r"reads the target in its table and takes no y; .* Got a"):
         cm.TableModel(task="store", target="sold").fit(SALES, y)

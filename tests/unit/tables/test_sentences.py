@@ -56,5 +56,5 @@ def test_classes_have_no_intervals():
     bought = np.where(SALES["sold"] > 0, "yes", "no")
     model = cm.TableModel(cm.PooledClassifier(), task="store", target="sold")
     model = model.fit(SALES.assign(sold=bought))
-    with pytest.raises(DataError, match="Intervals are for numbers: .* have probabilities"):
+    with pytest.raises(DataError, match=r"Intervals are for numbers: .* have probabilities"):
         model.predict(SALES, coverage=0.9)

@@ -62,5 +62,5 @@ def test_explain_takes_the_row_of_a_new_task(model):
 
 
 def test_a_row_without_its_task_is_refused_where_rows_have_tasks(tables, model):
-    with pytest.raises(DataError, match="is one row, and does not say .* with the column 'store'"):
+    with pytest.raises(DataError, match=r"is one row, and does not say .* with the column 'store'"):
         model.predict(tables[0][:1].assign(store="new"), ROW)
