@@ -17,7 +17,7 @@ from condmeta.learners.ridge import ConditionalRidge
 from condmeta.meta.conformal import check_coverage
 from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import TaskSet
-from condmeta.tasks.call_input import as_tasks
+from condmeta.tasks.call_input import as_tasks, require_data
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.splits import check_shots, make_generator
 from condmeta.tasks.taskset import require_numbers
@@ -219,6 +219,7 @@ def advantage(
     >>> found.pays, found.columns["size"][0].low > found.columns["luck"][0].high
     (True, True)
     """
+    require_data(X, y, "advantage")
     tasks = _checked(as_tasks(X, y, task, side_info, side_key), scale, coverage)
     shots, rng = check_shots(shots), make_generator(random_state)
     scales = Scales.learn(tasks.X, tasks.y, scale, fit_intercept, np.mean)

@@ -12,6 +12,7 @@ from condmeta.evaluation.calibrate import Calibrated
 from condmeta.evaluation.expectation import OTHERS, Judged, judge
 from condmeta.evaluation.extrapolation import Neighbourhood, sides_of, unusual_sides
 from condmeta.evaluation.fallen_behind import gain_of_forgetting
+from condmeta.evaluation.table_models import refuse_table_model
 from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.feature_maps.table_encoder import allow_unseen_levels
@@ -235,8 +236,7 @@ def _all_worse(judged: Judged, z: np.ndarray, n: np.ndarray, alarm: float) -> bo
 def _reader(learner: Any, false_alarm: Any) -> Any:
     """Return the learner that reads rows and side information, or raise."""
     kind = type(learner).__name__
-    if hasattr(learner, "schema_"):
-        raise DataError("A TableModel reads tables itself: call its own check(table).")
+    refuse_table_model(learner, "call its own check(table)")
     if not hasattr(learner, "n_points"):
         raise DataError(f"check needs a fitted learner, such as ConditionalRidge. Got {kind}.")
     if not (isinstance(false_alarm, float | np.floating) and 0 < false_alarm < 1):

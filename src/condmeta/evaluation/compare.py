@@ -29,7 +29,7 @@ from condmeta.learners.ridge import ConditionalRidge
 from condmeta.meta.criteria import CRITERIA, LOG_LOSS, Criterion
 from condmeta.meta.stacking import best_blend
 from condmeta.tasks import TaskSet
-from condmeta.tasks.call_input import as_tasks
+from condmeta.tasks.call_input import as_tasks, require_data
 from condmeta.tasks.frames import is_series, to_array
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.splits import ORDERS, check_shots
@@ -118,6 +118,7 @@ def compare(
     (['ridge', 'pooled'], 'ridge', 4)
     """
     progress = progress or no_progress
+    require_data(X, y, "compare")
     classes = _classes(X, y, learners) if classes is None else np.asarray(classes)
     coded = y
     if classes is not None and not isinstance(X, TaskSet):
@@ -285,6 +286,11 @@ def _check_given(learners: Any, classes: bool) -> None:
     if not isinstance(learners, Mapping) or not learners:
         raise DataError("The 'learners' parameter must be a dict of name -> learner.")
     for name, learner in learners.items():
+        if hasattr(learner, "read_tasks"):
+            raise DataError(
+                f"{name!r} is a {type(learner).__name__}, which reads tables itself: compare its "
+                "learner, on the tasks of model.read_tasks(table, side_info)."
+            )
         if not hasattr(learner, "adapt") or not hasattr(learner, "get_params"):
             raise DataError(
                 f"The learner {name!r} cannot be compared: it needs fit, adapt and get_params, "

@@ -9,7 +9,7 @@ from sklearn.base import clone, is_classifier
 
 from condmeta.losses import get_loss
 from condmeta.tasks import TaskSet, TaskSplit
-from condmeta.tasks.call_input import as_tasks
+from condmeta.tasks.call_input import as_tasks, require_data
 from condmeta.tasks.frames import make_frame
 from condmeta.tasks.ids import id_columns
 from condmeta.tasks.splits import as_split
@@ -49,6 +49,7 @@ def cross_validate_tasks(
     >>> len(table), bool(np.mean(table["error"]) < 0.1)
     (10, True)
     """
+    require_data(X, y, "cross_validate_tasks")
     tasks = as_tasks(X, y, task, side_info, side_key)
     split = TaskSplit(random_state=0) if split is None else as_split(split)
     if error is None:

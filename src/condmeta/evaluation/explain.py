@@ -6,6 +6,7 @@ The result is an `Explanation`.
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from condmeta.errors import DataError
 from condmeta.evaluation.calibrate import Calibrated
@@ -16,6 +17,7 @@ from condmeta.evaluation.extrapolation import (
     sides_of,
     unusual_sides,
 )  # fmt: skip
+from condmeta.evaluation.table_models import refuse_table_model
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.fitted.against_rest import one_class_only
 from condmeta.fitted.at_times import drift_of
@@ -174,12 +176,12 @@ def _text(value: Any) -> str:
 
 def _refuse(learner: Any, n_nearest: Any) -> None:
     kind = type(learner).__name__
-    if hasattr(learner, "schema_"):
-        raise DataError("A TableModel reads tables itself: call its own explain(side_info).")
+    refuse_table_model(learner, "call its own explain")
     if hasattr(learner, "learners_"):
         raise DataError(
             f"{kind} mixes several learners with different priors: fit the one that its report_ "
-            "names, such as ConditionalRidge, and explain that."
+            f"names, such as Conditional{'Logistic' if is_classifier(learner) else 'Ridge'}, and "
+            "explain that."
         )
     if not isinstance(learner, Learner):
         raise DataError(f"explain needs a fitted learner, such as ConditionalRidge. Got {kind}.")

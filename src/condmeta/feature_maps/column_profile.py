@@ -21,6 +21,8 @@ class ColumnProfile(NamedTuple):
         Its values, and how many of them are missing.
     mean, scale : float
         Of numbers and booleans.
+    low, high : float
+        The least and the largest number; NaN if there is none.
     counts : dict of level -> int
         Of a category.
 
@@ -38,6 +40,8 @@ class ColumnProfile(NamedTuple):
     mean: float = 0.0
     scale: float = 1.0
     counts: dict[str, int] = {}
+    low: float = math.nan
+    high: float = math.nan
 
     @classmethod
     def of_numbers(cls, values: np.ndarray, kind: str, times: np.ndarray | None = None) -> Self:
@@ -54,7 +58,8 @@ class ColumnProfile(NamedTuple):
         else:
             mean = float(seen.mean())
         scale = 1.0 if constant or kind == "boolean" else standard_deviation(seen)
-        return cls(kind, size, gaps, mean, scale if scale > 0 else 1.0)
+        ends = (float(seen.min()), float(seen.max())) if seen.size else (math.nan, math.nan)
+        return cls(kind, size, gaps, mean, scale if scale > 0 else 1.0, {}, *ends)
 
     @classmethod
     def of_levels(cls, column: np.ndarray, times: np.ndarray | None = None) -> Self:
@@ -67,6 +72,10 @@ class ColumnProfile(NamedTuple):
                 counts[level] = counts.get(level, 0) + int(count)
         size, _ = _sizes(np.zeros(column.size, bool), times)
         return cls("category", size, size - sum(counts.values()), counts=counts)
+
+    def with_ends(self, low: float | None, high: float | None) -> Self:
+        """Return the profile with the least and the largest number, if there are any."""
+        return self if low is None or high is None else self._replace(low=low, high=high)
 
     @property
     def is_unique(self) -> bool:

@@ -19,7 +19,7 @@ from condmeta.persistence.fields import (
     one_of,
     sequence,
 )
-from condmeta.tasks.messages import name_task
+from condmeta.tasks.messages import name_task, show_id
 from condmeta.tasks.task_table import TaskTable
 from condmeta.warn import warn
 
@@ -262,10 +262,13 @@ class TableEncoder:
         what = "Column" if self.of_rows else "Side column"
         if column.dtype == object:
             values: list[Any] = column.tolist()
-            text = next((v for v in values if isinstance(v, str)), None)
-            if text is not None:
-                changed = f"held numbers in fit and holds text ({text!r}, ...) now"
-                raise DataError(f"{what} {name!r} {changed}.")
+            at = next((i for i, v in enumerate(values) if isinstance(v, str)), None)
+            if at is not None:
+                changed = f"held numbers in fit and holds text ({values[at]!r}, ...) now"
+                where = f", first in row {at + 1:,}" if self.of_rows else ""
+                if not self.of_rows and ids[at] is not None:
+                    where = f", first of task {show_id(ids[at])}"
+                raise DataError(f"{what} {name!r} {changed}{where}: turn it into numbers.")
             return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
         column = column.astype(np.float64)
         if np.isinf(column).any():

@@ -24,10 +24,13 @@ def _is_range(value: Any, sizes: Any) -> bool:
     return ends and all(number().holds(end, sizes) for end in value) and value[0] <= value[1]
 
 
+RANGE = Field("(lowest, highest)", _is_range)
+
+
 @register(
     name="SeenColumns",
     fields={
-        "ranges": mapping(Field("(lowest, highest)", _is_range)),
+        "ranges": mapping(RANGE),
         "levels": mapping(sequence(TEXT, distinct=True)), "gaps": sequence(TEXT, distinct=True),
     },
 )  # fmt: skip

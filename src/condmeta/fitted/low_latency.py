@@ -75,9 +75,9 @@ class LowLatency:
         values = [side[name] for name in self._names] if isinstance(side, Mapping) else side
         return np.array([[_encoded(column, values[at]) for at, column in self._columns]])
 
-    def adapt(self, X: np.ndarray, y: np.ndarray, side: Any = None) -> FastTask:
+    def adapt(self, X: np.ndarray, y: np.ndarray, side_info: Any = None) -> FastTask:
         """Return the model of a new task with points X (n, d), y (n,) and a row of side values."""
-        Phi = self.features(side)
+        Phi = self.features(side_info)
         theta, factors = self._fitted.tau.theta(Phi), self._fitted.tau.noise_factors(Phi)
         y = self._fitted.predictor.on_scale(y)
         if isinstance(self._inner, StudentGaussian):

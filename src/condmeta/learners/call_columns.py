@@ -72,7 +72,8 @@ def read_columns(learner: Any, X: Matrix, task: Ids, known: Columns | None) -> C
     if backend is None and (keys or sides):
         raise DataError(
             f"{type(learner).__name__} has task_column or side_columns set, so X must be a "
-            "DataFrame with these columns. Got an array instead."
+            "DataFrame with these columns. Got an array instead. A transformer before it keeps "
+            "them with remainder='passthrough' and set_output(transform='pandas')."
         )
     if backend is not None:
         X = eager(X)
@@ -80,6 +81,7 @@ def read_columns(learner: Any, X: Matrix, task: Ids, known: Columns | None) -> C
             raise DataError("Give the task ids by task= or by task_column=, not by both.")
         if _names_columns(task, column_names(X)):
             keys = as_names(task)
+            _require_named(X, task)
         require_columns(X, keys, "task")
         require_columns(X, sides, "side_columns")
         if keys:
@@ -117,6 +119,14 @@ def _read_matrix(estimator: Any, X: Matrix, reset: bool) -> np.ndarray:
         estimator, numbers(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False,
         accept_sparse="csr",
     )  # fmt: skip
+
+
+def _require_named(X: Any, task: Ids) -> None:
+    """Raise if a text is no column; it may be meant as the id of all rows."""
+    try:
+        require_columns(X, as_names(task), "task")
+    except DataError as error:
+        raise DataError(f"{error} task= names a column, or lists the id of each row.") from None
 
 
 def _names_columns(task: Ids, names: Any) -> bool:

@@ -28,6 +28,7 @@ METRICS = {
 }
 SMALLEST = 1e-300  # the least variance: its logarithm stays finite
 MAX_GROWTH = 100.0  # of a standard deviation in one frame
+FARTHEST = 1e6  # standard errors, of W in one frame
 FEW_COLUMNS = 24  # up to which every metric is a candidate
 WELL_KNOWN = 4  # observed coefficients for each free entry of H, from which on it can be learned
 COLLAPSED = 1e-6  # of a variance that matters: the fit of a simpler metric found none
@@ -295,7 +296,7 @@ class Frame:
 
     def bounds(self, least: float, largest: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper bounds of the coordinates; s2 stays in [least, largest]."""
-        free = np.full(self.start.W.size, np.inf)
+        free = np.full(self.start.W.size, FARTHEST)  # farther out, J is lost in rounding errors
         low, high = self.factor.bounds()
         lowest, highest = noise_bounds(self.start.s2, least, largest, self.units[2])
         return np.concatenate([-free, low, lowest]), np.concatenate([free, high, highest])

@@ -109,7 +109,10 @@ def find_dates(
     if values.dtype.kind == "M":
         order = "ymd"
     elif values.dtype == object:
-        filled = {v for v in set(values.tolist()) if not is_na(v)}
+        try:
+            filled = {v for v in set(values.tolist()) if not is_na(v)}
+        except TypeError:  # lists and the like: no dates
+            return None
         if not filled:
             return None
         if all(isinstance(v, str) for v in filled):

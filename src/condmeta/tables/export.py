@@ -47,7 +47,7 @@ def export(
     learner = uncalibrated(model.learner_ if isinstance(model, TableModel) else model)
     if not hasattr(learner, "to_sql"):
         raise DataError(
-            f"Only a linear learner, such as ConditionalRidge, can be exported. Got a "
+            "Only a linear learner, such as ConditionalRidge, can be exported. Got "
             f"{type(learner).__name__}."
         )
     query = (model if isinstance(model, TableModel) else learner).to_sql(dialect, std=std)

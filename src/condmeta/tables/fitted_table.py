@@ -55,6 +55,7 @@ class FittedTable:
     def read_new(self, frame: Frame, side_info: SideInfo) -> tuple[TaskSet, np.ndarray]:
         """Return rows to predict, and which rows (N,) extrapolate from the training range."""
         tasks = self.read(frame, side_info, labelled=False)
+        self.schema.warn_far_rows(tasks)
         outside = np.zeros(len(tasks), bool)
         if tasks.side is not None:
             first = tasks.row_order[tasks.offsets[:-1]]

@@ -104,7 +104,11 @@ class FormulaModel:
         return ends[:, 0], ends[:, 1]
 
     def adapt(self, table: Table, side_table: Table | None = None) -> TaskModel | TaskModels:
-        """Return the models of new tasks (`TaskModels`), from their labelled rows."""
+        """Return the models of new tasks (`TaskModels`), from their labelled rows.
+
+        They read the columns of terms. To predict tables by them, `update` a copy of the model:
+        `copy.deepcopy(model).update(rows).predict(table)`.
+        """
         X, y, call = self._read(table, side_table, labelled=True)
         return self.learner_.adapt(X, y, **call)
 

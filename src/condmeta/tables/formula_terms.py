@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.tables.formula_file import names_in
+from condmeta.tasks.messages import show_ids
 from condmeta.text import pluralize
 
 
@@ -38,21 +40,42 @@ class FormulaTerms:
     def columns(self, part: str, terms: str, table: Any) -> Any:
         """Return the columns of terms as a table, without the intercept."""
         from formulaic import Formula
-        from formulaic.errors import FormulaicError
+        from formulaic.errors import DataMismatchWarning, FormulaicError
 
         try:
             if part in self._stored and part not in self._specs:
                 self._specs[part] = self._restored_spec(part, terms)
             spec = self._specs.get(part, Formula.from_spec(terms))
-            matrix = spec.get_model_matrix(table, na_action="raise", context={})
+            with warnings.catch_warnings():
+                if part != "target":  # the learner compares classes itself
+                    warnings.simplefilter("error", DataMismatchWarning)
+                matrix = spec.get_model_matrix(table, na_action="raise", context={})
+        except DataMismatchWarning:
+            raise self._unseen_levels(part, terms, table) from None
         except (FormulaicError, ValueError) as error:
             _refuse_gaps(terms, table)
-            raise _not_computed(terms, error) from None
+            shown = terms.removeprefix("0 + ") if part == "target" else terms
+            raise _not_computed(shown, error, table) from None
         if part not in self.levels:
             used = sorted(map(str, matrix.model_spec.required_variables))
             self.levels[part] = {name: _levels(table[name]) for name in used}
         self._specs[part] = matrix.model_spec
         return matrix.drop(columns="Intercept", errors="ignore")
+
+    def _unseen_levels(self, part: str, terms: str, table: Any) -> DataError:
+        """Return the error about levels that fit did not see, and that would count as the first."""
+        for name, levels in self.levels[part].items():
+            new = [] if np.ndim(levels) == 0 else [v for v in table[name] if v not in levels]
+            if new:
+                return DataError(
+                    f"Column {name!r} holds {show_ids(dict.fromkeys(new))}, which fit did not see, "
+                    f"so that no effect is known: drop these rows. The levels seen in fit are "
+                    f"{show_ids(levels)}."
+                )
+        return DataError(
+            f"The terms {terms!r} hold a level that fit did not see, so that no effect is known: "
+            "drop its rows."
+        )
 
     def _restored_spec(self, part: str, terms: str) -> Any:
         """Return what formulaic would know, from the levels and the learned numbers of a file."""
@@ -92,7 +115,16 @@ def variables(terms: str) -> list[str]:
     return sorted(map(str, found))
 
 
-def _not_computed(terms: str, error: Exception) -> DataError:
+def _not_computed(terms: str, error: Exception, table: Any = None) -> DataError:
+    have = [] if table is None else list(table.columns)
+    absent = sorted(names_in(terms) - set(have) - {"np"})
+    if have and absent:
+        return DataError(
+            f"The terms {terms!r} cannot be computed: the table has no column {absent[0]!r}; it "
+            f"has {', '.join(map(repr, have))}."
+        )
+    if terms.count("(") != terms.count(")"):
+        return DataError(f"The terms {terms!r} cannot be computed: a bracket is not closed.")
     reason = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).splitlines()[0]
     return DataError(f"The terms {terms!r} cannot be computed: {reason}")
 

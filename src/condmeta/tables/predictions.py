@@ -25,6 +25,8 @@ def interval(model: FittedTable, tasks: TaskSet, coverage: float) -> tuple[np.nd
     if isinstance(model.learner, ConditionalCount):
         ends = model.learner.predict_distribution(tasks).interval(coverage)
         return ends[:, 0], ends[:, 1]
+    if model.schema.classes is not None:
+        raise DataError("Intervals are for numbers: predictions of classes have probabilities.")
     if not isinstance(model.learner, Calibrated):
         raise DataError("The model has no intervals: fit it with intervals=True.")
     return model.learner.predict_interval(tasks, coverage=coverage)

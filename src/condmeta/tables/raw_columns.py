@@ -60,7 +60,10 @@ def _find(
             return reader
     if values.dtype != object:
         return None
-    texts = [v for v in dict.fromkeys(values.tolist()) if not is_na(v)]  # in the order of rows
+    try:
+        texts = [v for v in dict.fromkeys(values.tolist()) if not is_na(v)]  # in the order of rows
+    except TypeError:  # lists and the like: no text
+        return None
     if all(isinstance(v, str) for v in texts):
         row_of = values.tolist().index if of_rows else None
         return find_numbers(texts, name, options.decimal, row_of)

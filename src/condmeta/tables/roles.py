@@ -4,8 +4,11 @@
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from condmeta import persistence
 from condmeta.errors import DataError
@@ -13,8 +16,16 @@ from condmeta.persistence.fields import TEXT, maybe, optional, sequence
 from condmeta.persistence.registry import construct
 from condmeta.tables.values import require_values
 from condmeta.tasks import TaskTable, frames
-from condmeta.tasks.frames import backend_of, column_names, eager, is_frame, require_columns
-from condmeta.tasks.side_table import as_names, read_side_table
+from condmeta.tasks.frames import (
+    backend_of,
+    column_names,
+    eager,
+    is_frame,
+    is_series,
+    make_frame,
+    require_columns,
+)
+from condmeta.tasks.side_table import as_names, read_side_table, require_same_columns
 from condmeta.typing import Frame, SideInfo
 
 MANY_ROWS = 1 << 18  # of a side table
@@ -218,6 +229,7 @@ def assign_roles(frame: Frame, side_table: Any, options: ColumnOptions) -> Roles
     require_columns(frame, as_names(options.sort_by), "sort by")
     require_columns(frame, as_names(options.time), "time")
     require_columns(frame, [name for name in excluded if name not in elsewhere], "exclude")
+    require_columns(frame, [name for name in options.text if name not in elsewhere], "text")
     sizes = {"exposure": options.exposure, "trials": options.trials}
     if None not in sizes.values():
         raise DataError("Give exposure (of counts) or trials (of shares), not both.")
@@ -257,14 +269,40 @@ def assign_roles(frame: Frame, side_table: Any, options: ColumnOptions) -> Roles
     return Roles(task, target, features, [], wanted, key, options.time, **sizes)
 
 
-def open_side_table(side_info: SideInfo) -> Any:
-    """Return side information as a table in memory, or a dict as a TaskTable."""
+def open_side_table(side_info: SideInfo, key: Sequence[str] = ()) -> Any:
+    """Return side information as a table in memory, or a dict as a TaskTable.
+
+    A dict of rows with dates or text becomes a table with the `key` columns, so that these are read
+    as in a table.
+    """
+    if is_series(side_info) or isinstance(side_info, np.ndarray):
+        raise DataError(
+            f"A TableModel reads the target in its table and takes no y; the second argument is "
+            f"the side table. Got a {type(side_info).__name__} instead."
+        )
+    if key and isinstance(side_info, Mapping) and _has_raw_values(side_info.values()):
+        return _table_of_rows(side_info, key)
     return eager(side_info) if is_frame(side_info) else read_side_table(side_info)
+
+
+def _has_raw_values(rows: Iterable[Any]) -> bool:
+    """Return whether rows of a dict hold dates or text."""
+    raw = str, date, np.datetime64
+    return any(isinstance(v, raw) for row in rows if isinstance(row, Mapping) for v in row.values())
+
+
+def _table_of_rows(rows: Mapping[Any, Any], key: Sequence[str]) -> Any:
+    """Return a dict of id -> row as a table; several key columns have tuples of ids."""
+    ids = [task if len(key) > 1 else (task,) for task in rows]
+    names = [name for name in require_same_columns(rows) if name not in key]
+    columns = {name: [row[name] for row in rows.values()] for name in names}
+    columns |= dict(zip(key, zip(*ids, strict=True), strict=True))
+    return make_frame({n: np.fromiter(v, object, len(v)) for n, v in columns.items()})
 
 
 def read_side(side_info: SideInfo, roles: Roles) -> TaskTable:
     """Return the columns of a side table that the model reads; other columns do not matter."""
-    side_info = open_side_table(side_info)
+    side_info = open_side_table(side_info, roles.side_key or roles.task)
     names = _side_names(side_info, roles.task, roles.side_key)
     _require_side_columns(names, roles.side_table)
     if is_frame(side_info):

@@ -1,7 +1,8 @@
 """How a table is read: `fit` learns it once, and later tables are read in the same way."""
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from condmeta import persistence
 from condmeta.errors import DataError
 from condmeta.feature_maps.column_profile import ColumnProfile
 from condmeta.feature_maps.table_encoder import TableEncoder
+from condmeta.feature_maps.training_ranges import RANGE
 from condmeta.fitted.label_codes import encode
 from condmeta.learners.labels import RowTasks
 from condmeta.persistence.fields import (
@@ -25,6 +27,7 @@ from condmeta.persistence.fields import (
 )
 from condmeta.persistence.registry import construct
 from condmeta.tables.dates import read_time_column
+from condmeta.tables.feature_ranges import Ranges, ranges_of, warn_far_rows, widen
 from condmeta.tables.raw_columns import Readers, apply_readers, expand_names, find_readers
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, open_side_table, read_side
 from condmeta.tables.values import (
@@ -48,7 +51,7 @@ from condmeta.tasks.frames import (
     require_columns,
     select_columns,
 )
-from condmeta.tasks.ids import factorize
+from condmeta.tasks.ids import as_id_array, factorize
 from condmeta.tasks.numbers import DATE, to_floats
 from condmeta.tasks.side_column import type_column
 from condmeta.tasks.side_table import as_names, side_from_rows
@@ -76,6 +79,8 @@ class Schema:
         How dates and numbers written as text are read, in the table and in the side table.
     kind : "number", "count", "class" or "ordered"
         What the target holds; successes in a number of trials are of the kind "class".
+    ranges : dict of name -> (low, high)
+        Training ranges of the features that are numbers; of older model files they are not known.
     """
 
     roles: Roles
@@ -86,6 +91,7 @@ class Schema:
     readers: Readers = field(default_factory=dict)
     side_readers: Readers = field(default_factory=dict)
     kind: str = "number"
+    ranges: Ranges = field(default_factory=dict)
 
     @property
     def feature_names(self) -> list[str]:
@@ -141,6 +147,12 @@ class Schema:
         # A model that was fitted with side columns of the table reads them from a side table too.
         return _read_side(side_info, self.roles, self.roles.side_columns, self.side_readers)
 
+    def side_of_row(self, row: Mapping[str, Any]) -> TaskTable:
+        """Return the side row of a new task without an id, from a dict of column -> value."""
+        keys = len(self.roles.side_key or self.roles.task)
+        table = self.side_of_table({(0,) * keys if keys > 1 else 0: row})
+        return TaskTable.trusted(as_id_array([None]), table.data)
+
     def tasks(
         self, frame: Frame, side: TaskTable | None, labelled: bool, X: np.ndarray | None = None
     ) -> TaskSet:
@@ -181,6 +193,14 @@ class Schema:
             return None
         require_columns(frame, [name], "time")
         return read_time_column(frame, name)
+
+    def widened(self, X: np.ndarray) -> "Schema":
+        """Return the schema with training ranges that also hold the encoded rows X (N, d)."""
+        return replace(self, ranges=widen(self.ranges, self.encoder, X))
+
+    def warn_far_rows(self, tasks: TaskSet) -> None:
+        """Warn of rows with a number far outside its training range."""
+        warn_far_rows(self.ranges, self.encoder, self.readers, tasks)
 
     def describe(self) -> dict[str, Any]:
         """Return the columns and their kinds, for a model card."""
@@ -232,7 +252,8 @@ def learn_schema(
             "The 'missing' parameter of TableModel must be 'error' or 'impute'. "
             f"Got {missing!r} instead."
         )
-    side_table = None if side_info is None else open_side_table(side_info)
+    key = as_names(options.side_key) or as_names(options.task)
+    side_table = None if side_info is None else open_side_table(side_info, key)
     roles = assign_roles(frame, side_table, options)
     readers = find_readers(frame, [*roles.features, roles.target], options, options.holidays)
     rows = _read_features(frame, roles.features, readers)
@@ -244,7 +265,7 @@ def learn_schema(
     X = np.ascontiguousarray(encoder.transform(rows))
     side, roles, side_text, side_readers = learn_side(frame, side_table, roles, options)
     parts = found.classes, side_text, readers, side_readers, found.kind
-    return Schema(roles, missing, encoder, *parts), X, side
+    return Schema(roles, missing, encoder, *parts, ranges_of(profiles)), X, side
 
 
 def fit_encoder(encoder: TableEncoder, profiles: dict[str, ColumnProfile], missing: str) -> None:
@@ -328,6 +349,16 @@ def _refuse_gaps(gaps: dict[str, int], n_rows: int, remedy: str) -> None:
 
 def _read_side(side_info: Any, roles: Roles, columns: list[str], readers: Readers) -> TaskTable:
     """Return the named columns of a side table."""
+    if isinstance(side_info, Mapping):
+        key = roles.side_key or roles.task
+        if not any(isinstance(row, Mapping) for row in side_info.values()) and not set(
+            columns
+        ).isdisjoint(side_info):
+            raise DataError(
+                "side_info is one row, and does not say which task it is about: pass a dict of id "
+                f"-> row, or a table with the column {key[0]!r}."
+            )
+        side_info = open_side_table(side_info, key)
     if is_frame(side_info):
         have = set(column_names(side_info))
         lacking = [name for name in columns if name not in have]
@@ -419,5 +450,6 @@ persistence.register(
         "side_text": sequence(TEXT, distinct=True), "readers": optional(READERS),
         "side_readers": optional(READERS),
         "kind": optional(one_of("number", "count", "class", "ordered")),
+        "ranges": optional(mapping(RANGE)),
     },
 )  # fmt: skip

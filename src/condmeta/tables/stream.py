@@ -26,7 +26,7 @@ def fit_parts(
 
     Returns
     -------
-    the fitted learner, the schema of the first part, the number of rows
+    the fitted learner, the schema of the first part with ranges of all parts, the number of rows
     """
     learner = ConditionalRidge() if learner is None else clone(learner)
     if not isinstance(learner, ConditionalRidge):
@@ -42,6 +42,7 @@ def fit_parts(
     for part in whole_tasks(chain([first], parts), schema):
         tasks = schema.tasks(part, schema.side(part, side_table), labelled=True)
         learner.partial_fit(tasks)
+        schema = schema.widened(tasks.X)
         n_rows += len(tasks.X)
     fitted = learner.fitted_.without_history()  # learns now: an error is raised here
     return with_fitted(learner, fitted), schema, n_rows

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
@@ -390,7 +391,8 @@ class TableModel(BaseEstimator):
             require_resumable(model.learner)
             added = with_table(model.added, tasks, again)
             model.learner.update(tasks)
-            self._model = replace(model, n_rows=model.n_rows + len(tasks.X), added=added)
+            n_rows, schema = model.n_rows + len(tasks.X), model.schema.widened(tasks.X)
+            self._model = replace(model, schema=schema, n_rows=n_rows, added=added)
         return self
 
     def read_tasks(self, frame: Table, side_info: SideInfo = None) -> TaskSet:
@@ -496,9 +498,24 @@ class TableModel(BaseEstimator):
     def adapt(self, frame: Table, side_info: SideInfo = None) -> TaskModels | BlendedModels:
         """Solve the tasks of a table from its rows alone; the model is not changed.
 
+        To predict tables by such models, `update` a copy: `copy.deepcopy(model).update(rows)`.
+
         Returns
         -------
         TaskModels, with coefficients in the order of `schema_.feature_names`
+
+        Examples
+        --------
+        >>> import copy, numpy as np, pandas as pd, condmeta as cm
+        >>> store = np.repeat(np.arange(12), 4)
+        >>> sales = pd.DataFrame({"store": store, "price": [1.0, 2, 3, 4] * 12})
+        >>> sales["sold"] = (sales["store"] % 3) * sales["price"]
+        >>> model = cm.TableModel(cm.ConditionalRidge(), task="store", target="sold").fit(sales)
+        >>> week = sales[:4].assign(store="new", sold=[2.0, 4.0, 6.0, 8.0])
+        >>> model.adapt(week).ids.tolist()
+        ['new']
+        >>> copy.deepcopy(model).update(week).predict(week).round()
+        array([2., 4., 6., 8.])
         """
         tasks = self._fitted.read(frame, side_info, labelled=True)
         warn_extrapolating(uncalibrated(self.learner_), tasks.ids, tasks.side)
@@ -544,9 +561,16 @@ class TableModel(BaseEstimator):
         return check(self.learner_, tasks, false_alarm=false_alarm)
 
     def explain(self, side_info: SideInfo = None, *, task: Ids = None) -> Explanation:
-        """Explain where the models of tasks start, by side column (see `condmeta.explain`)."""
+        """Explain where the models of tasks start, by side column (see `condmeta.explain`).
+
+        `side_info` is a table, a dict of id -> row, or the row of one new task as a dict.
+        """
         model = self._fitted
-        if side_info is not None:
+        if isinstance(side_info, Mapping) and not any(
+            isinstance(row, Mapping) for row in side_info.values()
+        ):
+            side_info = model.schema.side_of_row(side_info)
+        elif side_info is not None:
             side_info = model.schema.side_of_table(side_info)
         return explain(model.learner, side_info, task=task)
 
@@ -596,8 +620,11 @@ class TableModel(BaseEstimator):
         persistence.write_model(path, slim, card=card)
 
     def __repr__(self) -> str:
-        learner = "" if self.learner is None else f"{self.learner!r}, "
-        return f"TableModel({learner}task={self.task!r}, target={self.target!r})"
+        defaults = signature(TableModel).parameters
+        given = {name: repr(getattr(self, name)) for name in PARAMETERS}
+        shown = [f"{n}={v}" for n, v in given.items() if v != repr(defaults[n].default)]
+        learner = [] if self.learner is None else [repr(self.learner)]
+        return f"TableModel({', '.join([*learner, *shown])})"
 
 
 def _export(model: TableModel) -> dict[str, Any]:

@@ -131,6 +131,11 @@ def _find_classes(column: np.ndarray, target: str, classifier: bool | None) -> l
         )
     if column.dtype.kind == "M" or (text and all(re.match(DATE, str(v)) for v in values)):
         raise DataError(f"Column {target!r} (target) holds dates: predict a number, such as days.")
+    if classifier is False and all(map(_is_written_number, values)):
+        raise DataError(
+            f"Column {target!r} (target) holds numbers as text ({values[0]!r}, ...): turn it into "
+            "numbers."
+        )
     if classifier is False:
         raise DataError(
             f"Column {target!r} (target) holds text ({values[0]!r}, ...) and the learner predicts "
@@ -156,6 +161,14 @@ def _find_classes(column: np.ndarray, target: str, classifier: bool | None) -> l
         return values
     to_floats(column, f"Column {target!r}", role="y")
     return None
+
+
+def _is_written_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def read_labels(frame: Frame, target: str, classes: list | None) -> np.ndarray:

@@ -14,6 +14,15 @@ from condmeta.tasks.frames import (
 from condmeta.tasks.taskset import TaskSet
 
 
+def require_data(X: Any, y: Any, who: str) -> None:
+    """Raise if the data of a call are a model, or lack the target."""
+    remedy = "pass X, y and task, or a TaskSet; of a TableModel, model.read_tasks(table, side_info)"
+    if hasattr(X, "predict"):
+        raise DataError(f"{who} takes data, not a {type(X).__name__}: {remedy}.")
+    if y is None and not isinstance(X, TaskSet):
+        raise DataError(f"{who} needs the target y: {remedy}.")
+
+
 def as_tasks(
     X: Any, y: Any, task: Any, side_info: Any, side_key: Any = None, weight: Any = None,
     time: Any = None,

@@ -49,7 +49,10 @@ def factorize(values: Any, *, what: str = "task") -> tuple[np.ndarray, np.ndarra
         columns = [frames.get_series(frame, name) for name in frames.column_names(frame)]
         return combine(columns, what)
     if frames.is_series(values):
-        codes, ids = _series_codes(values)
+        try:
+            codes, ids = _series_codes(values)
+        except TypeError as error:  # ids that are lists, say
+            raise DataError(f"An id must be hashable: {error}.") from error
     elif isinstance(values, np.ndarray):
         refuse_masked(values, f"The {what} column")
         if values.ndim == 2:

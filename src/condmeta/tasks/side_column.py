@@ -10,6 +10,7 @@ from condmeta.tasks.frames import is_series, to_array
 from condmeta.tasks.numbers import NUMBERS, as_float, is_na
 
 _BOOLEANS = (bool, np.bool_)
+DURATIONS = timedelta, np.timedelta64
 
 
 def type_column(values: Any, name: str, what: str = "Side column") -> np.ndarray:
@@ -27,7 +28,7 @@ def type_column(values: Any, name: str, what: str = "Side column") -> np.ndarray
         if array.dtype.kind == "b":
             return array.copy()
         if array.dtype.kind in "Mm":
-            raise _dates(name, what)
+            raise _times(name, what, array.dtype.kind == "m")
         if array.dtype.kind == "c":
             raise DataError(f"{what} {name!r} holds complex numbers; it must be real.")
         array = array.tolist()
@@ -54,20 +55,25 @@ def _type_list(values: list, name: str, what: str) -> np.ndarray:
         text = [None if v is None else str(v) for v in plain]
         return np.fromiter(text, dtype=object, count=len(text))
     if any(issubclass(kind, date | timedelta | np.datetime64 | np.timedelta64) for kind in kinds):
-        raise _dates(name, what)
+        raise _times(name, what, all(issubclass(kind, DURATIONS) for kind in kinds))
     other = next((v for v in filled if not isinstance(v, (str, *NUMBERS))), None)
     if other is not None:
         raise DataError(
             f"{what} {name!r} holds objects (of type {type(other).__name__})",
             ": it must hold numbers, booleans or text.",
         )
-    raise DataError(f"{what} {name!r} mixes text and numbers", ": make it one of them.")
+    text = next(v for v in filled if isinstance(v, str))
+    number = next(v for v in filled if not isinstance(v, str))
+    raise DataError(
+        f"{what} {name!r} mixes text and numbers ({str(text)!r} and {number})",
+        ": make it one of them.",
+    )
 
 
-def _dates(name: str, what: str) -> DataError:
+def _times(name: str, what: str, durations: bool) -> DataError:
+    holds, number = ("durations", "hours") if durations else ("dates", "days since a start")
     return DataError(
-        f"{what} {name!r} holds dates",
-        ": turn it into a number, such as the days since a start.",
+        f"{what} {name!r} holds {holds}", f": turn it into a number, such as the {number}."
     )
 
 

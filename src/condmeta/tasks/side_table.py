@@ -75,7 +75,13 @@ def _read_dict(rows: Mapping[Any, Any]) -> TaskTable:
     if not isinstance(first, Mapping):
         values = [row.tolist() if hasattr(row, "tolist") else row for row in rows.values()]
         return TaskTable(values, ids)
-    columns = list(first)
+    columns = require_same_columns(rows)
+    return TaskTable({name: [row[name] for row in rows.values()] for name in columns}, ids)
+
+
+def require_same_columns(rows: Mapping[Any, Any]) -> list[Any]:
+    """Return the columns of the first row of a dict of id -> row; raise if others have others."""
+    columns = list(next(iter(rows.values())))
     for task_id, row in rows.items():
         if not isinstance(row, Mapping) or set(row) != set(columns):
             have = sorted(map(str, row)) if isinstance(row, Mapping) else [type(row).__name__]
@@ -83,7 +89,7 @@ def _read_dict(rows: Mapping[Any, Any]) -> TaskTable:
                 f"{name_task(task_id)} has the side columns {', '.join(have)}, "
                 f"expected {', '.join(map(str, columns))} (use None for a gap)."
             )
-    return TaskTable({name: [row[name] for row in rows.values()] for name in columns}, ids)
+    return columns
 
 
 def read_side_row(row: Any, columns: Sequence[str] | None = None) -> TaskTable:

@@ -92,7 +92,7 @@ def test_the_choice_is_made_by_other_tasks():
     y = np.zeros(20)
     right = np.column_stack([fold[task] != 0, fold[task] != 1]).astype(float)
     trial = HeldOutAnswers(0, np.arange(4), fold, task, np.arange(20), y, right)
-    said = _with_choice(trial, CRITERIA["absolute"]).answers[:, 2]
+    said = _with_choice(trial, CRITERIA["absolute"], None).answers[:, 2]
     assert said.tolist() == [1.0] * 20  # either fold gets what was right in the other
 
 

@@ -44,7 +44,7 @@ def test_new_tasks_with_side_information(options):
             points, labels = X[40 : 40 + n], Y[40 : 40 + n]
             given = (points, labels) if n else ()
             plain = model.adapt(*given, side_info=row)
-            found = fast.adapt(points, labels, row)
+            found = fast.adapt(points, labels, side_info=row)
             np.testing.assert_array_equal(found.predict(X[:5]), plain.predict(X[:5]))
             np.testing.assert_array_equal(found.predict(X[:1]), plain.predict(X[:1]))
             values = list(row.values())

@@ -175,7 +175,7 @@ BY_COLUMN = ConditionalSGDRegressor(task_column="store", side_columns=["area"])
         (WITH_IDS, {}, r"Side column 'area' varies within task 't1' .*use it as a feature instead"),
         (WITH_IDS.drop(columns="store"), {}, r"Column 'store' \(task\) is not in the table"),
         (WITH_IDS.drop(columns="area"), {}, r"Column 'area' \(side_columns\) is not in the table"),
-        (X, {}, r"has task_column or side_columns set, so X must be a DataFrame"),
+        (X, {}, r"so X must be a DataFrame .*set_output\(transform='pandas'\)"),
         (WITH_IDS, {"task": TASK}, r"by task= or by task_column=, not by both"),
         (WITH_IDS.assign(area=1.0), {"side_info": SIDE}, r"side_info= or by side_columns="),
     ],

@@ -176,7 +176,8 @@ def test_counts_in_sql(table, tmp_path, dialect, exposure):
         for name, frame in (("rows", rows), ("side", side), ("coefficients", coefficients)):
             frame.to_sql(name, con, index=False)
         found = pd.read_sql(query, con)["prediction"]
-    expected = model.predict(rows)
+    with pytest.warns(UserWarning, match="9 rows of 240 have a number far outside"):
+        expected = model.predict(rows)
     assert expected.max() > 1e303
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     with pytest.raises(DataError, match="are for ConditionalRidge without drift"):

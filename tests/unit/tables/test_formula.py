@@ -212,6 +212,14 @@ def test_sentences(tables):
         cm.from_formula("sold ~ price | store", sales).predict_interval(sales)
     with pytest.raises(DataError, match=r"'prize' cannot be computed: .*prize"):
         cm.from_formula("sold ~ prize | store", sales)
+    with pytest.raises(
+        DataError, match=r"'log.prize.' cannot be computed: the table has no column 'prize'; "
+    ):
+        cm.from_formula("sold ~ log(prize) | store", sales)
+    with pytest.raises(DataError, match=r"The terms 'gain' cannot .* has no column 'gain'"):
+        cm.from_formula("gain ~ price | store", sales)
+    with pytest.raises(DataError, match="cannot be computed: a bracket is not closed"):
+        cm.from_formula("sold ~ price + (1 | store", sales)
     with pytest.raises(DataError, match=r"'price \+' cannot be computed: "):
         cm.from_formula("sold ~ price + | store", sales)
     gaps = sales.assign(price=sales["price"].where(sales["price"] > 1.1))
@@ -225,6 +233,33 @@ def test_sentences(tables):
         cm.from_formula("sold ~ price | shop", sales)
     with pytest.raises(DataError, match="Task 's0' has several rows of side columns: price must"):
         cm.from_formula("sold ~ promo | store ~ price", sales)
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_level_that_fit_did_not_see_is_no_reference_level(tables, tmp_path, saved):
+    sales = tables[0].merge(tables[1], on="store")
+    model = cm.from_formula("sold ~ promo + C(week) | store ~ street", _with_weeks(sales))
+    if saved:
+        model.save(tmp_path / "model.condmeta")
+        model = cm.load(tmp_path / "model.condmeta")
+    rows = _with_weeks(sales)[:2]
+    with pytest.raises(
+        DataError, match=r"'week' holds 'w9', which fit did not see, .* seen in fit are 'w0', 'w1'"
+    ):
+        model.predict(rows.assign(week=["w9", "w0"]))
+    with pytest.raises(DataError, match="'street' holds 'canal', which fit did not see"):
+        model.predict(rows.assign(store="new", street="canal"))
+
+
+def test_a_number_as_level_that_fit_did_not_see_is_refused(tables):
+    sales = tables[0]
+    model = cm.from_formula("sold ~ C(size) | store", sales.assign(size=np.arange(len(sales)) % 2))
+    with pytest.raises(DataError, match=r"'C\(size\)' hold a level that fit did not see"):
+        model.predict(sales[:1].assign(size=7))
+
+
+def _with_weeks(sales):
+    return sales.assign(week=np.where(np.arange(len(sales)) % 2, "w1", "w0"))
 
 
 FORMULAS = [

@@ -76,3 +76,17 @@ def test_older_files_hold_fewer_fields():
     again = Checker().restore(find_by_name("Schema"), state)
     assert again.roles == Roles(**old, side_table=["size"], side_key=["key"])
     assert again.side_table_text == ["key"]
+
+
+def test_text_names_a_column_of_one_of_the_tables():
+    with pytest.raises(DataError, match=r"Column 'shop' \(text\) is not in the table; it has"):
+        assign(text=["shop"])
+    assert assign(STORES, text=["store", "opened", "size"]).side_table == ["size", "opened"]
+
+
+@pytest.mark.parametrize("kind", ["series", "array"])
+def test_a_target_in_the_place_of_the_side_table_is_refused(kind):
+    """As scikit-learn's tools pass it: fit(table, y)."""
+    y = SALES["sold"] if kind == "series" else SALES["sold"].to_numpy()
+    with pytest.raises(DataError, match=r"reads the target in its table and takes no y; .* Got a"):
+        cm.TableModel(task="store", target="sold").fit(SALES, y)

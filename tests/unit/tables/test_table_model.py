@@ -432,3 +432,12 @@ def test_tasks_without_a_side_row_may_start_from_the_mean():
         model_of(intervals=True).fit(SALES, STORES[2:])  # of all, not of one fold
     model = model_of(missing_side="mean").fit(SALES, STORES[2:])
     assert model.learner_.missing_side == "mean"
+
+
+def test_repr_shows_the_parameters_that_are_not_the_default():
+    assert repr(model_of()) == "TableModel(task='store', target='sold')"
+    given = {"exclude": ["day"], "missing": "impute", "intervals": True}
+    assert repr(model_of(learner=cm.PooledRegressor(), **given)) == (
+        "TableModel(PooledRegressor(), task='store', target='sold', exclude=['day'], "
+        "missing='impute', intervals=True)"
+    )

@@ -13,6 +13,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.feature_maps.column_profile import ColumnProfile
 from condmeta.feature_maps.table_encoder import TableEncoder
+from condmeta.tables.feature_ranges import ranges_of
 from condmeta.tables.files import arrow
 from condmeta.tables.raw_columns import (
     Readers,
@@ -123,7 +124,7 @@ def learn_rows(
     fit_encoder(encoder, profiles, missing)
     side_rows = None if not roles.side else rows.distinct([*roles.task, *roles.side])
     parts = target.classes, [], readers, {}, target.kind
-    return Schema(roles, missing, encoder, *parts), side_rows
+    return Schema(roles, missing, encoder, *parts, ranges_of(profiles)), side_rows
 
 
 def learn_sides(
@@ -156,7 +157,8 @@ def _profile_of_numbers(rows: RowSource, empty: Any, name: str, n_rows: int) -> 
     if found.gaps and found.least != found.most:
         mean = found.mean
     is_flag = arrow.types.is_boolean(empty.schema.field(name).type)
-    return ColumnProfile("boolean" if is_flag else "number", n_rows, found.gaps, mean)
+    kind = "boolean" if is_flag else "number"
+    return ColumnProfile(kind, n_rows, found.gaps, mean).with_ends(found.least, found.most)
 
 
 def _values(rows: RowSource, name: str) -> tuple[Any, np.ndarray]:
