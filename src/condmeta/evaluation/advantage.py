@@ -280,8 +280,8 @@ def _features(tasks: TaskSet, scales: Scales, feature_map: Any) -> tuple[np.ndar
     fmap = ComposedMap(feature_map)
     if fmap.needs_y:
         raise DataError(
-            "advantage cannot judge a feature map that reads y, as the noise of the labels would "
-            "count as explained: use a map of X alone, such as MeanInput, or of a side table."
+            "advantage does not work with a feature map that reads y, because it would count "
+            "label noise as explained. Use a map of X alone, such as MeanInput, or a side table."
         )
     X, y = scales.scaled(tasks.X), scales.target(tasks.y)
     scaled = TaskSet(X, y, tasks.offsets, tasks.ids, feature_names=tasks.feature_names)

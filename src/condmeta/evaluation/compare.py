@@ -188,8 +188,8 @@ def _learners_in_time(feature_map: Any, side_key: Any, classes: Any) -> dict[str
     """Return the default learners for rows with times."""
     if classes is not None:
         raise DataError(
-            "No classifier forgets, so that time= has no use for classes: sort the rows by their "
-            "times and use order='first'."
+            "time= is for numeric targets, because classifiers do not forget old rows. Sort the "
+            "rows by time and use order='first'."
         )
     how = {"missing_side": "mean", "side_key": side_key}
     return {
@@ -217,8 +217,8 @@ def _usable(tasks: TaskSet, shots: tuple[int, ...]) -> list[int]:
     if not usable:
         least = min(shots, default=0)
         raise DataError(
-            f"compare holds out tasks and needs {FEWEST_TASKS} with more than {least} points; "
-            f"there are {(tasks.sizes > least).sum()}."
+            f"compare holds out tasks and needs {FEWEST_TASKS} with more than {least} points. "
+            f"There are {(tasks.sizes > least).sum()}."
         )
     return usable
 
@@ -237,7 +237,7 @@ def _classes(X: Any, y: Any, learners: Any) -> np.ndarray | None:
     if len(values) != 2 and not texts and not (few and any(map(is_classifier, given))):
         return None
     if len(values) < 2:
-        raise DataError(f"y holds the single class {values}: there is nothing to tell apart.")
+        raise DataError(f"y holds the single class {values}: classifiers need at least two.")
     return np.array(sorted(values))
 
 
@@ -273,8 +273,8 @@ def _check_densities(learners: Mapping[str, Any]) -> None:
     for name, learner in learners.items():
         if not isinstance(learner, ConditionalRidge | ConditionalCount):
             raise DataError(
-                f"criterion='log density' needs learners with a distribution, as ConditionalRidge "
-                f"and ConditionalCount; {name!r} is a {type(learner).__name__}."
+                "criterion='log density' needs learners that predict a distribution, such as "
+                f"ConditionalRidge and ConditionalCount. {name!r} is a {type(learner).__name__}."
             )
 
 

@@ -148,7 +148,7 @@ class TaskModel:
         predictor = self._predictor
         require_resumable(predictor, self._state)
         if precision is not None and not hasattr(predictor.inner, "spread"):
-            raise DataError("precision= is for ConditionalRidge: other learners have none.")
+            raise DataError("precision= works only with ConditionalRidge.")
         sizes = {"precision": precision, "exposure": exposure, "trials": trials}
         name = next((name for name, size in sizes.items() if size is not None), "precision")
         given = Weighted(sample_weight, sizes[name], name, time=time)
@@ -374,6 +374,6 @@ def require_resumable(predictor: LinearPredictor, state) -> None:
                 "task, or use ConditionalRidge."
             )
         raise DataError(
-            "This model was saved without what update needs. Save it with resume=True, or call "
-            "adapt with all the points of the task."
+            "This model was saved without the statistics that update needs. Save it with "
+            "resume=True, or call adapt with all the points of the task."
         )

@@ -120,6 +120,6 @@ def refuse_weighing(learner: Any) -> None:
     noise = getattr(learner, "noise", None)
     if noise in TAILS:
         raise DataError(
-            f"noise={noise!r} weighs the rows of all tasks at once, in fit of ConditionalRidge: "
-            "use fit, or noise='auto'."
+            f"noise={noise!r} needs the rows of all tasks at once, in ConditionalRidge.fit: call "
+            "fit, or use noise='auto'."
         )

@@ -152,9 +152,10 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
 def _start(data: Training) -> CoinState:
     if len(data.ids) < ENOUGH_TASKS:
         warnings.warn(
-            f"ConditionalCoinRegressor takes its scales from {pluralize(len(data.ids), 'task')}, "
-            f"and is weak below {ENOUGH_TASKS}. Give fit, or the first call of partial_fit, more "
-            "tasks, or use ConditionalSGDRegressorCV.",
+            "ConditionalCoinRegressor takes the scales of X and y from its first "
+            f"{pluralize(len(data.ids), 'task')}, and predicts badly if there are fewer than "
+            f"{ENOUGH_TASKS}. Give fit, or the first call of partial_fit, more tasks, or use "
+            "ConditionalSGDRegressorCV.",
             FewTasksWarning,
             stacklevel=6,
         )

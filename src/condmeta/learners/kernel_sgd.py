@@ -261,8 +261,8 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         if getattr(kernel, "reads_points", False) and not include_points:
             raise DataError(
                 f"The map of {type(kernel).__name__} is a sum over points of the training tasks, "
-                "which would go into the file. Say save(..., include_points=True) to agree, or use "
-                "a kernel on side information."
+                "which would be stored in the file. Call save(..., include_points=True) to allow "
+                "this, or use a kernel on side information."
             )
         return super().slim(tasks, resume)
 
@@ -271,8 +271,8 @@ def require_gradients(fitted: Fitted) -> KernelTau:
     """Return the map with what learning needs to go on, or raise."""
     if fitted.tau.gradients is None:
         raise DataError(
-            "This model was saved without what partial_fit and learning_curve need. Save it with "
-            "resume=True."
+            "This model was saved without the data that partial_fit and learning_curve need. "
+            "Save it with resume=True."
         )
     return fitted.tau
 
@@ -281,8 +281,8 @@ def _check_first(data: Training, kernel: Any) -> None:
     """Raise if no task can teach the map, or if a kernel of the user's own is not one."""
     if not len(data.ids) and getattr(kernel, "reads_points", False):
         raise DataError(
-            "No task has points to condition on, which the kernel reads. With "
-            "conditioning='split' a task needs two."
+            "The kernel reads the conditioning points of tasks, and no task has any. With "
+            "conditioning='split' a task needs at least two points."
         )
     if getattr(kernel, "native", None) is None and len(data.ids):
         check_kernel(kernel, data.Phi, data.ids)

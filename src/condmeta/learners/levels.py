@@ -199,8 +199,8 @@ class ConditionalLevels(ConditionalRidge):
         fitted = self.fitted_
         if fitted.groups is None:
             raise DataError(
-                "The groups of tasks do not differ, or were saved without tasks: there are no "
-                "effects of groups."
+                "There are no group effects: the groups do not differ, or the model was saved "
+                "without tasks."
             )
         return group_table(fitted, level)
 

@@ -139,8 +139,8 @@ def _is_alike(first: Any, value: Any) -> bool:
 def _check_kind(state: Any, kind: type) -> None:
     if state is not None and not isinstance(state, kind):
         raise DataError(
-            "This stream began with another kind of meta_step: a number cannot be exchanged for a "
-            "function or an outer step, nor the other way round. Fit again."
+            "meta_step has changed its kind (a number; a function or an outer step) since the "
+            "first call of partial_fit. Change it back, or fit again."
         )
 
 

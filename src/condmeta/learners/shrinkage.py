@@ -320,7 +320,7 @@ def _covariances(table: TaskTable, covariances: Any, std_errors: TaskTable | Non
     if covariances.shape != (T, d, d):
         raise DataError(
             f"covariances must have the shape {(T, d, d)}: {T} tasks, {d} coefficients. Got "
-            f"{covariances.shape}. Of variances, give the square roots as std_errors=."
+            f"{covariances.shape}. If you have variances, give their square roots as std_errors=."
         )
     return covariances
 

@@ -149,8 +149,8 @@ class FormulaModel:
             found = unsafe_part(terms)
             if found is not None:
                 raise DataError(
-                    f"The formula has the part {found!r}, which files do not hold, as it could run "
-                    "any code: compute its column before, and fit again."
+                    f"The formula has the part {found!r}, which a model file cannot hold, "
+                    "because it could run any code. Compute its column first, and fit again."
                 )
         slim = copy.copy(self)
         slim.learner_ = self.learner_.slim(tasks, resume)
@@ -220,8 +220,8 @@ def from_formula(
     learner = default if learner is None else clone(learner)
     if parts.nested and not isinstance(learner, ConditionalLevels):
         raise DataError(
-            f"{formula!r} has groups in groups, which {type(learner).__name__} does not learn: "
-            "take ConditionalLevels, or write ':' in place of '/' to join the columns to one id."
+            f"{formula!r} has nested groups, which {type(learner).__name__} does not support: "
+            "use ConditionalLevels, or write ':' instead of '/' to join the columns to one id."
         )
     given = learner.get_params(deep=False)
     learner.set_params(**{name: None for name in Form._fields if given.get(name) == "auto"})
@@ -262,15 +262,15 @@ def _set_random(learner: Any, formula: str, terms: str, X: Any, table: Any) -> N
     """Let the coefficients of some terms differ between tasks, and no others."""
     if "random" not in learner.get_params():
         raise DataError(
-            f"{formula!r} has effects that differ by task, and {type(learner).__name__} shares "
-            "none between tasks. Write '| task' without brackets, or take a learner with the "
-            "parameter random, such as ConditionalRidge or ConditionalLogistic."
+            f"{formula!r} has effects in brackets, and in {type(learner).__name__} all "
+            "coefficients differ by task. Write '| task' without brackets, or use a learner with "
+            "the parameter random, such as ConditionalRidge or ConditionalLogistic."
         )
     alone = [INTERCEPT]
     if not learner.fit_intercept and list(X.columns) != alone:
         raise DataError(
-            f"{formula!r} has no intercept, and effects in brackets include one: keep the "
-            "intercept, or write '0 + x | task', by which all coefficients differ by task."
+            f"{formula!r} has no intercept, but brackets include one: keep the intercept, or "
+            "write '0 + x | task', so that all coefficients differ by task."
         )
     columns = [] if learner.fit_intercept else alone
     if terms:
@@ -278,8 +278,8 @@ def _set_random(learner: Any, formula: str, terms: str, X: Any, table: Any) -> N
     absent = [column for column in columns if column not in X.columns]
     if absent:
         raise DataError(
-            f"The effects in brackets have {absent[0]!r}, which is not among the features: add "
-            f"{terms!r} to them."
+            f"The brackets hold {absent[0]!r}, which is not a feature: add {terms!r} outside the "
+            "brackets too."
         )
     random = "all" if set(columns) == set(X.columns) else columns or "intercept"
     learner.set_params(random=random)

@@ -79,7 +79,7 @@ FIT_CASES = {
     "no side table": (fit(side=None), r"Identity reads side information: pass side_info="),
     "side without task": (
         fit(task=None),
-        r"side_info about tasks, but nothing names the task of each row of X: pass t",
+        r"without task=, so the task of each row of X is unknown. Pass task=",
     ),
     "side without key": (fit(side=ROWS), r"which task each row belongs to.*TaskTable\(values"),
     "tasks missing from side": (
@@ -89,7 +89,7 @@ FIT_CASES = {
     ),
     "duplicate keys": (
         fit(side=pd.DataFrame({"s0": [1.0, 2.0, 3.0]}, index=["t0", "t0", "t1"])),
-        r"occur more than once in the side table: 't0'\. Keep one row a task",
+        r"occur more than once in the side table: 't0'\. Keep one row per task",
     ),
     "17 and '17'": (
         fit(task=NUMBERED, side=table(ROWS, [str(17 + t) for t in range(6)])),
