@@ -172,7 +172,7 @@ BY_COLUMN = ConditionalSGDRegressor(task_column="store", side_columns=["area"])
 @pytest.mark.parametrize(
     ("frame", "call", "sentence"),
     [
-        (WITH_IDS, {}, r"Side column 'area' varies within task 't1' .*use it as a feature instead"),
+        (WITH_IDS, {}, r"Side column 'area' varies within task 't1' .*Use it as a feature instead"),
         (WITH_IDS.drop(columns="store"), {}, r"Column 'store' \(task\) is not in the table"),
         (WITH_IDS.drop(columns="area"), {}, r"Column 'area' \(side_columns\) is not in the table"),
         (X, {}, r"has task_column or side_columns set, so X must be a DataFrame"),

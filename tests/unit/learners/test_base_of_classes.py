@@ -255,5 +255,5 @@ def test_what_a_base_cannot_do(data, tmp_path):
             X, y, task=task, sample_weight=np.ones(len(y))
         )
     own = cm.ConditionalLogistic(base=GaussianNB(), **FIXED).fit(X, y, task=task)
-    with pytest.raises(ModelFileError, match=r"hold the base GaussianNB.* log odds, as a column"):
+    with pytest.raises(ModelFileError, match=r"hold the base GaussianNB.* log odds as a column"):
         own.save(tmp_path / "own.condmeta")

@@ -57,7 +57,7 @@ def test_single_rows_of_a_stream_may_repeat(sales):
 
 def test_again_adds_the_same_rows(sales):
     model = cm.TableModel(task="store", target="sold").fit(sales)
-    with pytest.raises(DataError, match="give new rows, or set again=True if"):
+    with pytest.raises(DataError, match="Give new rows, or set again=True if"):
         model.update(sales)
     assert model.n_rows_ == 60
     assert model.update(sales, again=True).n_rows_ == 120

@@ -32,7 +32,7 @@ def test_a_region_is_looked_up_in_the_side_table(tables, kind):
     rows, stores = tables
     make = KINDS[kind]
     model = cm.TableModel(cm.ConditionalLevels(), task=["region", "store"], target="sold")
-    with pytest.warns(ReadingNote, match=r"^The table has no column 'region': the side table says"):
+    with pytest.warns(ReadingNote, match=r"^The table has no column 'region': it is read from"):
         model.fit(make(rows), make(stores))
     by_hand = cm.TableModel(cm.ConditionalLevels(), task=["region", "store"], target="sold")
     joined = rows.merge(stores[["store", "region"]], on="store")
