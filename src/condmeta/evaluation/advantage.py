@@ -171,10 +171,10 @@ def advantage(
 
         V(w_rho)^2 - min V(tau)^2 = E ||M (Phi - nu)||^2
 
-    is the variance of task weights that Phi explains linearly. It is estimated from the points, as
-    the weights are unknown, and without the bias of squaring a fitted M: the part that a block of
-    tasks has in the fit is multiplied by the fit to the other blocks. The interval is a jackknife
-    over 20 blocks.
+    is the variance of task weights that Phi explains linearly. The weights are unknown, so the gap
+    is estimated from the points. To avoid the bias of squaring a fitted M, the contribution of each
+    block of tasks to the fit is multiplied by the fit to the other blocks. The interval is a
+    jackknife over 20 blocks.
 
     **What it gains.** `ConditionalRidge` without and with side information is fitted to all but one
     fold of tasks, adapted to some points of the tasks in that fold, and judged on their other

@@ -225,7 +225,7 @@ def calibrate(
     X, y, task, side_info, side_key
         As for `fit`, or a `TaskSet` alone.
     shots : sequence of int
-        Numbers of points to calibrate at; tasks with more points are used.
+        Numbers of points to calibrate at. Each number uses the tasks that have more points.
     n_splits : int
         Folds of tasks.
     order : "random" or "first"
@@ -236,15 +236,14 @@ def calibrate(
         Predictions of another model, which the learner corrects: it is fitted to y - offset. Give
         the offset of new rows to `adapt` and `predict_interval`.
     sample_weight : (N,) array, optional
-        Weights of rows in the fit; also, a row counts by its share of its task's weight among the
-        errors of the task.
+        Weights of rows, in the fit and among the errors of each task.
     bounds : "auto", None or (low, high)
         Intervals end where labels must end. "auto": at 0 if no label is negative, or none positive;
         at the smallest or largest label if one row in a hundred has it, as with grades.
     time : (N,) array or name of a column, optional
         The time of each row, for tasks that change (`ConditionalRidge(drift=...)`). Rows of a
         held-out task are then predicted one step ahead: from its rows before their time. `order` is
-        not used, and of `shots` a row counts for the largest number that its task had until then.
+        not used. A row counts for the largest number in `shots` that its task had reached by then.
 
     Returns
     -------
@@ -254,9 +253,9 @@ def calibrate(
     Notes
     -----
     The intervals are valid for new tasks and points drawn like the given ones, not for other times
-    or places. Their width follows the predicted level and, for a learner that has one, the standard
-    deviation of the prediction, as far as both predict the size of held-out errors. If errors are
-    skewed, the longer side is where the larger errors are.
+    or places. Their width depends on the predicted value and, if the learner has one, on the
+    standard deviation of the prediction, as far as both predict the size of held-out errors. If
+    errors are skewed, the longer side is where the larger errors are.
 
     Examples
     --------

@@ -33,7 +33,7 @@ MANY_COLUMNS = 256  # of which statistics are not always kept
 class TaskModel:
     """The fitted model of one task, as `adapt` returns it.
 
-    (A `TaskSet` holds the rows of many tasks, a `TaskTable` one row of side information a task.)
+    (A `TaskSet` holds the rows of many tasks, a `TaskTable` one row of side information per task.)
 
     Attributes
     ----------

@@ -30,14 +30,14 @@ class AutoRegressor(Regressor, Auto):
 
     The candidates are: the task's own data alone, one pooled model, a learned prior without and
     with side information, the last two on top of gradient boosting, boosting with a random
-    intercept, and boosting alone. If splines of x or another scale of y have smaller absolute
-    errors on held-out tasks, the prior with them is one more (`ConditionalRidge`, `x_transform` and
-    `y_transform` "auto"); it predicts medians or means as `criterion` asks. Tasks are held out in
-    folds. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ... points of every
-    held-out task, and is judged by the remaining points. A task with n points uses the candidate,
-    or the convex combination of candidates, that was best at the largest tested number of points <=
-    n. With criterion="absolute" a line turns the means that candidates predict into medians, where
-    that is better on held-out tasks.
+    intercept, and boosting alone. If splines of x or another scale of y reduce the absolute error
+    on held-out tasks, a learned prior with them is a further candidate (`x_transform` and
+    `y_transform` of `ConditionalRidge`); it predicts medians or means, depending on `criterion`.
+    Tasks are held out in folds. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ...
+    points of every held-out task, and is judged by the remaining points. A task with n points uses
+    the candidate, or the convex combination of candidates, that was best at the largest tested
+    number of points <= n. With criterion="absolute" a line turns the predicted means into medians,
+    if that reduces the error on held-out tasks.
 
     Parameters
     ----------
@@ -49,23 +49,26 @@ class AutoRegressor(Regressor, Auto):
         A scikit-learn transformer of X for the candidates with a learned prior, with and without a
         base (see `ConditionalRidge`). Own data, the pooled model and the base read X as it is.
     shots : sequence of int
-        The numbers of points to compare at. Numbers that fewer than 10 tasks exceed are left out.
+        The numbers of points to compare at. A number is left out if fewer than 10 tasks have more
+        points.
     criterion : "absolute", "squared", "deviance" or "log density"
-        The error that counts. "deviance": that of Poisson counts; "log density": the logarithm of
-        the density, or of the probability of a count, that a candidate gives to the label; own
-        data, the pooled model and those on a base have none. With both, `ConditionalCount` is a
-        candidate if y holds whole numbers of at least 0.
+        The error by which candidates are compared. "deviance": that of Poisson counts; "log
+        density": the logarithm of the density, or of the probability of a count, that a candidate
+        gives to the label; own data, the pooled model and candidates on a base have none. With
+        both, `ConditionalCount` is a candidate if y holds whole numbers of at least 0.
     order : "random" or "first"
         Which points of a held-out task the candidates get: a random sample, or the first rows.
     random_state : int, Generator, RandomState or None
-        For the folds of tasks, and the points that they show.
+        Seed of the folds of tasks, and of their random points.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -73,15 +76,15 @@ class AutoRegressor(Regressor, Auto):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
 
     Attributes
     ----------
     weights_ : (shots, candidates) array
         The convex combination for each number of points.
     lines_ : (shots, 2) array
-        Shift and slope: where labels are skewed and criterion="absolute", predictions p of the
-        combination become medians, shift + slope p. Elsewhere (0, 1).
+        Shift and slope. If labels are skewed and criterion="absolute", predictions p of the
+        combination become medians, shift + slope p. Otherwise (0, 1).
     candidates_ : list of str
     errors_ : (shots, candidates) array
         Mean errors on held-out tasks; nan if there were too few tasks to hold any out.

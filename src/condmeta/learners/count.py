@@ -45,7 +45,7 @@ from condmeta.typing import (
 @storable(inner=Counts, state=KeptRows, info={"H_": floats("w w")})
 @dataclass(eq=False, repr=False)
 class ConditionalCount(Regressor, Learner):
-    r"""Learn the prior of a task's weights for counts; all settings are automatic.
+    r"""Fit a model of counts to each task, from all tasks together and their side information.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and counts of task t are
 
@@ -60,38 +60,39 @@ class ConditionalCount(Regressor, Learner):
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
-        table, means no features.
+        Phi: how side information becomes features. "auto" encodes the columns of the side table.
+        With None, or without a side table, all tasks start from the same coefficients.
     metric : "auto", "identity", "diagonal" or "full"
-        The form of the covariance H: a multiple of the identity, diagonal, or any.
+        The shape of the covariance H: a multiple of the identity, diagonal, or unrestricted.
     kappa : "auto" or float in [0, inf]
-        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
-        the side information is not used.
+        Ridge penalty on the map M, which weighs as much as kappa tasks. With infinity, M is zero
+        and side information is not used.
     alpha : "auto" or float in [0, inf)
         Overdispersion of counts. 0 means Poisson counts: they are fitted with the smallest alpha,
         1e-4, or more if counts are rare. For counts of 1,000 their variance is then 10 % too large.
     random : "all", "intercept" or list of columns
         Which coefficients may differ between tasks. "intercept": the intercept alone, (1 | g) of
         lme4 and glmmTMB; a list of names or positions: these columns, and the intercept if there is
-        one. All other coefficients are the same for all tasks, whatever their side information, and
-        are not penalised.
+        one. All other coefficients are the same for all tasks, do not depend on side information,
+        and are not penalised.
     x_transform : None, "auto", "splines" or a transformer
-        What X becomes; a task's model can then be non-linear in x, and `coef_` has one entry for
-        each column of the result. "splines" adds natural cubic splines to each column with at least
-        six different values, if there are at most eight such columns. A transformer is one of
-        scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly make
-        the counts of held-out tasks more likely, and nothing with fewer than 20 tasks, a map of
-        points or `random` columns. None: the log-linear model, always.
+        How X is transformed. The model of a task is linear in the transformed columns, and `coef_`
+        has one entry for each of them. "splines" adds natural cubic splines to each column with at
+        least six different values, if there are at most eight such columns. `fit` fits a
+        scikit-learn transformer. "auto" adds splines if the counts of held-out tasks become clearly
+        more likely, but not with fewer than 20 tasks, a feature map of points or `random` columns.
+        None: always the log-linear model.
     cold_start : "auto", "prior" or "pooled"
-        How a task without points is predicted: by tau(s) and H; or by one model of the rows of all
-        tasks, with the same coefficients of x for all tasks and a level that goes with the side
-        information. With `random` columns it is always tau(s).
+        How a task without points is predicted. "prior": from tau(s) and H. "pooled": by one model
+        of the rows of all tasks, with the same coefficients of x for all tasks and a level that
+        depends on side information. With `random` columns it is always "prior".
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -99,14 +100,15 @@ class ConditionalCount(Regressor, Learner):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     tol : float
         The fit stops when a step would change no parameter by more than tol standard errors.
     max_iter : int

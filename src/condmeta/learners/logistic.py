@@ -43,7 +43,7 @@ from condmeta.typing import (
 @storable(inner=Bernoulli, state=KeptRows, info={"H_": floats("w w")})
 @dataclass(eq=False, repr=False)
 class ConditionalLogistic(Classifier, Learner):
-    r"""Learn the prior of a task's weights for two or more classes; all settings are automatic.
+    r"""Fit a logistic regression to each task, from all tasks together and their side information.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
 
@@ -66,29 +66,31 @@ class ConditionalLogistic(Classifier, Learner):
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
-        table, means no features.
+        Phi: how side information becomes features. "auto" encodes the columns of the side table.
+        With None, or without a side table, all tasks start from the same coefficients.
     metric : "auto", "identity", "diagonal" or "full"
-        The form of the covariance H: a multiple of the identity, diagonal, or any.
+        The shape of the covariance H: a multiple of the identity, diagonal, or unrestricted.
     kappa : "auto" or float in [0, inf]
-        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
-        the side information is not used; 0 is maximum likelihood, without a prior of b.
+        Ridge penalty on the map M, which weighs as much as kappa tasks. With infinity, M is zero
+        and side information is not used; 0 is maximum likelihood, without a prior of b.
     random : "all", "intercept" or list of columns
         Which coefficients may differ between tasks. "intercept": the intercept alone, (1 | g) of
         lme4; a list of names or positions: these columns, and the intercept if there is one. All
-        other coefficients are the same for all tasks, whatever their side information, and are not
-        penalised. Settings are then not averaged.
+        other coefficients are the same for all tasks, do not depend on side information, and are
+        not penalised. Settings are then not averaged.
     base : None, "boosting" or a scikit-learn classifier with predict_proba
         A shared model of x and the side columns, fitted to all tasks. Its log odds of the second
-        class become one more input of the per-task models, the last; the prior of its weight shows
-        how far to trust it. In training, the log odds of a task come from fits without this task.
-        "boosting" is scikit-learn's histogram boosting, and the only base that `save` can store.
+        class become the last feature of the models of tasks; its coefficient shows how far to trust
+        the base. In training, the log odds of a task come from a base that was fitted without this
+        task. "boosting" is scikit-learn's histogram boosting, and the only base that `save` can
+        store.
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -96,14 +98,15 @@ class ConditionalLogistic(Classifier, Learner):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     tol : float
         The fit stops when a step would change no parameter by more than tol standard errors.
     max_iter : int

@@ -23,12 +23,12 @@ L = TypeVar("L")  # a learner
 
 
 def merge(*learners: L) -> L:
-    """Return one learner as if it had seen the tasks of all, which must differ.
+    """Join learners of different tasks into one, as if it had been fitted to all these tasks.
 
     For learners that keep statistics of their tasks (`ConditionalRidge`, `ConditionalLevels`) or
     their rows (`ConditionalCount`, `ConditionalLogistic`, `ConditionalOrdinal`), with the same
-    parameters and features. The map is learned again, at its first use, and equals that of one fit
-    to rounding.
+    parameters and features. The map is learned again when it is first used, and equals that of one
+    fit to all tasks, up to rounding.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def merge(*learners: L) -> L:
 
     Returns
     -------
-    A new learner; those given are left as they are.
+    A new learner. The given learners do not change.
 
     Examples
     --------

@@ -77,88 +77,93 @@ from condmeta.typing import (
 )
 @dataclass(eq=False, repr=False)
 class ConditionalRidge(Regressor, Learner):
-    r"""Learn the prior of a task's weights from its side information; all settings are automatic.
+    r"""Fit a linear model to each task, from all tasks together and their side information.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
 
         w_t ~ N(W phi_t, H),   y_ti ~ N(<x_ti, w_t>, s2_t),
 
     and W, H and the noise maximise the likelihood of all tasks. A task's model is the posterior
-    mean of w given its points. Without points it is W phi = tau(s), or a pooled regression where
-    that is better (`cold_start`). The paper's biased regularisation is the case H = s2/(n lam) I.
+    mean of w given its points. Without points it is W phi = tau(s), or a pooled regression if that
+    is better (`cold_start`). All settings are chosen automatically. The paper's biased
+    regularisation is the case H = s2/(n lam) I.
 
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
-        table, means no features.
+        Phi: how side information becomes features. "auto" encodes the columns of the side table.
+        With None, or without a side table, all tasks start from the same coefficients.
     metric : "auto", "identity", "diagonal" or "full"
-        The form of the covariance H: a multiple of the identity, diagonal, or any.
+        The shape of the covariance H: a multiple of the identity, diagonal, or unrestricted.
     noise : "auto", "shared", "per_task", "by_side", "student" or "robust"
-        Whether all tasks share one noise variance s2, each task has its own, or it follows side
-        information: s2 exp(delta . Phi), with a small ridge on delta. "student": noise has heavy
-        tails, Student's t distribution with squared scale s2 and nu degrees of freedom, so that
-        wild rows count little; nu is 3, 5, 10 or infinity, whichever makes labels most likely.
-        "robust": as "auto", or "student" where this clearly pays on held-out tasks.
+        "shared": one noise variance s2 for all tasks. "per_task": one for each task. "by_side": the
+        variance depends on side information, s2 exp(delta . Phi), with a small ridge penalty on
+        delta. "student": heavy tails (Student's t distribution with squared scale s2 and nu degrees
+        of freedom), so that outliers count little; nu is 3, 5, 10 or infinity, whichever makes
+        labels most likely. "auto" chooses among the first three. "robust" also tries "student", and
+        takes it if it is clearly better on held-out tasks.
     kappa : "auto" or float in [0, inf]
-        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
-        the side information is not used.
+        Ridge penalty on the map M, which weighs as much as kappa tasks. With infinity, M is zero
+        and side information is not used.
     random : "auto", "all", "intercept" or list of columns
-        Which coefficients may differ between tasks. "intercept": the intercept alone, lme4's
-        (1 | g); a list of names or positions: these columns, and the intercept if there is one.
-        All other coefficients are the same for all tasks, whatever their side information, and are
-        not penalised. A name may stand for all levels of a one-hot column. With more than 64
-        columns, "auto" looks for a few directions in which tasks differ, around a ridge on all
-        columns, and `metric`, `noise` and `kappa` are those of the directions; "all" learns about
-        every coefficient, in a time that grows with the cube of the columns.
+        Which coefficients may differ between tasks. "intercept": the intercept alone, lme4's (1 |
+        g); a list of names or positions: these columns, and the intercept if there is one. All
+        other coefficients are the same for all tasks, do not depend on side information, and are
+        not penalised. The name of a one-hot encoded column means all its levels. With more than 64
+        columns, "auto" fits a ridge on all columns and looks for a few directions in which tasks
+        differ from it; `metric`, `noise` and `kappa` then apply to these directions. "all" lets
+        every coefficient differ, in a time that grows with the cube of the number of columns.
     drift : "auto", None, rho, ("decay", rho) or ("ar", phi)
         How tasks change with time, if `fit` is given `time`. A number or ("decay", rho): after
         Delta units of time the statistics of a task's rows, X^T X, X^T y, y^T y and n, are
-        multiplied by rho^Delta, so that a row of age a counts rho^a times. ("ar", phi): the
-        weights themselves move, w' = tau + phi^Delta (w - tau) + N(0, (1 - phi^(2 Delta)) H), and
-        each task's model is the posterior of the weights at its latest time. The unit is that of
-        `time`; dates count in days. A third number c, as in ("ar", phi, c), is the share of s2
-        that is noise, by default 1: around weights that stay, s2 contains how they have moved.
-        "auto" chooses all three on the later rows of the training data, one step ahead, and chooses
-        None where forgetting does not clearly pay. The prior is always learned from all rows alike.
+        multiplied by rho^Delta, so that a row of age a counts rho^a times. ("ar", phi): the weights
+        themselves move, w' = tau + phi^Delta (w - tau) + N(0, (1 - phi^(2 Delta)) H), and each
+        task's model is the posterior of the weights at its latest time. The unit is that of `time`;
+        dates count in days. A third number c, as in ("ar", phi, c), is the share of s2 that is
+        noise, by default 1; the rest of s2 comes from the movement of the weights. "auto" chooses
+        all three by errors one step ahead on the later rows of the training data, and chooses None
+        unless forgetting clearly reduces these errors. The prior is always learned from all rows
+        with equal weights.
     base : None, "auto", "boosting" or a scikit-learn regressor
-        A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
-        residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
-        training, the residuals of a task come from fits without this task. "boosting" is
-        scikit-learn's histogram boosting, and the only base that `save` can store. "auto":
-        boosting, or no base where it does not clearly pay on held-out tasks (see `criterion`).
+        A shared model of x and the side columns, fitted to all tasks. The models of tasks are
+        fitted to its residuals, and predictions are the sum of both. `coef_` then has the
+        coefficients for the residuals. In training, the residuals of a task come from a base that
+        was fitted without this task. "boosting" is scikit-learn's histogram boosting, and the only
+        base that `save` can store. "auto" uses boosting if it clearly reduces the error on held-out
+        tasks (see `criterion`).
     x_transform : None, "auto", "splines" or a transformer
-        What X becomes; a task's model can then be non-linear in x, and `coef_` has one entry for
-        each column of the result. "splines" adds natural cubic splines to each column with at least
-        six different values, if there are at most eight such columns. A transformer is one of
-        scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly pay.
-        None: the linear model, always.
+        How X is transformed. The model of a task is linear in the transformed columns, and `coef_`
+        has one entry for each of them. "splines" adds natural cubic splines to each column with at
+        least six different values, if there are at most eight such columns. `fit` fits a
+        scikit-learn transformer. "auto" adds splines if they clearly reduce the error on held-out
+        tasks. None: always the linear model.
     context : "auto" or bool
-        Whether the level of a task may go with the means of its inputs, beside its side
-        information. With few points the coefficients of a task are then close to those of a pooled
-        regression, and with more points they pass to those within tasks.
+        Whether the level (intercept) of a task may depend on the means of its features, in addition
+        to side information. With few points the coefficients of a task are then close to those of a
+        pooled regression. With more points they approach the coefficients within tasks.
     cold_start : "auto", "prior", "pooled" or "mixture"
-        The model of a task without points: tau(s); a least-squares map of x and the side features,
-        fitted to the rows of all tasks; or the mean of both.
+        The model of a task without points. "prior": tau(s). "pooled": a least-squares regression on
+        x and the side features, fitted to the rows of all tasks. "mixture": the mean of both.
     y_transform : None, "auto", "log" or "yeo-johnson"
-        The scale on which y is modelled. Predictions are labels again, medians or means as
-        `criterion` asks; coefficients are on the scale. "auto": a power of y, or nothing where it
-        does not clearly pay. None: y itself, always; with `x_transform=None` this is the linear
-        mixed model of lme4.
+        The scale on which y is modelled. Predictions are in the units of y (medians or means: see
+        `criterion`). Coefficients are on the transformed scale. "auto" takes a power of y if this
+        clearly reduces the error on held-out tasks. None: always y itself; with `x_transform=None`
+        this is the linear mixed model of lme4.
     criterion : "absolute" or "squared"
-        The error of predictions, in the units of y, that counts. With a transformation of y,
-        predictions are medians for the first and means over the noise for the second. By this error
-        "auto" chooses the transformations of x and y. They must save 1 % of it, and make the labels
-        of held-out tasks more likely. It is chosen, and transformations are learned, on at most
-        10,000 tasks with 2,000,000 rows: those with the smallest hashes. `partial_fit` and tables
-        of statistics choose nothing, and transform nothing. Nor is anything transformed with fewer
-        than 20 tasks, more than 64 columns, times, a base, a map of points or `random` columns.
+        The error, in the units of y, by which "auto" chooses the transformations of x and y. A
+        transformation must reduce it by 1 %, and make the labels of held-out tasks more likely. If
+        y is transformed, predictions are medians ("absolute") or means ("squared"). Transformations
+        are chosen and learned on at most 10,000 tasks with 2,000,000 rows: those with the smallest
+        hashes. "auto" transforms nothing in `partial_fit` and for tables of statistics, and with
+        fewer than 20 tasks, more than 64 columns, times, a base, a feature map of points or
+        `random` columns.
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -166,14 +171,15 @@ class ConditionalRidge(Regressor, Learner):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     tol : float
         The fit stops when a step would change no parameter by more than tol standard errors.
     max_iter : int

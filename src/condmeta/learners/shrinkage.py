@@ -46,10 +46,10 @@ def shrink(
 ) -> Shrinkage:  # fmt: skip
     r"""Learn tau(s) from coefficients that were estimated task by task, and shrink them towards it.
 
-    With estimates b_t ~ N(w_t, C_t) and coefficients w_t ~ N(W phi_t, H), phi_t = (Phi(s_t), 1),
-    W and H maximise the likelihood of the estimates; the shrunken coefficients are the mean of w_t
-    given b_t. No row of the original data is needed: one regression a customer, or the studies of a
-    meta-analysis, are enough.
+    With estimates b_t ~ N(w_t, C_t) and coefficients w_t ~ N(W phi_t, H), phi_t = (Phi(s_t), 1), W
+    and H maximise the likelihood of the estimates; the shrunken coefficients are the mean of w_t
+    given b_t. No row of the original data is needed: one regression per customer, or the studies of
+    a meta-analysis, are enough.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def shrink(
     metric : "auto", "identity", "diagonal" or "full"
         The form of H.
     kappa : "auto" or float in [0, inf]
-        Ridge penalty on the map, in tasks; 0 is maximum likelihood. "auto" settings are chosen by
-        the evidence (marginal likelihood).
+        Ridge penalty on the map, which weighs as much as kappa tasks; 0 is maximum likelihood.
+        "auto" settings are chosen by the evidence (marginal likelihood).
     missing_side : "error" or "mean"
 
     Returns

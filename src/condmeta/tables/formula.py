@@ -185,8 +185,8 @@ def from_formula(
         One row for each task; by default the side columns are in `table`.
     learner : learner, optional
         By default `ConditionalRidge()`; for "region/store", `ConditionalLevels()`. A formula names
-        a linear model: x_transform and y_transform of the learner are None where they are "auto".
-        "0 + ..." or "... - 1" among the features leaves the intercept out.
+        a linear model: x_transform and y_transform of the learner are set to None if they are
+        "auto". "0 + ..." or "... - 1" among the features leaves the intercept out.
     sample_weight, precision, offset, exposure, trials, time : str, optional
         Columns of `table` that `fit` of the learner reads under these names. Tables to predict need
         those of offset and exposure.

@@ -110,14 +110,14 @@ def from_statistics(
     table: Table, *, features: Sequence[str], target: str, task: Names, side_info: SideInfo = None,
     learner: ConditionalRidge | None = None, prior_tasks: Literal["all"] | int = "all",
 ) -> ConditionalRidge:  # fmt: skip
-    """Fit a `ConditionalRidge` to statistics of tasks, which any engine that can GROUP BY makes.
+    """Fit a `ConditionalRidge` to statistics of tasks, which a database computes with GROUP BY.
 
     The settings are chosen by the evidence on 500 tasks: statistics cannot hold out single rows of
     a task. Coefficients are those of a fit to the rows with these settings, to rounding.
 
     Parameters
     ----------
-    table : table with one row a task
+    table : table with one row per task
         The result of `statistics_sql`.
     features, target, task : as in `statistics_sql`
     side_info : table keyed by task id, optional
