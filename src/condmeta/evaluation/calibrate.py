@@ -99,7 +99,8 @@ class Calibrated:
     ) -> np.ndarray | tuple[np.ndarray, ...]:
         """Predict as the learner or model does, within the bounds of the labels.
 
-        A prediction lies in its own intervals: a line below 0 where labels cannot be negative is 0.
+        A prediction always lies in its interval: if labels cannot be negative, a negative
+        prediction becomes 0.
 
         Parameters
         ----------
@@ -126,7 +127,7 @@ class Calibrated:
 
         The probability is over tasks and their points; it may be larger or smaller for one
         particular task. A task with n points has the interval of the largest calibrated number of
-        points <= n, a new task that of 0.
+        points <= n. A new task has the interval of 0 points.
 
         Parameters
         ----------
@@ -159,7 +160,7 @@ class Calibrated:
         side_info: SideInfo = None,
         offset: Values = None, sample_weight: Values = None, time: Values = None,
     ) -> Self:  # fmt: skip
-        """Solve new tasks, as `adapt` of the learner; the models have intervals too.
+        """Return models of new tasks, as `adapt` of the learner does; they have intervals too.
 
         With an `offset` (n,), the points are y - offset: give it to `predict` too.
         """
@@ -171,7 +172,7 @@ class Calibrated:
         return self._with(self.model.adapt(X, points, task=task, side_info=side_info, **weights))
 
     def update(self, X: Matrix, y: Values = None, *, offset: Values = None, **options: Any) -> Self:
-        """Add points, as `update` of the learner or model does; the calibration stays."""
+        """Add points, as `update` of the learner or model does. The calibration does not change."""
         refuse_forgotten(bool(self.with_offset), offset)
         self.model.update(X, minus_offset(y, offset), **options)
         return self

@@ -141,9 +141,9 @@ class TaskModel:
     ) -> TaskModel:  # fmt: skip
         """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`.
 
-        With Student's noise the points are weighed by the earlier ones, which keep their weights.
-        `precision` and `time` (n,) are for `ConditionalRidge`, `exposure` for `ConditionalCount`,
-        `trials` for `ConditionalLogistic`.
+        With Student's noise, earlier points keep their weights, and the new points are weighed
+        given the earlier ones. `precision` and `time` (n,) are for `ConditionalRidge`, `exposure`
+        for `ConditionalCount`, `trials` for `ConditionalLogistic`.
         """
         predictor = self._predictor
         require_resumable(predictor, self._state)

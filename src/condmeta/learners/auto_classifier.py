@@ -123,8 +123,8 @@ class AutoClassifier(Classifier, Auto):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -141,8 +141,8 @@ class AutoClassifier(Classifier, Auto):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -159,8 +159,8 @@ class AutoClassifier(Classifier, Auto):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.

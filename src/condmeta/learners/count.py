@@ -201,13 +201,13 @@ class ConditionalCount(Regressor, Learner):
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
         exposure: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
-        """Learn the prior from many tasks, then every task's model from it.
+        """Learn what tasks share, and then the model of each task.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The count of each row, at least 0.
         task : (N,) ids, optional
@@ -220,7 +220,7 @@ class ConditionalCount(Regressor, Learner):
             What a count is proportional to: days, population, visits. Above 0. Give it to `adapt`
             and `predict` as well: to leave it out there is an error.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -239,7 +239,7 @@ class ConditionalCount(Regressor, Learner):
         side_info: SideInfo = None,
         exposure: Values = None, sample_weight: Values = None,
     ) -> TaskModel | TaskModels:  # fmt: skip
-        """Solve new tasks from a few points, or from none; the learner is not changed.
+        """Return models of new tasks from a few points, or from none. The learner does not change.
 
         The models that it returns predict counts for an exposure of 1; their method
         `predict_distribution` takes an exposure.
@@ -247,11 +247,11 @@ class ConditionalCount(Regressor, Learner):
         Parameters
         ----------
         X : (n, d) array, DataFrame or TaskSet, optional
-            The points; without any, the model is tau of the side information (zero-shot).
+            The points. Without any, the model has the starting coefficients tau(s).
         y : (n,) array, optional
             Their counts.
         task : (n,) ids, optional
-            Several tasks at once; None means that all points belong to one.
+            The task of each point. None means that all points belong to one task.
         side_info : row or table, optional
             For one task its row (a dict of columns, a Series, a sequence); with `task` a table
             keyed by task id, as in `fit`.
@@ -285,7 +285,7 @@ class ConditionalCount(Regressor, Learner):
         exposure : (N,) array, optional
             As in `fit`.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         """
         weight = self._weights(X, exposure, sample_weight)
         return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
@@ -294,7 +294,7 @@ class ConditionalCount(Regressor, Learner):
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
         exposure: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
-        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+        """Add further tasks, each once and with all its rows; the prior is learned when first used.
 
         Calls only gather rows, so that any chunks give what one `fit` gives, to rounding. A task
         that is known already is an error that names `update`.
@@ -302,8 +302,8 @@ class ConditionalCount(Regressor, Learner):
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The count of each row.
         task : (N,) ids, optional
@@ -315,7 +315,7 @@ class ConditionalCount(Regressor, Learner):
         exposure : (N,) array, optional
             As in `fit`: in all calls, or in none.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -340,18 +340,19 @@ class ConditionalCount(Regressor, Learner):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Predict the mean counts of rows, each by the model of its task.
 
-        A known task has its own model. A new one, or a known one without points, has tau of its
-        side information, given here or to `fit`; without any it is an error, or with
-        missing_side='mean' tau at the mean training Phi. The rows of X never condition. Where a
-        task is hardly known its mean count is much above its median, see `predict_distribution`.
+        A known task has its own model. A new task, or a known task without points, is predicted
+        from its side information, given here or to `fit`. Without side information this raises an
+        error, or with missing_side='mean' predicts an average task. The rows of X are never used as
+        conditioning points. Where a task is hardly known its mean count is much above its median,
+        see `predict_distribution`.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -376,8 +377,8 @@ class ConditionalCount(Regressor, Learner):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -415,8 +416,8 @@ class ConditionalCount(Regressor, Learner):
         y : (N,) array, optional
             The true targets; a TaskSet carries its own.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.

@@ -236,7 +236,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         resume: bool = True,
         include_points: bool = False,
     ) -> None:
-        """Write the model to a file: arrays and JSON only, nothing in it can run.
+        """Write the model to a file of arrays and JSON, without any code.
 
         The map is a sum over training tasks. So the file holds their side information as the kernel
         reads it (encoded), whatever `tasks` is; their ids go with `tasks=True` alone, and with
@@ -245,7 +245,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         Parameters
         ----------
         path : str or path
-            Written atomically: a crash leaves the old file or the new one.
+            The file is written atomically: after a crash there is the old file or the new one.
         tasks : bool
             Whether the models of the tasks go with the map.
         resume : bool

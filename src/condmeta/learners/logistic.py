@@ -180,13 +180,13 @@ class ConditionalLogistic(Classifier, Learner):
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
         trials: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
-        """Learn the prior from many tasks, then every task's model from it.
+        """Learn what tasks share, and then the model of each task.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The class of each row; with `trials`, its number of successes.
         task : (N,) ids, optional
@@ -199,7 +199,7 @@ class ConditionalLogistic(Classifier, Learner):
             For shares: how many trials each row has, y of which were successes. The row equals
             that many rows of the classes 0 and 1.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -213,16 +213,16 @@ class ConditionalLogistic(Classifier, Learner):
         side_info: SideInfo = None,
         trials: Values = None, sample_weight: Values = None,
     ) -> TaskModel | TaskModels:  # fmt: skip
-        """Solve new tasks from a few points, or from none; the learner is not changed.
+        """Return models of new tasks from a few points, or from none. The learner does not change.
 
         Parameters
         ----------
         X : (n, d) array, DataFrame or TaskSet, optional
-            The points; without any, the model is tau of the side information (zero-shot).
+            The points. Without any, the model has the starting coefficients tau(s).
         y : (n,) array, optional
             Their classes; with `trials`, their numbers of successes.
         task : (n,) ids, optional
-            Several tasks at once; None means that all points belong to one.
+            The task of each point. None means that all points belong to one task.
         side_info : row or table, optional
             For one task its row (a dict of columns, a Series, a sequence); with `task` a table
             keyed by task id, as in `fit`.
@@ -256,7 +256,7 @@ class ConditionalLogistic(Classifier, Learner):
         trials : (N,) array, optional
             As in `fit`: how many trials each row has.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         """
         weight = weighted_by(sample_weight, trials, "trials")
         return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
@@ -265,7 +265,7 @@ class ConditionalLogistic(Classifier, Learner):
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
         trials: Values = None, sample_weight: Values = None, classes: Labels = None,
     ) -> Self:  # fmt: skip
-        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+        """Add further tasks, each once and with all its rows; the prior is learned when first used.
 
         Calls only gather rows, so that any chunks give what one `fit` gives, to rounding. A task
         that is known already is an error that names `update`.
@@ -273,8 +273,8 @@ class ConditionalLogistic(Classifier, Learner):
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The class of each row; with `trials`, its number of successes.
         task : (N,) ids, optional
@@ -286,7 +286,7 @@ class ConditionalLogistic(Classifier, Learner):
         trials : (N,) array, optional
             As in `fit`: how many trials each row has.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         classes : (K,) array, optional
             In the first call, all classes, if its rows may not hold them.
 
@@ -322,8 +322,8 @@ class ConditionalLogistic(Classifier, Learner):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.

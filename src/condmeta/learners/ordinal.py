@@ -227,7 +227,7 @@ class ConditionalOrdinal(Classifier, Learner):
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
         sample_weight: Values = None, classes: Labels = None,
     ) -> Self:  # fmt: skip
-        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+        """Add further tasks, each once and with all its rows; the prior is learned when first used.
 
         Calls only gather rows, so that any chunks give what one `fit` gives, to rounding. A task
         that is known already is an error that names `update`.
@@ -235,8 +235,8 @@ class ConditionalOrdinal(Classifier, Learner):
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The class of each row.
         task : (N,) ids, optional
@@ -246,7 +246,7 @@ class ConditionalOrdinal(Classifier, Learner):
             One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
             without rows in X are kept as tasks without points.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         classes : (K,) array, optional
             In the first call, all classes in their order, if its rows may not hold them.
 
@@ -276,8 +276,8 @@ class ConditionalOrdinal(Classifier, Learner):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -300,8 +300,8 @@ class ConditionalOrdinal(Classifier, Learner):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.

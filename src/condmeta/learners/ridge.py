@@ -202,7 +202,7 @@ class ConditionalRidge(Regressor, Learner):
     drift_choice_ : list of dict
         The candidates that "auto" compared, with their mean absolute errors one step ahead.
     drift_share_ : float or None
-        How much of predictions is that of a model that forgets (see the property).
+        The weight of the model with drift in predictions (see the property).
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     s2_ : float
@@ -295,10 +295,11 @@ class ConditionalRidge(Regressor, Learner):
 
     @property
     def drift_share_(self) -> float | None:
-        """How much of predictions is that of a model that forgets; the rest is of one that stays.
+        """The weight v of the model with drift in predictions; the model without drift has 1 - v.
 
-        It is 1 after fit. `update` lowers a chosen drift's share where forgetting does worse on new
-        rows than remembering, and raises it again. None without drift.
+        It is 1 after `fit`. If the drift was chosen by "auto", `update` lowers v if the model with
+        drift has larger errors on new rows, and raises it again if they are smaller. None without
+        drift.
         """
         inner = self.fitted_.inner
         if drift_of(inner) is None:
@@ -316,13 +317,13 @@ class ConditionalRidge(Regressor, Learner):
         offset: Values = None, sample_weight: Values = None, precision: Values = None,
         time: Values = None,
     ) -> Self:  # fmt: skip
-        """Learn the prior from many tasks, then every task's model from it.
+        """Learn what tasks share, and then the model of each task.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The target of each row.
         task : (N,) ids, optional
@@ -332,17 +333,17 @@ class ConditionalRidge(Regressor, Learner):
             One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
             without rows in X are kept as tasks without points.
         offset : (N,) array, optional
-            Predictions of a model of the user's own for the rows: the prior is learned from y -
-            offset. That model must not have seen the row's task. Give the offset to `adapt`,
-            `update` and `predict` as well: to leave it out there is an error.
+            Predictions of your own model for the rows; the learner is then fitted to y - offset.
+            Your model must not have been fitted to the task of the row. `adapt`, `update` and
+            `predict` then need the offset of their rows too.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         precision : (N,) array, optional
             Precision of each label: its noise has variance s2 / precision. A row that is the mean
             of m measurements has precision m; it is still one row. (lme4 calls it `weights`.)
         time : (N,) numbers or dates, or the name of a column of X, optional
             The time of each row, for tasks that change (see `drift`). Numbers have any unit, dates
-            count in days. A column that is named is no feature.
+            count in days. If you name a column, it is not a feature.
 
         Returns
         -------
@@ -381,30 +382,30 @@ class ConditionalRidge(Regressor, Learner):
         offset: Values = None, sample_weight: Values = None, precision: Values = None,
         time: Values = None,
     ) -> TaskModel | TaskModels:  # fmt: skip
-        """Solve new tasks from a few points, or from none; the learner is not changed.
+        """Return models of new tasks from a few points, or from none. The learner does not change.
 
         The models that it returns predict without the offset: add it to their predictions.
 
         Parameters
         ----------
         X : (n, d) array, DataFrame or TaskSet, optional
-            The points; without any, the model is tau of the side information (zero-shot).
+            The points. Without any, the model has the starting coefficients tau(s).
         y : (n,) array, optional
             Their targets.
         task : (n,) ids, optional
-            Several tasks at once; None means that all points belong to one.
+            The task of each point. None means that all points belong to one task.
         side_info : row or table, optional
             For one task its row (a dict of columns, a Series, a sequence); with `task` a table
             keyed by task id, as in `fit`.
         offset : (N,) array, optional
-            As in `fit`: predictions of a model of the user's own for these rows.
+            As in `fit`: predictions of your own model for these rows.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         precision : (N,) array, optional
             The precision of each row, as in `fit`: its noise has the variance s2 / precision.
         time : (N,) numbers or dates, or the name of a column of X, optional
-            The time of each row, as in `fit`; a model that forgets needs it. A task's model is the
-            one of its latest row.
+            The time of each row, as in `fit`; a model with drift needs it. The model of a task is
+            the one at the time of its latest row.
         """
         if X is not None:
             require_offset(self._model, offset)
@@ -418,7 +419,7 @@ class ConditionalRidge(Regressor, Learner):
         offset: Values = None, sample_weight: Values = None, precision: Values = None,
         time: Values = None,
     ) -> Self:  # fmt: skip
-        """Add points to known tasks, enrol new ones; tau stays. Arguments as in `fit`.
+        """Add points to known tasks, and add new tasks; tau does not change. Arguments as in `fit`.
 
         Parameters
         ----------
@@ -432,15 +433,15 @@ class ConditionalRidge(Regressor, Learner):
         side_info : table keyed by task id, optional
             One raw row for each new task, as in `fit`.
         offset : (N,) array, optional
-            As in `fit`: predictions of a model of the user's own for these rows.
+            As in `fit`: predictions of your own model for these rows.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         precision : (N,) array, optional
             The precision of each row, as in `fit`: its noise has the variance s2 / precision.
         time : (N,) numbers or dates, one of them for all rows, or the name of a column, optional
-            The time of each row, as in `fit`; a model that forgets needs it. Rows that are older
-            than the latest row of their task count as what they still say about it: exactly with
-            decay; with AR(1) as if they were independent of the rows of their own time.
+            The time of each row, as in `fit`; a model with drift needs it. Rows that are older than
+            the latest row of their task get less weight by their age: exactly with decay; with
+            AR(1) as if they were independent of the other rows of their time.
         """
         require_offset(self._model, offset)
         X, time = self._take_time(X, time)
@@ -453,18 +454,19 @@ class ConditionalRidge(Regressor, Learner):
         offset: Values = None, sample_weight: Values = None, precision: Values = None,
         time: Values = None,
     ) -> Self:  # fmt: skip
-        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+        """Add further tasks, each once and with all its rows; the prior is learned when first used.
 
-        Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
-        of points read the scale of the first call. A task that is known already is an error that
-        names `update`. `offset`, `sample_weight` and `precision` (N,) as in `fit`. With `time` the
-        rows are kept, as drift is learned from them; `update` keeps its rows then as well.
+        Each call only adds statistics, so several calls give the same result as one `fit`, up to
+        rounding. Feature maps of points use the scale of the first call. A task that is already
+        known raises an error: use `update`. `offset`, `sample_weight` and `precision` (N,) as in
+        `fit`. With `time` the learner keeps the rows, because it learns drift from them; `update`
+        then keeps its rows too.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The target of each row.
         task : (N,) ids, optional
@@ -474,9 +476,9 @@ class ConditionalRidge(Regressor, Learner):
             One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
             without rows in X are kept as tasks without points.
         offset : (N,) array, optional
-            As in `fit`: predictions of a model of the user's own for these rows.
+            As in `fit`: predictions of your own model for these rows.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         precision : (N,) array, optional
             The precision of each row, as in `fit`: its noise has the variance s2 / precision.
         time : (N,) numbers or dates, or the name of a column of X, optional
@@ -512,17 +514,18 @@ class ConditionalRidge(Regressor, Learner):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Predict rows, each by the model of its task.
 
-        A known task has its own model. A new one, or a known one without points, has tau of its
-        side information, given here or to `fit`; without any it is an error, or with
-        missing_side='mean' tau at the mean training Phi. The rows of X never condition.
+        A known task has its own model. A new task, or a known task without points, is predicted
+        from its side information, given here or to `fit`. Without side information this raises an
+        error, or with missing_side='mean' predicts an average task. The rows of X are never used as
+        conditioning points.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -530,15 +533,16 @@ class ConditionalRidge(Regressor, Learner):
             Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
             `offset=0` leaves it out.
         return_std : bool
-            Whether to return also the standard deviation (N,) of a new label: the noise, the
-            uncertainty about the task's weights given its points, and, as the mean over tasks, that
-            about the map and H, which few tasks leave open. It is valid as far as the model is;
-            `conditioning="shared"` with maps of points makes it too small.
+            Whether to also return the standard deviation (N,) of a new label. It includes the
+            noise, the uncertainty of the task's weights given its points, and the uncertainty of
+            the map and H, as the mean over tasks. It is valid if the model is. With a feature map
+            of points and `conditioning="shared"` it is too small.
         precision : (N,) array, optional
             Precision of the new labels, for `return_std`: by default 1 (see `fit`).
         time : (N,) numbers or dates, one of them for all rows, or the name of a column, optional
-            When the rows are, as in `fit`: a model that forgets has forgotten more by then. By
-            default, and for earlier times, a task's model is the one of its latest row.
+            The time of each row, as in `fit`: the later it is, the more a model with drift has
+            forgotten. By default, and for earlier times, the model of a task is the one at the time
+            of its latest row.
         """
         X, time = self._take_time(X, time)
         fitted, rows = self._read_rows(X, task, side_info)
@@ -564,17 +568,17 @@ class ConditionalRidge(Regressor, Learner):
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals, variances between tasks, and noise.
 
-        It has what a mixed model's summary has, and prints as a table. The intervals take the
-        chosen settings as given; a penalty on the map (kappa > 0) shrinks effects and their
-        intervals towards zero: fit with `kappa=0` for those of maximum likelihood.
+        It has the contents of a mixed model's summary, and prints as a table. The intervals ignore
+        that settings were chosen on the same data. A penalty on the map (kappa > 0) shrinks effects
+        and their intervals towards zero; for maximum likelihood, fit with `kappa=0`.
 
         Parameters
         ----------
         level : float in (0, 1)
             Coverage of the intervals.
         robust : bool, optional
-            Whether standard errors hold also if variances differ between tasks; None: from 50
-            tasks on.
+            Whether standard errors are also valid if variances differ between tasks. None means yes
+            with 50 tasks or more.
 
         Examples
         --------
@@ -593,7 +597,7 @@ class ConditionalRidge(Regressor, Learner):
     def low_latency(self) -> LowLatency:
         """Return a snapshot that adapts and predicts one task at a time, in microseconds.
 
-        Its answers have the bits of `adapt` and `predict`; its input is not checked.
+        Its results equal those of `adapt` and `predict` bit for bit. Its input is not checked.
 
         Examples
         --------

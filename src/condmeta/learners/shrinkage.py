@@ -190,7 +190,7 @@ class Shrinkage(Learner):
         task: Ids = None,
         side_info: SideInfo = None,
     ) -> Self:
-        """Add independent estimates of known tasks, and new tasks; tau stays as it is."""
+        """Add independent estimates of known tasks, and add new tasks; tau does not change."""
         names = self._columns.names
         return super().update(
             _read(estimates, covariances, std_errors, task, side_info, names).tasks

@@ -578,7 +578,7 @@ class TableModel(BaseEstimator):
         return self._fitted.card()
 
     def save(self, path: PathLike, *, tasks: bool = True, resume: bool = True) -> None:
-        """Write the model to a file: arrays and JSON only, nothing in it can run.
+        """Write the model to a file of arrays and JSON, without any code.
 
         Parameters
         ----------
