@@ -109,7 +109,7 @@ def compare_command(
         lacking = 0 if tasks.side is None else int((~tasks.side.has(with_rows)).sum())
         if lacking:
             who = pluralize(lacking, "task has", "tasks have")
-            note(f"Note: {who} no row of side information; their models start from the mean.")
+            note(f"Note: {who} no side information and are treated as average tasks.")
             extra["missing_side"] = "mean"
         from condmeta.evaluation.report_words import words_of
 
@@ -171,8 +171,8 @@ def _read(path, columns, params, shots, note) -> tuple[Any, Any]:
     n_tasks = table.group_by(columns.task).aggregate([]).num_rows
     note(
         f"{path}: {pluralize(table.num_rows, 'row')} of {pluralize(n_tasks, 'task')}, "
-        f"{pluralize(len(table.column_names), 'column')}. Each task is left out once, and judged "
-        f"with {', '.join(map(str, shots))} of its rows known."
+        f"{pluralize(len(table.column_names), 'column')}. Each task is held out once, and "
+        f"predicted with {', '.join(map(str, shots))} of its rows known."
     )
     schema, X, side = learn_schema(table, side, columns, params["missing"], None)
     return schema.tasks(table, side, labelled=True, X=X), schema

@@ -159,7 +159,10 @@ def fit_command(
                     note(f"Working in {folder}.")
                     fit = partial(_fit_on_workers, workers=workers, scheduler=scheduler)
                 else:
-                    note(f"Working in {folder}. If it is stopped, the same command goes on there.")
+                    note(
+                        f"Working in {folder}. If you stop the command, run it again: it "
+                        "continues there."
+                    )
                     fit = partial(_fit_files, memory=memory or "1GB")
                 model = fit(table, columns, params, folder)
             elif params["prior_tasks"] is not None:

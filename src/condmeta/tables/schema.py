@@ -378,7 +378,7 @@ def _without_names(side: TaskTable, roles: Roles) -> tuple[TaskTable, Roles]:
         f"{side.n_tasks:,} rows ({side.data[name][0]!r}, ...)"
         for name in names
     )
-    what = f"Side column {shown}, which say nothing about other tasks"
+    what = f"Side column {shown}, too many to help to predict other tasks"
     if len(names) == len(side.data):
         raise DataError(f"{what}: give other side columns, or none.")
     warn(f"{what}: {'it is' if len(names) == 1 else 'they are'} left out.")

@@ -53,7 +53,7 @@ def test_files_give_the_model_of_one_file(tmp_path):
     assert run("fit", tmp_path / "all.csv", *ROLES, "--linear", "-o", whole).exit_code == 0
     result = run("fit", f"{tmp_path}/rows/*.csv", *ROLES, "--memory", "100MB", "-o", files)
     assert result.exit_code == 0
-    assert f"Working in {files}.work. If it is stopped, the same command goes on" in result.output
+    assert f"Working in {files}.work. If you stop the command, run it again" in result.output
     for found, expected in zip(arrays(files), arrays(whole), strict=True):
         np.testing.assert_array_equal(found, expected)
     assert not os.path.exists(f"{files}.work")
