@@ -66,7 +66,7 @@ def shrink(
         One row of facts for each task. A task without an estimate gets the coefficients tau(s).
     feature_map : as for `ConditionalRidge`
     metric : "auto", "identity", "diagonal" or "full"
-        The form of H.
+        The shape of the covariance H: a multiple of the identity, diagonal, or unrestricted.
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map, which weighs as much as kappa tasks; 0 is maximum likelihood.
         "auto" settings are chosen by the evidence (marginal likelihood).

@@ -60,7 +60,7 @@ class FormulaParts(NamedTuple):
         task, tilde, side = (part.strip() for part in tasks.partition("~"))
         names = [name.strip() for name in re.split(r"[:+/]", task)]
         if not (bar and rows.count("~") == 1 and all(names) and bool(tilde) == bool(side)):
-            raise DataError(f"A formula has the form {SHAPE}. Got {formula!r}.")
+            raise DataError(f"A formula must look like {SHAPE}. Got {formula!r}.")
         return cls(rows, names, side or None, random, "/" in task, independent)
 
     @property

@@ -176,7 +176,7 @@ def test_parts(formula, parts):
 
 @pytest.mark.parametrize("formula", ["y ~ x", "y | g", "y ~ x |", "y ~ x | g ~", "~ | ~", 7])
 def test_wrong_forms(formula):
-    with pytest.raises(DataError, match="A formula has the form 'target ~ features"):
+    with pytest.raises(DataError, match="A formula must look like 'target ~ features"):
         FormulaParts.of(formula)
 
 
