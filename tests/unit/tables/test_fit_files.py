@@ -285,7 +285,7 @@ def test_more_statistics_than_the_memory_holds(tmp_path, monkeypatch):
     monkeypatch.setattr(fit, "KEPT", 10**5)
     frame = table()
     folder = cut(frame, tmp_path / "rows")
-    with pytest.warns(UserWarning, match=r"take more than 1/100000 of 1GB: .* but not update"):
+    with pytest.warns(UserWarning, match=r"take more than 1/100000 of 1GB, .* but not update"):
         small = model().fit_files(folder)
     same(model().fit(arrow(frame)), small)
     with pytest.raises(DataError, match="without the statistics that update needs"):
