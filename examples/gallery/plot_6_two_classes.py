@@ -3,7 +3,7 @@ Two classes: calibrated probabilities
 =====================================
 
 Will a customer of a new shop buy? `ConditionalLogistic` averages over the uncertainty about the
-coefficients of a task. So its probabilities are calibrated also for tasks with few rows or none.
+coefficients of a task. So its probabilities are calibrated, even for tasks with few rows or none.
 """
 
 # %%

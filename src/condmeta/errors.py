@@ -29,19 +29,19 @@ class ConvergenceWarning(UserWarning):
 
 
 class FewTasksWarning(UserWarning):
-    """A learner without tuning was given fewer tasks than it needs to estimate its scales."""
+    """A learner got fewer tasks than it needs, for example to estimate its scales."""
 
 
 class OneTaskWarning(UserWarning):
-    """Nothing names the tasks of the rows, so that all of them are one task."""
+    """`task=` is missing, so all rows count as one task."""
 
 
 class NoGroupsWarning(UserWarning):
-    """Task ids have one part, so that `ConditionalLevels` finds no groups of tasks."""
+    """Task ids have one part, so `ConditionalLevels` finds no groups of tasks."""
 
 
 class ReadingNote(UserWarning):
-    """A column is read as something else than it is written: dates, numbers with units."""
+    """A column is not read as it is written, because it holds dates or numbers with units."""
 
 
 class ConstantFeatureWarning(UserWarning):

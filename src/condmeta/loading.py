@@ -40,10 +40,9 @@ def load(path: PathLike, *, tasks: Iterable[TaskId] | None = None) -> Any:
     ----------
     path : str or path
     tasks : array-like of ids, optional
-        Read these tasks alone: of a model of millions of tasks only their numbers are read and
-        checked. All other tasks are new to the model. It predicts, and updates these tasks, but
-        `partial_fit` needs the whole model, as do `update` and standard deviations of
-        `ConditionalLevels`.
+        Read only these tasks, for example of a model of millions of tasks. All other tasks are new
+        to the model. It can predict, adapt and update, but `partial_fit` needs the whole model, and
+        so do `update` and standard deviations of `ConditionalLevels`.
 
     Examples
     --------

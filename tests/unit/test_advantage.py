@@ -206,7 +206,7 @@ def test_errors():
     tasks, _, _ = draw(T=20)
     with pytest.raises(DataError, match="There is no side information to judge: pass side_info="):
         cm.advantage(tasks, feature_map=None)
-    with pytest.raises(DataError, match="cannot judge a feature map that reads y"):
+    with pytest.raises(DataError, match="does not work with a feature map that reads y"):
         cm.advantage(tasks, feature_map=MeanInputOutput())
     with pytest.raises(DataError, match=r"'coverage' parameter must be a float in \(0, 1\)"):
         cm.advantage(tasks, coverage=90)

@@ -158,8 +158,8 @@ def test_without_click_the_remedy_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--workers", 2, "--jobs", 2], "--jobs runs seeds in this process: leave it out"),
-        (["--workers", 2, "--scheduler", "tcp://127.0.0.1:1"], "give one of them"),
+        (["--workers", 2, "--jobs", 2], "--jobs does not work with a cluster"),
+        (["--workers", 2, "--scheduler", "tcp://127.0.0.1:1"], "give only one of them"),
     ],
 )
 def test_reproduce_runs_here_or_on_one_cluster(call, options, sentence):

@@ -334,7 +334,7 @@ def test_an_offset_moves_labels_and_both_ends(tasks):
     )
     with pytest.raises(DataError, match="offset has shape"):
         moved.predict_interval(tasks.X[:6], offset=offset[:5], **new)
-    with pytest.raises(DataError, match="An offset goes with y"):
+    with pytest.raises(DataError, match="offset= works only with X and y"):
         cm.calibrate(learner, tasks, offset=offset)
 
 

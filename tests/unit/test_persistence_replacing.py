@@ -209,7 +209,9 @@ def test_save_replaces_models_but_no_table(tmp_path):
     model = cm.PooledRegressor(lam=1.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], task=[0, 0, 1])
     table = tmp_path / "sales.csv"
     table.write_text("store,sold\na,1\n")
-    with pytest.raises(ModelFileError, match=r"sales.csv' is no model, and save would replace it"):
+    with pytest.raises(
+        ModelFileError, match=r"sales.csv' is not a model file, and save would overwrite it"
+    ):
         model.save(table)
     assert table.read_text() == "store,sold\na,1\n"
     other = tmp_path / "model.bin"

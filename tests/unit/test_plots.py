@@ -316,7 +316,7 @@ def test_shot_curves_of_the_candidates_of_auto():
     display = ShotCurveDisplay.from_estimator(auto).plot()
     np.testing.assert_array_equal(display.lines_["pooled"].get_ydata(), auto.errors_[:, 1])
     assert display.describe().startswith("Mean absolute error on new tasks by number of points. 0")
-    with pytest.raises(DataError, match="made from a fitted AutoRegressor"):
+    with pytest.raises(DataError, match="needs a fitted AutoRegressor"):
         ShotCurveDisplay.from_estimator(cm.PooledRegressor())
 
 
@@ -374,7 +374,7 @@ def test_gains_by_number_of_points():
     (bars,) = display.ax_.containers
     np.testing.assert_array_equal(bars.lines[0].get_ydata(), [0.5, 0.1])
     assert display.describe().endswith("by number of points: 50 % at 0, 10 % at 5.")
-    with pytest.raises(DataError, match=r"of='columns' or of='gains'. Got 'rows'"):
+    with pytest.raises(DataError, match=r"must be 'columns' or 'gains'. Got 'rows'"):
         display.plot(of="rows")
     with pytest.raises(DataError, match="call advantage with shots="):
         AdvantageDisplay.from_advantage(made_advantage()).plot(of="gains")
@@ -570,12 +570,14 @@ def test_sentences_of_displays_without_what_they_draw(small):
         ShrinkageDisplay.from_estimator(small, "x9")
     with pytest.raises(DataError, match="no side column 'height'; the model has 'region', 'size'"):
         TaskMapDisplay.from_estimator(small, colour_by="height")
-    with pytest.raises(DataError, match=r"of='coefficients' or of='side'. Got 'Phi'"):
+    with pytest.raises(DataError, match=r"must be 'coefficients' or 'side'. Got 'Phi'"):
         TaskMapDisplay.from_estimator(small, of="Phi")
     with pytest.raises(DataError, match=r"has no intervals: make it with calibrate"):
         CoverageDisplay.from_estimator(kernel, stores())
     classes = cm.ConditionalSGDClassifier().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(DataError, match=r"Intervals are for numbers\. For probabilities: sklearn"):
+    with pytest.raises(
+        DataError, match=r"Intervals are for numbers\. To check probabilities, use sklearn"
+    ):
         CoverageDisplay.from_estimator(classes, stores())
 
 

@@ -249,7 +249,7 @@ def test_tasks_in_groups(tmp_path):
     np.testing.assert_array_equal(part.predict(X[rows], **known), whole.predict(X[rows], **known))
     with pytest.raises(DataError, match="need the statistics of the tasks"):
         part.predict(X[rows], **known, return_std=True)
-    with pytest.raises(DataError, match="saved without what update needs"):
+    with pytest.raises(DataError, match="saved without the statistics that update needs"):
         part.update(X[rows], y[rows], **known)
 
 

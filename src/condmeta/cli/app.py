@@ -21,14 +21,14 @@ from condmeta.cli.update_command import update_command
 def app() -> None:
     """Learn a model for each store, customer or patient, even from few rows of each.
 
-    Each of them is a task. All tasks are learned together, and what is known about a task, its
-    side information, predicts new tasks without rows.
+    Each store, customer or patient is a task. condmeta learns all tasks together. If you give facts
+    about each task (side information), it also predicts new tasks that have no rows yet.
 
     \b
     condmeta fit sales.csv --task store --target sold -o stores.condmeta
     condmeta predict stores.condmeta tomorrow.csv -o predicted.csv
 
-    Tables are CSV, Parquet or Feather files, or - for a pipe.
+    Tables are CSV, Parquet or Feather files, or - for standard input.
     """
 
 

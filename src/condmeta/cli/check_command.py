@@ -19,7 +19,7 @@ CODES = {"keep": 0, "update": 3, "refit": 4}
 MAX_SHOWN = 10  # tasks
 
 
-@click.command("check", short_help="Keep, update or refit a model? Judge by new rows.")
+@click.command("check", short_help="Say whether to keep, update or refit a model.")
 @model_options
 @click.option("--false-alarm", type=PROBABILITY, default=0.05, show_default=True,
               help="Probability of a verdict other than keep if nothing has changed.")  # fmt: skip
@@ -31,12 +31,16 @@ MAX_SHOWN = 10  # tasks
 def check_command(model, table, false_alarm, output, safe, force, as_json, quiet, **params):
     """Judge MODEL by the rows of TABLE, which it has not seen: keep, update or refit it.
 
-    The first line of the output is about all tasks; the tasks with larger errors than expected
-    follow. The verdict is keep if errors are as expected; update if some tasks have changed
-    (condmeta update); refit if many tasks or their side information have changed (condmeta fit).
-    The first line names in brackets what errors are compared with. A comparison with "the other
-    tasks" cannot detect a change that all tasks share: for that, fit with --intervals, or without
-    --share.
+    The first line of the output gives the verdict on all tasks:
+
+    \b
+    keep    errors are as expected
+    update  some tasks have changed: run condmeta update
+    refit   many tasks, or their side information, have changed: run condmeta fit
+
+    Further lines list the tasks with larger errors than expected. The first line also says, in
+    brackets, what errors are compared with. A comparison with "the other tasks" cannot detect a
+    change that all tasks share. To detect it, fit with --intervals or without --share.
 
     \b
     condmeta check stores.condmeta monday.csv || echo "look at the model"

@@ -40,25 +40,27 @@ class Shots(click.ParamType):
             self.fail(f"{value!r} is not a list of whole numbers such as 0,1,5.", param, ctx)
 
 
-@click.command("compare", short_help="Which learner? Does side information help?")
+@click.command("compare", short_help="Compare learners, and see whether side information helps.")
 @table_options
 @click.option("--sort-by", metavar="COL",
-              help="Sort the rows by this column, such as a date; a held-out task shows its "
-              "earliest rows and is judged by the later ones. Not a feature, unless named in "
-              "--features.")  # fmt: skip
+              help="Sort the rows by this column, such as a date. Learners then see the earliest "
+              "rows of a held-out task and predict the later ones. The column is not a "
+              "feature unless named in --features.")  # fmt: skip
 @click.option("--time", metavar="COL",
-              help="Column with the time of each row, numbers or dates. Compares learners that "
-              "forget old rows with learners that do not, also on the next rows of known "
-              "tasks. Not a feature, unless named in --features.")  # fmt: skip
+              help="Column with the time of each row, a number or a date. Learners that forget "
+              "old rows are then compared with learners that do not, on new tasks and on the "
+              "next rows of known tasks. The column is not a feature unless named in "
+              "--features.")  # fmt: skip
 @click.option("--shots", type=Shots(), default="0,1,2,5,10", show_default=True,
               help="How many rows of a held-out task the learners see.")  # fmt: skip
 @click.option("--criterion",
               type=click.Choice(["absolute", "squared", "deviance", "log density"]),
-              help="Error to compare by; for classes always the log loss.  [default: deviance for "
-              "counts, else absolute]")  # fmt: skip
+              help="Error to compare by. For classes it is always the log loss.  [default: "
+              "deviance for counts, else absolute]")  # fmt: skip
 @click.option("--no-boosting", is_flag=True, help="Leave out the learners with boosted trees.")
 @click.option("-o", "--output", default="comparison.html", show_default=True, metavar="REPORT",
-              help="HTML page to write; the numbers go to NAME-errors.csv beside it.")  # fmt: skip
+              help="HTML page to write. The numbers go to a file beside it, such as "
+              "comparison-errors.csv.")  # fmt: skip
 @force_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @common_options
@@ -68,10 +70,12 @@ def compare_command(
 ):
     """Compare learners on held-out tasks of TABLE (CSV, Parquet, Feather; - is standard input).
 
-    Each task is held out once: the learners see a few of its rows and predict the rest. They are a
-    model of the task's own rows alone, one model for all tasks, models that start from what all
-    tasks share or from the side information, and the same on top of boosted trees. The command
-    recommends a learner, estimates how much side information explains, and writes a report.
+    Each task is held out once. The learners see a few of its rows and predict the rest. They are: a
+    separate model for each task, one model for all tasks, models that start from what all tasks
+    share, models that start from side information, and the same models on top of boosted trees.
+
+    The command recommends a learner, estimates how much side information explains, and writes a
+    report.
 
     \b
     condmeta compare sales.csv --task store --target sold --side-table stores.csv
@@ -105,7 +109,7 @@ def compare_command(
         lacking = 0 if tasks.side is None else int((~tasks.side.has(with_rows)).sum())
         if lacking:
             who = pluralize(lacking, "task has", "tasks have")
-            note(f"Note: {who} no row of side information; their models start from the mean.")
+            note(f"Note: {who} no side information and are treated as average tasks.")
             extra["missing_side"] = "mean"
         from condmeta.evaluation.report_words import words_of
 
@@ -167,8 +171,8 @@ def _read(path, columns, params, shots, note) -> tuple[Any, Any]:
     n_tasks = table.group_by(columns.task).aggregate([]).num_rows
     note(
         f"{path}: {pluralize(table.num_rows, 'row')} of {pluralize(n_tasks, 'task')}, "
-        f"{pluralize(len(table.column_names), 'column')}. Each task is left out once, and judged "
-        f"with {', '.join(map(str, shots))} of its rows known."
+        f"{pluralize(len(table.column_names), 'column')}. Each task is held out once, and "
+        f"predicted with {', '.join(map(str, shots))} of its rows known."
     )
     schema, X, side = learn_schema(table, side, columns, params["missing"], None)
     return schema.tasks(table, side, labelled=True, X=X), schema

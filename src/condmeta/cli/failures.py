@@ -27,10 +27,10 @@ WORDS = {  # of the library: of the command line
         "Fit it without --share, or give all the rows of the task to adapt",
     "Save it with resume=True": "Fit it without --share",
     "set again=True": "use --again",
-    "take one learner, such as ConditionalRidge": "fit with --learner ridge",
+    "use one learner, such as ConditionalRidge": "fit with --learner ridge",
     "set x_transform=None and y_transform=None": "use --linear",
     "set x_transform=None": "use --linear",
-    "take a classifier, or leave the choice to the target": "leave --learner out",
+    "use a classifier, or no learner: the target then decides": "leave --learner out",
 }  # fmt: skip
 
 

@@ -48,67 +48,71 @@ FLAGS = "shared_start", "linear"  # settings that are there or not
 @click.command("fit", short_help="Learn a model from a table.")
 @table_options
 @click.option("--learner", type=click.Choice(list(LEARNERS)),
-              help="Learner to fit; levels: tasks in groups, as --task region,store.  [default: "
-              "ridge; logistic for two classes, count for counts]")  # fmt: skip
+              help="Learner to fit. levels is for tasks in groups, such as --task region,store.  "
+              "[default: ridge for numbers, logistic for classes, count for "
+              "counts]")  # fmt: skip
 @click.option(
     "--exposure",
     metavar="COL",
-    help="Column that counts are proportional to, such as days (count).",
+    help="Column to which expected counts are proportional, such as days (with --learner count).",
 )
 @click.option("--trials", metavar="COL",
-              help="Column with the trials of which the target counts the successes "
-              "(logistic).")  # fmt: skip
+              help="Column with the number of trials, if the target is a number of successes "
+              "(with --learner logistic).")  # fmt: skip
 @click.option(
     "--classes",
     type=Names(),
     metavar="A,B,C",
-    help="Ordered classes, from the lowest to the highest (ordinal).",
+    help="Classes from the lowest to the highest (with --learner ordinal).",
 )
 @click.option("--missing-side", type=click.Choice(["error", "mean"]), default="error",
               show_default=True,
-              help="Tasks without a row in the side table: stop with an error, or start them "
-              "from the mean.")  # fmt: skip
+              help="If a task has no row in the side table: stop with an error, or treat it "
+              "as an average task.")  # fmt: skip
 @click.option("--boosting/--no-boosting", default=None,
               help="Fit boosted trees to all tasks first (ridge, levels, logistic, auto).  "
               "[default: only auto]")  # fmt: skip
 @click.option("--random", type=Names(), metavar="COLS",
-              help="Columns with coefficients that may differ between tasks (ridge, levels, "
-              "logistic, ordinal, count); 'intercept': the intercept alone.  "
+              help="Columns whose coefficients may differ between tasks, or 'intercept' if only "
+              "the intercept may (ridge, levels, logistic, ordinal, count).  "
               "[default: all]")  # fmt: skip
 @click.option("--linear", is_flag=True,
-              help="Fit straight lines to the target itself (ridge, count).  [default: a power of "
-              "a number or splines of features, where held-out tasks show a gain]")  # fmt: skip
+              help="Do not transform target or features (ridge, levels, count).  [default: a "
+              "power of the target, or splines of features, if held-out tasks show "
+              "a gain]")  # fmt: skip
 @click.option("--shared-start", is_flag=True,
-              help="Start all tasks from the same coefficients; only boosted trees then read side "
+              help="Start all tasks from the same coefficients. Only boosted trees then use side "
               "information.")  # fmt: skip
 @click.option("--sort-by", metavar="COL",
-              help="Sort the rows by this column, such as a date; held-out tasks (auto, "
-              "--intervals) show their earliest rows. Not a feature, unless named in "
-              "--features.")  # fmt: skip
+              help="Sort the rows by this column, such as a date. The model then sees the "
+              "earliest rows of held-out tasks (auto, --intervals) and predicts the later "
+              "ones. The column is not a feature unless named in --features.")  # fmt: skip
 @click.option("--time", metavar="COL",
-              help="Column with the time of each row, numbers or dates: old rows count less "
-              "where tasks change (ridge). Not a feature, unless named in --features.")  # fmt: skip
+              help="Column with the time of each row, a number or a date. Old rows then count "
+              "less if tasks change with time (ridge). The column is not a feature unless "
+              "named in --features.")  # fmt: skip
 @click.option("--weight", metavar="COL",
-              help="Column that says how often a row counts. Not a feature.")  # fmt: skip
+              help="Column with the weight of each row: 2 counts like two equal rows. It is not a "
+              "feature.")  # fmt: skip
 @click.option("--intervals", is_flag=True, help="Calibrate prediction intervals on held-out tasks.")
 @click.option("--chunks", is_flag=True,
-              help="Read a table larger than memory in parts; it must be sorted by "
+              help="Read a table larger than memory in parts. It must be sorted by "
               "task.")  # fmt: skip
 @click.option("--memory", metavar="SIZE",
-              help="Read files larger than memory, with rows in any order, and order them by task "
-              "on disk in this much memory, such as 2GB.  [default for several files: "
-              "1GB]")  # fmt: skip
+              help="Read files larger than memory, with rows in any order. The rows are ordered "
+              "by task on disk, using this much memory, such as 2GB.  [default for several "
+              "files: 1GB]")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), metavar="N",
               help="Fit on a Dask cluster of N processes on this machine.")  # fmt: skip
 @click.option("--scheduler", metavar="ADDRESS",
               help="Fit on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786. Its "
-              "workers must reach the files, and the folder of MODEL.")  # fmt: skip
+              "workers must be able to open the files and the folder of MODEL.")  # fmt: skip
 @click.option("--prior-tasks", type=click.IntRange(min=1), metavar="N",
-              help="Several files: learn the prior of logistic, count, ordinal or --boosting from "
-              "N tasks.  [default: 10000, with at most 2000000 rows]")  # fmt: skip
+              help="With several files: learn what tasks share from N tasks (logistic, count, "
+              "ordinal, --boosting).  [default: 10000, with at most 2000000 rows]")  # fmt: skip
 @click.option("--share", is_flag=True,
-              help="Do not store what update needs: statistics that could reveal the rows of tiny "
-              "tasks.")  # fmt: skip
+              help="Leave out of MODEL the statistics that update needs. They could reveal the "
+              "rows of very small tasks.")  # fmt: skip
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
 @force_option
 @wait_option
@@ -118,13 +122,13 @@ def fit_command(
 ):  # fmt: skip
     """Learn a model from TABLE (CSV, Parquet, Feather; - is standard input).
 
-    A row is one observation of a task: of a customer, a store, a patient. Features may be numbers,
-    booleans, dates and text. Side information describes each task: the size of a store, the age of
-    a patient.
+    Each row is one observation of a task, such as a customer, a store or a patient. Features may be
+    numbers, booleans, dates and text. Side information describes each task, such as the size of a
+    store or the age of a patient.
 
-    TABLE may be a pattern in quotes, such as 'sales/*.parquet', or a folder of files. Their rows
-    are ordered by task on disk (see --memory). If you stop the command, run it again: it goes on
-    where it was.
+    TABLE may be a pattern in quotes, such as 'sales/*.parquet', or a folder of files. condmeta then
+    orders their rows by task on disk (see --memory). If you stop the command, run it again: it
+    continues where it stopped.
 
     \b
     condmeta fit sales.csv --task store --target sold -o stores.condmeta
@@ -155,7 +159,10 @@ def fit_command(
                     note(f"Working in {folder}.")
                     fit = partial(_fit_on_workers, workers=workers, scheduler=scheduler)
                 else:
-                    note(f"Working in {folder}. If it is stopped, the same command goes on there.")
+                    note(
+                        f"Working in {folder}. If you stop the command, run it again: it "
+                        "continues there."
+                    )
                     fit = partial(_fit_files, memory=memory or "1GB")
                 model = fit(table, columns, params, folder)
             elif params["prior_tasks"] is not None:
@@ -180,7 +187,7 @@ def _fit_whole(path, columns, params):
 
     learner = None  # TableModel chooses by the target
     if params["classes"] is not None and params["learner"] != "ordinal":
-        raise DataError("--classes is the order of --learner ordinal: give both.")
+        raise DataError("--classes and --learner ordinal go together: give both.")
     if any(params[name] is not None for name in ("learner", *SETTINGS)):
         name = params["learner"]
         kind = KINDS.get(name) or kind_of_target(table, columns, None)
@@ -191,23 +198,29 @@ def _fit_whole(path, columns, params):
 def _refuse_with_files(path, columns, params, chunks) -> None:
     """Refuse what a fit to files cannot do."""
     if path == "-":
-        raise DataError("Rows in any order are read from files, not from standard input.")
+        raise DataError(
+            "--memory, --workers and --scheduler read files, not standard input: name the files."
+        )
     if params["learner"] not in BY_FILES:
         raise DataError(
             f"--learner {params['learner']} needs all rows at once: name one file and leave "
-            "--memory out, or take --learner ridge."
+            "--memory out, or use --learner ridge."
         )
     if columns.sort_by is not None:
-        raise DataError("Rows in files are ordered by task: leave --sort-by out.")
+        raise DataError("condmeta orders the rows of several files by task: leave --sort-by out.")
     if chunks:
         raise DataError("--memory reads rows in any order: leave --chunks out.")
 
 
 def _refuse_with_cluster(workers, scheduler, memory) -> None:
     if workers is not None and scheduler is not None:
-        raise DataError("--workers starts a cluster here, --scheduler names one: give one of them.")
+        raise DataError(
+            "--workers starts a cluster, --scheduler uses a running one: give only one of them."
+        )
     if memory is not None:
-        raise DataError("--memory is for a fit in one process: leave it out with a cluster.")
+        raise DataError(
+            "--memory does not work with a cluster (--workers, --scheduler): leave it out."
+        )
 
 
 def _fit_files(path, columns, params, folder, memory):
@@ -267,7 +280,7 @@ def _fit_parts(path, columns, params):
 
     if params["learner"] not in (None, "ridge", "levels"):
         raise DataError(
-            f"--learner {params['learner']} needs all rows at once: leave --chunks out, or take "
+            f"--learner {params['learner']} needs all rows at once: leave --chunks out, or use "
             "--learner ridge."
         )
     if columns.sort_by is not None:
@@ -288,7 +301,7 @@ def _learner(params, target: str):
     kind = LEARNERS[name][target in ("class", "ordered")]
     if kind is None:  # only in parts: elsewhere the learner decides how the target is read
         raise DataError(
-            f"--learner {name} is for two classes, and --chunks reads a target of numbers: leave "
+            f"--learner {name} predicts two classes, and --chunks needs a numeric target: leave "
             "one of them out."
         )
     learner = getattr(condmeta, kind)()

@@ -49,8 +49,8 @@ def read_training(path: str, options: ColumnOptions, params: dict):
             table = files.sort_rows(table, name, role)
     if options.time in options.excluded and not _is_number(table.column(options.time).type):
         warn(
-            f"Column {options.time!r} is the time of rows, and no feature: to learn weekdays from "
-            "it too, name it in --features beside the other columns.",
+            f"Column {options.time!r} holds the times of rows and is not a feature. To use its "
+            "weekdays too, list it in --features with the other columns.",
             ReadingNote,
         )  # fmt: skip
     return table, side, options
@@ -102,8 +102,9 @@ def load_model(path: str) -> "condmeta.TableModel":
     model = open_model(path)
     if not isinstance(model, condmeta.TableModel):
         raise ModelFileError(
-            f"'{path}' holds a {type(model).__name__} of arrays, which knows no columns: use it in "
-            "Python (condmeta.load), or make a model of a table with condmeta fit."
+            f"'{path}' holds a {type(model).__name__} that was fitted to arrays, so it has no "
+            "column names: use it in Python (condmeta.load), or fit a model to a table with "
+            "condmeta fit."
         )
     return model
 

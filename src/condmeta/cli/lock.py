@@ -30,8 +30,9 @@ def locked(path: str, wait: float) -> Iterator[None]:
     while (descriptor := _attempt(lock)) is None:
         if time.monotonic() >= end:
             raise DataError(
-                f"Another process has been changing '{path}' for {wait:g} s: nothing was changed. "
-                "Run the command again when it is done, or wait longer with --wait SECONDS."
+                f"Another process is changing '{path}' and did not finish within {wait:g} s, so "
+                "this command changed nothing. Run it again later, or wait longer with --wait "
+                "SECONDS."
             )
         time.sleep(PAUSE)
     try:

@@ -61,33 +61,35 @@ table_options = together(
                  help="Column with the task ids; several columns (A,B) make joint ids."),
     click.option("--target", required=True, metavar="COL", help="Column to predict."),
     click.option("--features", type=Names(), metavar="COLS",
-                 help="Feature columns, as A,B.  [default: all other columns]"),
+                 help="Feature columns, separated by commas.  [default: all other columns]"),
     click.option("--exclude", type=Names(), metavar="COLS",
                  help="Columns that the model must not read."),
     click.option("--side", type=SideColumns(), metavar="COLS",
-                 help="Columns of side information: of TABLE, constant within a task; or, with "
-                 "--side-table, of that table.  [default: all of it]"),
+                 help="Columns of side information: columns of TABLE that are constant within "
+                 "each task or, with --side-table, columns of that table.  [default: all "
+                 "columns of the side table]"),
     click.option("--side-table", metavar="FILE",
                  help="Table of side information, one row per task."),
     click.option("--side-key", type=Names(), metavar="COL",
                  help="Column with the task ids in the side table.  [default: as in TABLE]"),
     click.option("--missing", type=click.Choice(["error", "impute"]), default="error",
                  show_default=True,
-                 help="Missing features: stop with an error, or use the mean and mark the gap."),
+                 help="If a feature is missing: stop with an error, or use the mean and mark the "
+                 "gap."),
     click.option("--text", type=Names(), default=[], metavar="COLS",
                  help="Columns to read as text, even if they look like numbers or dates."),
     click.option("--dates", type=Names(), metavar="PARTS",
-                 help="Features of a column of dates: some of weekday,month,days.  [default: "
-                 "weekday and days, also month if all twelve occur; of side columns days]"),
+                 help="Features to make from dates: any of weekday,month,days.  [default: weekday "
+                 "and days, and month if all twelve occur; for side columns only days]"),
     click.option("--holidays", metavar="COUNTRY",
-                 help="Public holidays as a feature of dates, as DE or US-NY (needs "
-                 "condmeta[dates])."),
+                 help="Add a feature that marks the public holidays of this country, such as DE "
+                 "or US-NY (needs condmeta[dates])."),
 )  # fmt: skip
 model_options = together(
     click.argument("model"),
     click.argument("table"),
     click.option("--side-table", metavar="FILE",
-                 help="Table of side information, one row per task. New tasks need it, if the "
+                 help="Table of side information, one row per task. Needed for new tasks if the "
                  "model uses side information."),
 )  # fmt: skip
 force_option = click.option(
@@ -101,7 +103,7 @@ wait_option = click.option(
 )  # fmt: skip
 spreadsheet_option = click.option(
     "--spreadsheet-safe", "safe", is_flag=True,
-    help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
+    help="In CSV, put an apostrophe before text that a spreadsheet would read as a formula.",
 )  # fmt: skip
 output_option = together(
     click.option("-o", "--output", default="-", metavar="FILE", show_default=True,
@@ -116,10 +118,10 @@ common_options = together(  # the last ones of each command that reads a table
                  help="Decimal sign of CSV files.  [default: detected]"),
     click.option("--encoding", help="Encoding of CSV files.  [default: UTF-8]"),
     *(click.option(f"--side-{name}", type=kind,
-                   help=f"As --{name}, for the side table.  [default: {default}]")
+                   help=f"Like --{name}, for the side table.  [default: {default}]")
       for name, kind, default in (("delimiter", None, "detected"),
                                   ("decimal", click.Choice([".", ","]), "detected"),
-                                  ("encoding", None, "UTF-8, if it fits; else as --encoding"))),
+                                  ("encoding", None, "UTF-8 if it fits, else as --encoding"))),
     click.option("-q", "--quiet", is_flag=True, help="Print only errors."),
     report_failures,
 )  # fmt: skip

@@ -85,7 +85,7 @@ def check_files(
     for path in reads:
         if path != changes and os.path.samefile(path, output):
             raise DataError(
-                f"'{output}' is read by this command, which would replace it: {remedy}."
+                f"'{output}' is an input of this command, which would overwrite it: {remedy}."
             )
     if output != changes and os.path.getsize(output) and not kind.recognise(output):
         raise DataError(f"'{output}' exists and is not {kind.name}: {remedy}.")

@@ -19,12 +19,16 @@ from condmeta.text import pluralize
 def predict_command(model, table, coverage, chunks, output, safe, force, quiet, **params):
     """Predict the rows of TABLE with MODEL.
 
-    A task that the model knows is predicted by its own model, a new task by its side information.
-    The output has the rows of TABLE and further columns: prediction; lower and upper, with
-    --coverage; task_points, the number of rows of the task that the model has seen; and task_kind:
-    known, new, or outside (a new task with side information far outside the training range). If
-    the target has two classes, probability is that of the second; with more classes there is a
-    column for each.
+    Known tasks are predicted by their own models, new tasks from their side information. The output
+    has the rows of TABLE and these columns:
+
+    \b
+    prediction    the predicted number or class
+    probability   of the second class; with more classes, one column for each
+    lower, upper  the interval, with --coverage
+    task_points   how many rows of the task the model has learned from
+    task_kind     known, new, or outside: a new task whose side information is
+                  far outside the training range
 
     \b
     condmeta predict stores.condmeta monday.csv -o predicted.csv
@@ -66,7 +70,8 @@ def _beside(rows, answers):
     taken = next((name for name in answers.column_names if name in rows.column_names), None)
     if taken is not None:
         raise DataError(
-            f"The table has a column {taken!r} already, which predict would add: rename it first."
+            f"The table already has a column {taken!r}, and predict adds one of that name: "
+            "rename yours first."
         )
     for name in answers.column_names:
         rows = rows.append_column(name, answers.column(name))

@@ -109,7 +109,11 @@ def _client(workers, scheduler, jobs):
     from condmeta.tables.cluster.workers import cluster_of
 
     if workers is not None and scheduler is not None:
-        raise DataError("--workers starts a cluster here, --scheduler names one: give one of them.")
+        raise DataError(
+            "--workers starts a cluster, --scheduler uses a running one: give only one of them."
+        )
     if jobs is not None:
-        raise DataError("--jobs runs seeds in this process: leave it out with a cluster.")
+        raise DataError(
+            "--jobs does not work with a cluster (--workers, --scheduler): leave it out."
+        )
     return cluster_of(workers, scheduler)

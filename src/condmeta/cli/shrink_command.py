@@ -6,7 +6,7 @@ from condmeta.cli.options import Names, SideColumns, common_options, output_opti
 from condmeta.cli.terminal import show_notes, spinner
 
 
-@click.command("shrink", short_help="Shrink estimates that you have towards what tasks share.")
+@click.command("shrink", short_help="Improve estimates that you already have, by shrinkage.")
 @click.argument("table")
 @click.option("--task", type=Names(), required=True, metavar="COL", help="Column with the ids.")
 @click.option(
@@ -23,27 +23,29 @@ from condmeta.cli.terminal import show_notes, spinner
     "--side",
     type=SideColumns(),
     metavar="COLS",
-    help="Columns of side information: of TABLE; or, with --side-table, of that table.  "
-    "[default: all of it]",
+    help="Columns of side information: columns of TABLE or, with --side-table, columns of that "
+    "table.  [default: all columns of the side table]",
 )
 @click.option("--side-table", metavar="FILE", help="Table of side information, one row per task.")
 @click.option(
     "--kappa",
     type=click.FloatRange(min=0),
     metavar="NUMBER",
-    help="Penalty on the effects of side columns; 0 is maximum likelihood.  [default: chosen]",
+    help="Penalty on the effects of side columns; 0 means maximum likelihood.  [default: chosen]",
 )
 @output_option
 @common_options
 def shrink_command(
     table, task, estimate, se, side, side_table, kappa, output, safe, force, quiet, **params
 ):
-    """Shrink the estimates in TABLE, which has one row per task, towards what tasks share.
+    """Improve the estimates in TABLE, which has one row per task.
 
-    Use it for regressions that were fitted task by task, or for the studies of a meta-analysis. The
-    output has one row per task and estimate: its id, the starting value that side information
-    gives (prior), the estimate itself (own), the shrunken estimate (adapted) and its standard
-    deviation (std).
+    Each estimate is shrunk towards the mean of all tasks or, with side information, towards the
+    value that side information predicts. Use it for regressions that were fitted task by task, or
+    for the studies of a meta-analysis.
+
+    The output has one row per task and estimate: the id, the predicted value (prior), the estimate
+    from TABLE (own), the shrunken estimate (adapted) and its standard deviation (std).
 
     \b
     condmeta shrink trials.csv --task trial --estimate effect --se se -o shrunken.csv

@@ -15,7 +15,7 @@ from condmeta.cli.failures import report_failures
 )  # fmt: skip
 @report_failures
 def summary_command(model, level, robust):
-    """Show what MODEL, a ConditionalRidge, has learned.
+    """Show what MODEL has learned (learners ridge, levels, count, logistic and ordinal).
 
     It prints the effect of each side column on each coefficient with its interval, the differences
     between tasks that side columns do not explain, and the noise.

@@ -17,10 +17,12 @@ from condmeta.text import pluralize
 def update_command(model, table, output, again, force, wait, quiet, **params):
     """Add the rows of TABLE to the tasks they belong to, and add new tasks.
 
-    What MODEL has learned about all tasks together stays; fit it again when the verdict of
-    condmeta check is refit. Each row counts as one more observation. A table of two or more rows
-    that MODEL holds already is refused, unless --again is given: after an interruption, run the
-    command again. If several updates of one model run at once, each waits for the others.
+    What MODEL has learned about all tasks together does not change. Fit the model again when
+    condmeta check says refit. Each row counts as one more observation.
+
+    If the command is interrupted, run it again. It refuses a table of two or more rows that MODEL
+    already holds, so no row counts twice; --again adds them all the same. Several updates of one
+    model run one after another.
 
     \b
     condmeta update stores.condmeta monday.csv

@@ -171,10 +171,10 @@ def advantage(
 
         V(w_rho)^2 - min V(tau)^2 = E ||M (Phi - nu)||^2
 
-    is the variance of task weights that Phi explains linearly. It is estimated from the points, as
-    the weights are unknown, and without the bias of squaring a fitted M: the part that a block of
-    tasks has in the fit is multiplied by the fit to the other blocks. The interval is a jackknife
-    over 20 blocks.
+    is the variance of task weights that Phi explains linearly. The weights are unknown, so the gap
+    is estimated from the points. To avoid the bias of squaring a fitted M, the contribution of each
+    block of tasks to the fit is multiplied by the fit to the other blocks. The interval is a
+    jackknife over 20 blocks.
 
     **What it gains.** `ConditionalRidge` without and with side information is fitted to all but one
     fold of tasks, adapted to some points of the tasks in that fold, and judged on their other
@@ -281,8 +281,8 @@ def _features(tasks: TaskSet, scales: Scales, feature_map: Any) -> tuple[np.ndar
     fmap = ComposedMap(feature_map)
     if fmap.needs_y:
         raise DataError(
-            "advantage cannot judge a feature map that reads y, as the noise of the labels would "
-            "count as explained: use a map of X alone, such as MeanInput, or of a side table."
+            "advantage does not work with a feature map that reads y, because it would count "
+            "label noise as explained. Use a map of X alone, such as MeanInput, or a side table."
         )
     X, y = scales.scaled(tasks.X), scales.target(tasks.y)
     scaled = TaskSet(X, y, tasks.offsets, tasks.ids, feature_names=tasks.feature_names)

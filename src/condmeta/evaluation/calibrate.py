@@ -99,7 +99,8 @@ class Calibrated:
     ) -> np.ndarray | tuple[np.ndarray, ...]:
         """Predict as the learner or model does, within the bounds of the labels.
 
-        A prediction lies in its own intervals: a line below 0 where labels cannot be negative is 0.
+        A prediction always lies in its interval: if labels cannot be negative, a negative
+        prediction becomes 0.
 
         Parameters
         ----------
@@ -126,7 +127,7 @@ class Calibrated:
 
         The probability is over tasks and their points; it may be larger or smaller for one
         particular task. A task with n points has the interval of the largest calibrated number of
-        points <= n, a new task that of 0.
+        points <= n. A new task has the interval of 0 points.
 
         Parameters
         ----------
@@ -159,7 +160,7 @@ class Calibrated:
         side_info: SideInfo = None,
         offset: Values = None, sample_weight: Values = None, time: Values = None,
     ) -> Self:  # fmt: skip
-        """Solve new tasks, as `adapt` of the learner; the models have intervals too.
+        """Return models of new tasks, as `adapt` of the learner does; they have intervals too.
 
         With an `offset` (n,), the points are y - offset: give it to `predict` too.
         """
@@ -171,7 +172,7 @@ class Calibrated:
         return self._with(self.model.adapt(X, points, task=task, side_info=side_info, **weights))
 
     def update(self, X: Matrix, y: Values = None, *, offset: Values = None, **options: Any) -> Self:
-        """Add points, as `update` of the learner or model does; the calibration stays."""
+        """Add points, as `update` of the learner or model does. The calibration does not change."""
         refuse_forgotten(bool(self.with_offset), offset)
         self.model.update(X, minus_offset(y, offset), **options)
         return self
@@ -225,7 +226,7 @@ def calibrate(
     X, y, task, side_info, side_key
         As for `fit`, or a `TaskSet` alone.
     shots : sequence of int
-        Numbers of points to calibrate at; tasks with more points are used.
+        Numbers of points to calibrate at. Each number uses the tasks that have more points.
     n_splits : int
         Folds of tasks.
     order : "random" or "first"
@@ -236,15 +237,14 @@ def calibrate(
         Predictions of another model, which the learner corrects: it is fitted to y - offset. Give
         the offset of new rows to `adapt` and `predict_interval`.
     sample_weight : (N,) array, optional
-        Weights of rows in the fit; also, a row counts by its share of its task's weight among the
-        errors of the task.
+        Weights of rows, in the fit and among the errors of each task.
     bounds : "auto", None or (low, high)
         Intervals end where labels must end. "auto": at 0 if no label is negative, or none positive;
         at the smallest or largest label if one row in a hundred has it, as with grades.
     time : (N,) array or name of a column, optional
         The time of each row, for tasks that change (`ConditionalRidge(drift=...)`). Rows of a
         held-out task are then predicted one step ahead: from its rows before their time. `order` is
-        not used, and of `shots` a row counts for the largest number that its task had until then.
+        not used. A row counts for the largest number in `shots` that its task had reached by then.
 
     Returns
     -------
@@ -254,9 +254,9 @@ def calibrate(
     Notes
     -----
     The intervals are valid for new tasks and points drawn like the given ones, not for other times
-    or places. Their width follows the predicted level and, for a learner that has one, the standard
-    deviation of the prediction, as far as both predict the size of held-out errors. If errors are
-    skewed, the longer side is where the larger errors are.
+    or places. Their width depends on the predicted value and, if the learner has one, on the
+    standard deviation of the prediction, as far as both predict the size of held-out errors. If
+    errors are skewed, the longer side is where the larger errors are.
 
     Examples
     --------

@@ -67,23 +67,26 @@ def compare(
     Parameters
     ----------
     X, y, task, side_info, side_key
-        As for `fit`, or a `TaskSet` alone. A y with two values is taken as two classes, a y of
-        texts as classes; and up to 20 whole numbers if `learners` are classifiers.
+        As for `fit`, or a `TaskSet` alone. A y with two values is read as two classes, and a y of
+        texts as classes. If `learners` are classifiers, up to 20 different whole numbers are read
+        as classes too.
     learners : dict of name -> learner, optional
-        Learners to compare, with their settings; each is fitted once without each fold of tasks.
-        By default: a model of the task's own points ("own data"), one model for all tasks
-        ("pooled"), the learned prior without and with side information ("unconditional",
-        "conditional"), the same fitted to the residuals of `base` ("... on base"), for numbers
-        a random intercept on them ("task mean on base") and none ("constant on base"), the prior
-        with splines of x or y on another scale if that pays ("transformed"), and the best
-        combination of these, chosen on other tasks than the judged ones ("auto").
+        Learners to compare, with their settings; each is fitted once without each fold of tasks. By
+        default: a model of the task's own points ("own data"), one model for all tasks ("pooled"),
+        the learned prior without and with side information ("unconditional", "conditional"), the
+        same fitted to the residuals of `base` ("... on base"), for numbers also `base` with a
+        random intercept of each task ("task mean on base") and `base` alone ("constant on base"),
+        the learned prior with splines of x or another scale of y if that reduces the error
+        ("transformed"), and the best combination of these, chosen on other tasks than the judged
+        ones ("auto").
     shots : sequence of int
         Numbers of points. A number needs 10 tasks with more points, or it is left out.
     feature_map, base
         As for `AutoRegressor`, or `AutoClassifier`.
     criterion : "absolute", "squared", "deviance" or "log density"
         The error to compare, as for `AutoRegressor`; for classes it is the log loss. With "log
-        density" all learners need a distribution, as `ConditionalRidge` and `ConditionalCount`.
+        density" all learners must predict a distribution, as `ConditionalRidge` and
+        `ConditionalCount` do.
     order : "random" or "first"
         Which points of a held-out task the learners adapt to: random ones, or its first rows, so
         that no information from later rows leaks.
@@ -97,11 +100,11 @@ def compare(
     classes : sequence of labels, optional
         Names of the classes, if the labels of a `TaskSet` are their numbers 0, 1, ...
     time : (N,) array or name of a column, optional
-        The time of each row. A held-out task shows its earliest points. Known tasks are judged too,
-        one step ahead: learners are fitted to the first 70 % of the times, then each later time is
-        predicted and added (`Comparison.ahead`). The default learners are then "own data",
-        "pooled", and `ConditionalRidge` that "never forgets" (drift=None) and that "forgets"
-        (drift="auto"); `base` is not used.
+        The time of each row. Learners adapt to the earliest points of a held-out task. Errors are
+        also measured on known tasks, one step ahead: learners are fitted to the first 70 % of the
+        times, and then predict and add the rows of each later time (`Comparison.ahead`). The
+        default learners are then "own data", "pooled", and `ConditionalRidge` that "never forgets"
+        (drift=None) and that "forgets" (drift="auto"); `base` is not used.
 
     Notes
     -----
@@ -191,8 +194,8 @@ def _learners_in_time(feature_map: Any, side_key: Any, classes: Any) -> dict[str
     """Return the default learners for rows with times."""
     if classes is not None:
         raise DataError(
-            "No classifier forgets, so that time= has no use for classes: sort the rows by their "
-            "times and use order='first'."
+            "time= is for numeric targets, because classifiers do not forget old rows. Sort the "
+            "rows by time and use order='first'."
         )
     how = {"missing_side": "mean", "side_key": side_key}
     return {
@@ -220,8 +223,8 @@ def _usable(tasks: TaskSet, shots: tuple[int, ...]) -> list[int]:
     if not usable:
         least = min(shots, default=0)
         raise DataError(
-            f"compare holds out tasks and needs {FEWEST_TASKS} with more than {least} points; "
-            f"there are {(tasks.sizes > least).sum()}."
+            f"compare holds out tasks and needs {FEWEST_TASKS} with more than {least} points. "
+            f"There are {(tasks.sizes > least).sum()}."
         )
     return usable
 
@@ -240,7 +243,7 @@ def _classes(X: Any, y: Any, learners: Any) -> np.ndarray | None:
     if len(values) != 2 and not texts and not (few and any(map(is_classifier, given))):
         return None
     if len(values) < 2:
-        raise DataError(f"y holds the single class {values}: there is nothing to tell apart.")
+        raise DataError(f"y holds the single class {values}: classifiers need at least two.")
     return np.array(sorted(values))
 
 
@@ -276,8 +279,8 @@ def _check_densities(learners: Mapping[str, Any]) -> None:
     for name, learner in learners.items():
         if not isinstance(learner, ConditionalRidge | ConditionalCount):
             raise DataError(
-                f"criterion='log density' needs learners with a distribution, as ConditionalRidge "
-                f"and ConditionalCount; {name!r} is a {type(learner).__name__}."
+                "criterion='log density' needs learners that predict a distribution, such as "
+                f"ConditionalRidge and ConditionalCount. {name!r} is a {type(learner).__name__}."
             )
 
 

@@ -125,7 +125,7 @@ def _known(fitted: Fitted, task: Any, side_info: Any) -> np.ndarray:
     store = fitted.tasks
     if store is None or store.Phi is None:
         raise DataError(
-            "The model does not keep the side information of its tasks: give it as side_info="
+            "The model does not keep the side information of its tasks: give it as side_info=."
         )
     ids = list(task) if isinstance(task, (list, np.ndarray)) else [task]
     at = store.positions(ids)

@@ -86,7 +86,8 @@ class Explanation:
         """A row for each task, coefficient and side column: its value and its contribution."""
         if self.contributions is None:
             raise DataError(
-                "A kernel learner has no contributions of side columns: use nearest and outside."
+                "A kernel learner has no contributions of side columns: use its attributes "
+                "nearest and outside."
             )
         T, J, d = self.contributions.shape
         columns = self._ids(np.repeat(np.arange(T), d * J))
@@ -104,9 +105,9 @@ class Explanation:
         """
         if self.neighbours is None:
             raise DataError(
-                "The model does not keep the side information of its tasks: it was fitted with "
-                "keep_tasks=False or by partial_fit, saved with tasks=False, or has no side "
-                "information, or more than 128 features of it."
+                "The model does not keep the side information of its tasks. It was fitted with "
+                "keep_tasks=False or by partial_fit, or saved with tasks=False, or it has no "
+                "side information or more than 128 side features."
             )
         ids, n, distance = self.neighbours
         T, count = ids.shape

@@ -117,7 +117,7 @@ def warn_extrapolating(learner: Any, ids: np.ndarray, table: TaskTable | None) -
         first = next(iter(reasons))
         warn(
             f"Side information of {pluralize(len(reasons), 'new task')} is far outside the "
-            f"training range; the predictions are a guess: task {show_id(rows.ids[first])}, "
+            f"training range, so the predictions are a guess: task {show_id(rows.ids[first])}, "
             f"{reasons[first]}{', and others' if len(reasons) > 1 else ''}.",
         )
     far = {rows.ids[row] for row in reasons}

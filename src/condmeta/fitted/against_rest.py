@@ -349,6 +349,6 @@ def one_class_only(fitted: Any, what: str) -> None:
     """Raise if a question is about the coefficients of one map, and there is one for each class."""
     if isinstance(fitted, AgainstRest):
         raise DataError(
-            f"{what} is for two classes: with {len(fitted.classes)}, each class has a map of its "
-            "own. Fit a model of one class against the rest, y == 'name'."
+            f"{what} works with up to two classes, and this model has {len(fitted.classes)}. Fit a "
+            "model of one class against the rest, with y == 'name'."
         )

@@ -33,8 +33,9 @@ class Models(NamedTuple):
             return self
         if self.state is None:
             raise DataError(
-                "This model was saved without what it needs to forget until another time: save it "
-                "with resume=True, or predict without time= (as of each task's latest row)."
+                "This model was saved without the statistics that predictions at other times "
+                "need. Save it with resume=True, or predict without time=, as of the latest row "
+                "of each task."
             )
         codes = np.zeros(len(time), np.int64) if self.codes is None else self.codes
         order = np.lexsort([time, codes])
@@ -62,8 +63,8 @@ def clock_of(time: np.ndarray, before: str | None) -> np.ndarray:
     """
     if before is None:
         raise DataError(
-            "The model was fitted without time=, so that it does not forget: fit it again with the "
-            "time of each row, or leave time out."
+            "The model was fitted without time=. Fit it again with the time of each row, or "
+            "leave time out."
         )
     if kind_of(time) != before:
         words = {"days": "dates", "numbers": "numbers"}
@@ -78,7 +79,7 @@ def required_clock(time: np.ndarray | None, n_rows: int, before: str | None) -> 
         if n_rows == 0:
             return np.empty(0)
         raise DataError(
-            "The model forgets what is long ago (drift), so that it needs the time of these rows: "
+            "The model gives old rows less weight (drift), so it needs the time of these rows: "
             "give time=, as in fit."
         )
     return clock_of(time, before)

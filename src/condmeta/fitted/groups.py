@@ -213,8 +213,9 @@ def regroup(ids, stats: SquaredState, base, Phi, inner: NestedGaussian, n_jobs=1
     except (np.linalg.LinAlgError, DivergenceError):
         largest = ids[np.argmax(np.einsum("tii->t", stats.gram))]
         raise DivergenceError(
-            f"{name_task(largest)} has rows that are too large beside those of other tasks of its "
-            "group: their sums leave the range of floating-point numbers. Correct or drop them."
+            f"{name_task(largest)} has rows that are too large compared with those of other "
+            "tasks in its group: their sums leave the range of floating-point numbers. Correct "
+            "or drop them."
         ) from None
     known = tuple(
         GroupLevel(

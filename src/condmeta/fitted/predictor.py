@@ -169,7 +169,10 @@ class LinearPredictor(NamedTuple):
         The noise of the label has variance s2 / precision (N,), or s2.
         """
         if not hasattr(self.inner, "spread"):
-            raise DataError("return_std=True is for ConditionalRidge: other learners have none.")
+            raise DataError(
+                "return_std=True is for ConditionalRidge: other learners have no standard "
+                "deviations."
+            )
         if state is None:
             raise DataError(
                 "Standard deviations need the statistics of the tasks, which this model was saved "

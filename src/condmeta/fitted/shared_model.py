@@ -101,10 +101,10 @@ def require_storable(shared: SharedModel | None) -> None:
     """Raise if a model file cannot hold the shared model."""
     if shared is not None and not isinstance(shared.model, BoostedTrees):
         raise ModelFileError(
-            f"A model file cannot hold the base {type(shared.model).__name__}: use "
-            "base='boosting', or run the base yourself and pass its predictions as offset= (for "
-            "two classes its log odds, as a column of X); or pickle the learner, and open such "
-            "files only where you trust them."
+            f"A model file cannot hold the base {type(shared.model).__name__}. Use "
+            "base='boosting'. Or run the base yourself and pass its predictions as offset= (for "
+            "two classes: its log odds as a column of X). Or pickle the learner, and open only "
+            "pickles that you trust."
         )
 
 
@@ -137,7 +137,8 @@ def fit_shared_model(base, tasks: TaskSet, classes: bool, criterion: str) -> Out
     filled = int((tasks.sizes > 0).sum())
     if filled < 2:
         raise DataError(
-            "A base needs at least two tasks with points: it is fitted with tasks left out in turn."
+            "base= needs at least two tasks with points, because it is also fitted with some "
+            "tasks left out."
         )
     fold = folds_by_content(tasks, min(FOLDS, filled))[task]
     unit = 1.0 if classes else float(power_of_two(np.abs(tasks.y).max()))  # trees use float32

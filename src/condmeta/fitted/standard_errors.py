@@ -152,8 +152,7 @@ def _tasks(fitted: Fitted):
     store = fitted.tasks
     if isinstance(fitted.inner, LowRankGaussian):
         raise DataError(
-            f"Standard errors are for up to {WIDE} columns: beyond, the map is a ridge on all "
-            "columns, and a task has fewer rows than coefficients. Give fewer columns, or "
+            f"Standard errors are available for up to {WIDE} columns. Give fewer columns, or "
             "random='all'."
         )
     if not isinstance(fitted.inner, Gaussian | NestedGaussian | RowPosterior):

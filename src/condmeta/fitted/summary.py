@@ -197,7 +197,8 @@ def _no_standard_error(effects: Table, lacking: np.ndarray) -> str:
     columns = [name for name in dict.fromkeys(names[lacking].tolist()) if name != INTERCEPT]
     return (
         f"Coefficients of {', '.join(columns[:4])} have no standard error: the rows do not "
-        "determine them, as one column is a sum of multiples of others. Leave it out."
+        "determine them, because one column is a linear combination of others. Leave that column "
+        "out."
     )
 
 
@@ -215,10 +216,10 @@ def _settings(fitted: Fitted) -> Iterator[str]:
         dependent = _dependent_sides(fitted)
         if dependent:
             yield (
-                f"The tasks determine only differences between effects of "
-                f"{', '.join(dependent[:4])}, as with all levels of a category. The penalty fixes "
-                f"the rest, so that their standard errors, and those of {BASE}, are large: give a "
-                "0/1 column for all levels but one."
+                "The tasks determine only differences between effects of "
+                f"{', '.join(dependent[:4])}, as with all levels of a category. The penalty "
+                f"fixes the rest, so their standard errors, and those of {BASE}, are large: give "
+                "a 0/1 column for all levels but one."
             )
     if _has_weak_prior(fitted):
         yield (
@@ -231,7 +232,7 @@ def _settings(fitted: Fitted) -> Iterator[str]:
     ):
         columns = " in scaled columns" if scaled else ""
         yield (
-            f'The covariance between tasks has the form metric="{metric}"{columns}: metric="full" '
+            f'The covariance between tasks has the shape metric="{metric}"{columns}: metric="full" '
             "estimates every standard deviation and correlation."
         )
     for name, form in zip(_level_names(fitted), info.get("levels_", ()), strict=False):
@@ -242,8 +243,8 @@ def _settings(fitted: Fitted) -> Iterator[str]:
             )
     if info.get("context_"):
         yield (
-            "The level of a task also follows the means of its features (context), which "
-            "predictions use and the effects above leave out: context=False to do without."
+            "In predictions the level of a task also depends on the means of its features "
+            "(context), which the effects above leave out: context=False switches this off."
         )
     if info.get("cold_start_", "prior") != "prior":
         yield (

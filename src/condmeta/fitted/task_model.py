@@ -33,7 +33,7 @@ MANY_COLUMNS = 256  # of which statistics are not always kept
 class TaskModel:
     """The fitted model of one task, as `adapt` returns it.
 
-    (A `TaskSet` holds the rows of many tasks, a `TaskTable` one row of side information a task.)
+    (A `TaskSet` holds the rows of many tasks, a `TaskTable` one row of side information per task.)
 
     Attributes
     ----------
@@ -141,14 +141,14 @@ class TaskModel:
     ) -> TaskModel:  # fmt: skip
         """Add points; the result equals one `adapt` on all of them. Weights as for `adapt`.
 
-        With Student's noise the points are weighed by the earlier ones, which keep their weights.
-        `precision` and `time` (n,) are for `ConditionalRidge`, `exposure` for `ConditionalCount`,
-        `trials` for `ConditionalLogistic`.
+        With Student's noise, earlier points keep their weights, and the new points are weighed
+        given the earlier ones. `precision` and `time` (n,) are for `ConditionalRidge`, `exposure`
+        for `ConditionalCount`, `trials` for `ConditionalLogistic`.
         """
         predictor = self._predictor
         require_resumable(predictor, self._state)
         if precision is not None and not hasattr(predictor.inner, "spread"):
-            raise DataError("precision= is for ConditionalRidge: other learners have none.")
+            raise DataError("precision= works only with ConditionalRidge.")
         sizes = {"precision": precision, "exposure": exposure, "trials": trials}
         name = next((name for name, size in sizes.items() if size is not None), "precision")
         given = Weighted(sample_weight, sizes[name], name, time=time)
@@ -374,6 +374,6 @@ def require_resumable(predictor: LinearPredictor, state) -> None:
                 "task, or use ConditionalRidge."
             )
         raise DataError(
-            "This model was saved without what update needs. Save it with resume=True, or call "
-            "adapt with all the points of the task."
+            "This model was saved without the statistics that update needs. Save it with "
+            "resume=True, or call adapt with all the points of the task."
         )

@@ -270,7 +270,7 @@ def solve_named(
         first = show_ids(ids[solved.unsolved])
         warnings.warn(
             f"{len(solved.unsolved)} tasks were not solved to tol={inner.tol:g}: {first}. Their "
-            "gap_ bounds the error; a larger lam or scale='standard' makes them easier.",
+            "gap_ bounds the error. A larger lam or scale='standard' makes them easier to solve.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -101,8 +101,8 @@ def read_points(predictor: LinearPredictor, X, y, weight):
 def no_weights(owner: str) -> DataError:
     """Return the error of an online learner that is given weights."""
     return DataError(
-        f"{owner} takes no sample_weight: it reads one point after another, and a step twice as "
-        "long is not the point seen twice. Leave it out, repeat the rows, or use a learner that "
-        "solves its tasks exactly, as ConditionalRidge, ConditionalLogistic, "
+        f"{owner} takes no sample_weight: it reads one point after another, and a step of double "
+        "length is not the same as two steps. Leave it out, repeat the rows, or use a learner "
+        "that solves its tasks exactly, as ConditionalRidge, ConditionalLogistic, "
         "ConditionalERMRegressor or a baseline with inner='batch'."
     )

@@ -140,8 +140,8 @@ class Auto(BaseEstimator):
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The target of each row.
         task : (N,) ids, optional
@@ -255,8 +255,8 @@ class Auto(BaseEstimator):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -273,21 +273,21 @@ class Auto(BaseEstimator):
         side_info: SideInfo = None,
         sample_weight: Values = None,
     ) -> BlendedModel | BlendedModels:
-        """Solve new tasks by what was chosen for their number of points; weights as in `fit`.
+        """Return models of new tasks by the candidate that was chosen for their number of points.
 
         Parameters
         ----------
         X : (n, d) array, DataFrame or TaskSet, optional
-            The points; without any, the model is tau of the side information (zero-shot).
+            The points. Without any, the model has the starting coefficients tau(s).
         y : (n,) array, optional
             Their targets.
         task : (n,) ids, optional
-            Several tasks at once; None means that all points belong to one.
+            The task of each point. None means that all points belong to one task.
         side_info : row or table, optional
             For one task its row (a dict of columns, a Series, a sequence); with `task` a table
             keyed by task id, as in `fit`.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -324,7 +324,7 @@ class Auto(BaseEstimator):
         side_info : table keyed by task id, optional
             One raw row for each new task, as in `fit`.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -352,7 +352,7 @@ class Auto(BaseEstimator):
         return with_fitted(self, self.chosen_._replace(learners=learners))
 
     def card(self) -> dict[str, Any]:
-        """Return what a reader of the model wants to know: engine, sizes, columns, settings."""
+        """Return a description of the model: engine, sizes, columns, settings."""
         about = next(iter(self.learners_.values())).card()
         about["settings"] = {name: repr(v) for name, v in self.get_params(deep=False).items()}
         return about | {"report": self.report_}

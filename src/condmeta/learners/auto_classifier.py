@@ -37,18 +37,21 @@ class AutoClassifier(Classifier, Auto):
     base : "boosting", a scikit-learn classifier with predict_proba, or None
         The base of the candidates that have one (see `ConditionalLogistic`).
     shots : sequence of int
-        The numbers of points to compare at. Numbers that fewer than 10 tasks exceed are left out.
+        The numbers of points to compare at. A number is left out if fewer than 10 tasks have more
+        points.
     order : "random" or "first"
         Which points of a held-out task the candidates get: a random sample, or the first rows.
     random_state : int, Generator, RandomState or None
-        For the folds of tasks, and the points that they show.
+        Seed of the folds of tasks, and of their random points.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -56,7 +59,7 @@ class AutoClassifier(Classifier, Auto):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
 
     Attributes
     ----------
@@ -119,8 +122,8 @@ class AutoClassifier(Classifier, Auto):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -137,8 +140,8 @@ class AutoClassifier(Classifier, Auto):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -155,8 +158,8 @@ class AutoClassifier(Classifier, Auto):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.

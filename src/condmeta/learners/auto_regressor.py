@@ -30,16 +30,16 @@ class AutoRegressor(Regressor, Auto):
 
     The candidates are: the task's own data alone, one pooled model, a learned prior without and
     with side information, the last two on top of gradient boosting, boosting with a random
-    intercept, and boosting alone. If splines of x or another scale of y have smaller absolute
-    errors on held-out tasks, the prior with them is one more (`ConditionalRidge`, `x_transform` and
-    `y_transform` "auto"); it predicts medians or means as `criterion` asks. Tasks are held out in
-    folds. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ... points of every
-    held-out task, and is judged by the remaining points. A task with n points uses the convex
-    combination of candidates that was best at the largest tested number of points <= n. Its weights
-    are the mean over 50 draws of the held-out tasks with replacement, shrunken towards the learned
-    priors as two more tasks would do; candidates with a weight below 5 % are left out. With
-    criterion="absolute" a line turns the means that candidates predict into medians, where that is
-    better on held-out tasks.
+    intercept, and boosting alone. If splines of x or another scale of y reduce the absolute error
+    on held-out tasks, a learned prior with them is a further candidate (`x_transform` and
+    `y_transform` of `ConditionalRidge`); it predicts medians or means, depending on `criterion`.
+    Tasks are held out in folds. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ...
+    points of every held-out task, and is judged by the remaining points. A task with n points uses
+    the convex combination of candidates that was best at the largest tested number of points <= n.
+    Its weights are the mean over 50 draws of the held-out tasks with replacement. They are shrunken
+    towards the learned priors as two more tasks would do, and candidates with a weight below 5 %
+    are left out. With criterion="absolute" a line turns the predicted means into medians, if that
+    reduces the error on held-out tasks.
 
     Parameters
     ----------
@@ -51,23 +51,26 @@ class AutoRegressor(Regressor, Auto):
         A scikit-learn transformer of X for the candidates with a learned prior, with and without a
         base (see `ConditionalRidge`). Own data, the pooled model and the base read X as it is.
     shots : sequence of int
-        The numbers of points to compare at. Numbers that fewer than 10 tasks exceed are left out.
+        The numbers of points to compare at. A number is left out if fewer than 10 tasks have more
+        points.
     criterion : "absolute", "squared", "deviance" or "log density"
-        The error that counts. "deviance": that of Poisson counts; "log density": the logarithm of
-        the density, or of the probability of a count, that a candidate gives to the label; own
-        data, the pooled model and those on a base have none. With both, `ConditionalCount` is a
-        candidate if y holds whole numbers of at least 0.
+        The error by which candidates are compared. "deviance": that of Poisson counts; "log
+        density": the logarithm of the density, or of the probability of a count, that a candidate
+        gives to the label; own data, the pooled model and candidates on a base have none. With
+        both, `ConditionalCount` is a candidate if y holds whole numbers of at least 0.
     order : "random" or "first"
         Which points of a held-out task the candidates get: a random sample, or the first rows.
     random_state : int, Generator, RandomState or None
-        For the folds of tasks, and the points that they show.
+        Seed of the folds of tasks, and of their random points.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -75,15 +78,15 @@ class AutoRegressor(Regressor, Auto):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
 
     Attributes
     ----------
     weights_ : (shots, candidates) array
         The convex combination for each number of points.
     lines_ : (shots, 2) array
-        Shift and slope: where labels are skewed and criterion="absolute", predictions p of the
-        combination become medians, shift + slope p. Elsewhere (0, 1).
+        Shift and slope. If labels are skewed and criterion="absolute", predictions p of the
+        combination become medians, shift + slope p. Otherwise (0, 1).
     candidates_ : list of str
     errors_ : (shots, candidates) array
         Mean errors on held-out tasks; nan if there were too few tasks to hold any out.
@@ -137,8 +140,8 @@ class AutoRegressor(Regressor, Auto):
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The target of each row.
         task : (N,) ids, optional
@@ -169,18 +172,18 @@ class AutoRegressor(Regressor, Auto):
         side_info: SideInfo = None,
         offset: Values = None, sample_weight: Values = None,
     ) -> BlendedModel | BlendedModels:  # fmt: skip
-        """Solve new tasks by what was chosen for their number of points; weights as in `fit`.
+        """Return models of new tasks by the candidate that was chosen for their number of points.
 
         The models that it returns predict without the offset: add it to their predictions.
 
         Parameters
         ----------
         X : (n, d) array, DataFrame or TaskSet, optional
-            The points; without any, the model is tau of the side information (zero-shot).
+            The points. Without any, the model has the starting coefficients tau(s).
         y : (n,) array, optional
             Their targets.
         task : (n,) ids, optional
-            Several tasks at once; None means that all points belong to one.
+            The task of each point. None means that all points belong to one task.
         side_info : row or table, optional
             For one task its row (a dict of columns, a Series, a sequence); with `task` a table
             keyed by task id, as in `fit`.
@@ -188,7 +191,7 @@ class AutoRegressor(Regressor, Auto):
             Taken off y (see `fit`). A model that was fitted with an offset needs one; `offset=0`
             leaves it out.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -220,7 +223,7 @@ class AutoRegressor(Regressor, Auto):
             Taken off y (see `fit`). A model that was fitted with an offset needs one; `offset=0`
             leaves it out.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -240,8 +243,8 @@ class AutoRegressor(Regressor, Auto):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.

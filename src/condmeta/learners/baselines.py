@@ -71,18 +71,20 @@ def constant(theta: np.ndarray) -> LinearTau:
 @storable
 @dataclass(eq=False, repr=False)
 class FixedBiasRegressor(Regressor, FixedBias):
-    """Solve every task around one given vector: the paper's oracle, if it is the tasks' mean.
+    """Shrink each task towards given coefficients, as the oracle of the paper does.
 
     Parameters
     ----------
     theta : float, (d,) array, or (d+1,) array with the intercept last
-        The bias, in the user's units; a number broadcasts.
+        The coefficients towards which tasks are shrunk, in the units of X and y. A number applies
+        to all coefficients.
     loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
-        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
-        and `slope`.
+        The loss that the model of a task minimises: see `condmeta.losses`. An object of your own
+        needs `value` and `slope`.
     inner : "online", "batch" or an object with `solve(theta, X, y)`
-        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
-        biased regularised minimiser.
+        How a task with points Z is solved from its start theta, A(theta, Z): "online" makes one
+        pass over the points (with one point the result is theta), "batch" finds the exact
+        minimiser.
     lam : "cv" or float in (0, inf)
         The regulariser: mean loss + lam/2 ||w - theta||^2. "cv" chooses one lam for all tasks, by
         cross-validation within tasks.
@@ -90,7 +92,8 @@ class FixedBiasRegressor(Regressor, FixedBias):
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -98,11 +101,11 @@ class FixedBiasRegressor(Regressor, FixedBias):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     tol : float
-        Batch inner: gap <= tol times the mean loss at theta.
+        With inner="batch", the duality gap of a task is at most tol times its mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
 
     Attributes
     ----------
@@ -134,15 +137,17 @@ class FixedBiasRegressor(Regressor, FixedBias):
 @storable
 @dataclass(eq=False, repr=False)
 class FixedBiasClassifier(Classifier, FixedBias):
-    """Solve every task around one given vector, for two classes.
+    """Shrink each task towards given coefficients, for two classes.
 
     Parameters
     ----------
     theta : float, (d,) array, or (d+1,) array with the intercept last
-        The bias, in the user's units; a number broadcasts.
+        The coefficients towards which tasks are shrunk, in the units of X and y. A number applies
+        to all coefficients.
     inner : "online", "batch" or an object with `solve(theta, X, y)`
-        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
-        biased regularised minimiser.
+        How a task with points Z is solved from its start theta, A(theta, Z): "online" makes one
+        pass over the points (with one point the result is theta), "batch" finds the exact
+        minimiser.
     lam : "cv" or float in (0, inf)
         The regulariser: mean loss + lam/2 ||w - theta||^2. "cv" chooses one lam for all tasks, by
         cross-validation within tasks.
@@ -150,7 +155,8 @@ class FixedBiasClassifier(Classifier, FixedBias):
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -158,11 +164,11 @@ class FixedBiasClassifier(Classifier, FixedBias):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     tol : float
-        Batch inner: gap <= tol times the mean loss at theta.
+        With inner="batch", the duality gap of a task is at most tol times its mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     loss : "hinge", "logistic", or a loss object for labels -1 and +1
         What a task's model minimises; `predict_proba` needs "logistic".
 
@@ -190,16 +196,17 @@ class FixedBiasClassifier(Classifier, FixedBias):
 
 @storable
 class IndependentRegressor(Regressor, FixedBias):
-    """Solve every task from its own points alone, shrunk towards the offset of y.
+    """Fit a separate model to each task, from its own points alone, shrunk towards the offset of y.
 
     Parameters
     ----------
     loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
-        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
-        and `slope`.
+        The loss that the model of a task minimises: see `condmeta.losses`. An object of your own
+        needs `value` and `slope`.
     inner : "online", "batch" or an object with `solve(theta, X, y)`
-        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
-        biased regularised minimiser.
+        How a task with points Z is solved from its start theta, A(theta, Z): "online" makes one
+        pass over the points (with one point the result is theta), "batch" finds the exact
+        minimiser.
     lam : "cv" or float in (0, inf)
         The regulariser: mean loss + lam/2 ||w - theta||^2. "cv" chooses one lam for all tasks, by
         cross-validation within tasks. A task without points is predicted at `y_offset_`.
@@ -207,7 +214,8 @@ class IndependentRegressor(Regressor, FixedBias):
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -215,11 +223,11 @@ class IndependentRegressor(Regressor, FixedBias):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     tol : float
-        Batch inner: gap <= tol times the mean loss at theta.
+        With inner="batch", the duality gap of a task is at most tol times its mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
 
     Attributes
     ----------
@@ -238,13 +246,14 @@ class IndependentRegressor(Regressor, FixedBias):
 @storable
 @dataclass(eq=False, repr=False)
 class IndependentClassifier(Classifier, FixedBias):
-    """Solve every task from its own points alone, for two classes.
+    """Fit a separate classifier to each task, from its own points alone.
 
     Parameters
     ----------
     inner : "online", "batch" or an object with `solve(theta, X, y)`
-        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
-        biased regularised minimiser.
+        How a task with points Z is solved from its start theta, A(theta, Z): "online" makes one
+        pass over the points (with one point the result is theta), "batch" finds the exact
+        minimiser.
     lam : "cv" or float in (0, inf)
         The regulariser: mean loss + lam/2 ||w - theta||^2. "cv" chooses one lam for all tasks, by
         cross-validation within tasks.
@@ -252,7 +261,8 @@ class IndependentClassifier(Classifier, FixedBias):
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -260,11 +270,11 @@ class IndependentClassifier(Classifier, FixedBias):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     tol : float
-        Batch inner: gap <= tol times the mean loss at theta.
+        With inner="batch", the duality gap of a task is at most tol times its mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     loss : "logistic", "hinge", or a loss object for labels -1 and +1
         What a task's model minimises; `predict_proba` needs "logistic".
 
@@ -302,18 +312,20 @@ class PooledRegressor(Regressor, Pooled):
     Parameters
     ----------
     loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
-        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
-        and `slope`.
+        The loss that the model of a task minimises: see `condmeta.losses`. An object of your own
+        needs `value` and `slope`.
     inner : "online", "batch" or an object with `solve(theta, X, y)`
-        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
-        biased regularised minimiser.
+        How a task with points Z is solved from its start theta, A(theta, Z): "online" makes one
+        pass over the points (with one point the result is theta), "batch" finds the exact
+        minimiser.
     lam : "cv" or float in (0, inf)
         The regulariser: mean loss + lam/2 ||w||^2. "cv" chooses it by cross-validation over tasks.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -321,11 +333,11 @@ class PooledRegressor(Regressor, Pooled):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     tol : float
-        Batch inner: gap <= tol times the mean loss at theta.
+        With inner="batch", the duality gap of a task is at most tol times its mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
 
     Attributes
     ----------
@@ -349,15 +361,17 @@ class PooledClassifier(Classifier, Pooled):
     Parameters
     ----------
     inner : "online", "batch" or an object with `solve(theta, X, y)`
-        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
-        biased regularised minimiser.
+        How a task with points Z is solved from its start theta, A(theta, Z): "online" makes one
+        pass over the points (with one point the result is theta), "batch" finds the exact
+        minimiser.
     lam : "cv" or float in (0, inf)
         The regulariser: mean loss + lam/2 ||w||^2. "cv" chooses it by cross-validation over tasks.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -365,11 +379,11 @@ class PooledClassifier(Classifier, Pooled):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     tol : float
-        Batch inner: gap <= tol times the mean loss at theta.
+        With inner="batch", the duality gap of a task is at most tol times its mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     loss : "logistic", "hinge", or a loss object for labels -1 and +1
         What a task's model minimises; `predict_proba` needs "logistic".
 

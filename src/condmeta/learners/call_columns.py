@@ -62,9 +62,9 @@ def read_columns(learner: Any, X: Matrix, task: Ids, known: Columns | None) -> C
     if is_dask(X):
         name = type(learner).__name__
         raise DataError(
-            f"X is a Dask DataFrame, and {name} reads rows in memory. "
-            f"cm.TableModel(cm.{name}(), task=..., target=...).fit(X) learns from it on the "
-            "workers of its cluster; X.compute() brings the rows into memory."
+            f"X is a Dask DataFrame, and {name} reads rows in memory. To fit on the workers of "
+            f"its cluster, call cm.TableModel(cm.{name}(), task=..., target=...).fit(X). To "
+            "bring the rows into memory, call X.compute()."
         )
     backend = backend_of(X) if is_frame(X) else None
     keys, sides = as_names(learner.task_column), as_names(learner.side_columns)
@@ -154,7 +154,7 @@ def readable(learner: Any, X: Matrix) -> Any:
         return X
     if n * d > MOST_DENSE:
         raise DataError(
-            f"{type(learner).__name__} reads dense rows, and {n} x {d} numbers are "
+            f"{type(learner).__name__} needs a dense X, and {n} x {d} dense numbers take "
             f"{8e-9 * n * d:.0f} GB. ConditionalRidge with its defaults reads sparse X as it is."
         )
     return X.toarray()

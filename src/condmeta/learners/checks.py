@@ -89,15 +89,15 @@ def warn_far_values(learner: Any, tasks: TaskSet) -> None:
             row = int(np.abs(X[:, column] - centre[column]).argmax())
             task = task_of_row((tasks.ids, tasks.offsets))(row)
             text = (
-                f"{name_task(task)} has {X[row, column]:g} in {where} of X: beside it most rows "
-                "have one value there, so the column says nothing about them. Correct the value or "
-                "drop the row."
+                f"{name_task(task)} has {X[row, column]:g} in {where} of X: compared with it, "
+                "most rows have one and the same value there. Correct the value or drop the row."
             )
         else:
             text = (
                 f"Values of {where} of X are around {middle[column]:g} and differ by about "
-                f"{spread[column]:.2g}: rows that are not centred are hardly told apart by it. Use "
-                "scale='standard' with fit_intercept=True, or subtract a constant from the column."
+                f"{spread[column]:.2g}: without centring, the column hardly distinguishes rows. "
+                "Use scale='standard' with fit_intercept=True, or subtract a constant from the "
+                "column."
             )
         warnings.warn(text, ConstantFeatureWarning, stacklevel=3)
 
@@ -120,6 +120,6 @@ def refuse_weighing(learner: Any) -> None:
     noise = getattr(learner, "noise", None)
     if noise in TAILS:
         raise DataError(
-            f"noise={noise!r} weighs the rows of all tasks at once, in fit of ConditionalRidge: "
-            "use fit, or noise='auto'."
+            f"noise={noise!r} needs the rows of all tasks at once, in ConditionalRidge.fit: call "
+            "fit, or use noise='auto'."
         )

@@ -45,7 +45,7 @@ from condmeta.typing import (
 @storable(inner=Counts, state=KeptRows, info={"H_": floats("w w")})
 @dataclass(eq=False, repr=False)
 class ConditionalCount(Regressor, Learner):
-    r"""Learn the prior of a task's weights for counts; all settings are automatic.
+    r"""Fit a model of counts to each task, from all tasks together and their side information.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and counts of task t are
 
@@ -60,38 +60,39 @@ class ConditionalCount(Regressor, Learner):
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
-        table, means no features.
+        Phi: how side information becomes features. "auto" encodes the columns of the side table.
+        With None, or without a side table, all tasks start from the same coefficients.
     metric : "auto", "identity", "diagonal" or "full"
-        The form of the covariance H: a multiple of the identity, diagonal, or any.
+        The shape of the covariance H: a multiple of the identity, diagonal, or unrestricted.
     kappa : "auto" or float in [0, inf]
-        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
-        the side information is not used.
+        Ridge penalty on the map M, which weighs as much as kappa tasks. With infinity, M is zero
+        and side information is not used.
     alpha : "auto" or float in [0, inf)
         Overdispersion of counts. 0 means Poisson counts: they are fitted with the smallest alpha,
         1e-4, or more if counts are rare. For counts of 1,000 their variance is then 10 % too large.
     random : "all", "intercept" or list of columns
         Which coefficients may differ between tasks. "intercept": the intercept alone, (1 | g) of
         lme4 and glmmTMB; a list of names or positions: these columns, and the intercept if there is
-        one. All other coefficients are the same for all tasks, whatever their side information, and
-        are not penalised.
+        one. All other coefficients are the same for all tasks, do not depend on side information,
+        and are not penalised.
     x_transform : None, "auto", "splines" or a transformer
-        What X becomes; a task's model can then be non-linear in x, and `coef_` has one entry for
-        each column of the result. "splines" adds natural cubic splines to each column with at least
-        six different values, if there are at most eight such columns. A transformer is one of
-        scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly make
-        the counts of held-out tasks more likely, and nothing with fewer than 20 tasks, a map of
-        points or `random` columns. None: the log-linear model, always.
+        How X is transformed. The model of a task is linear in the transformed columns, and `coef_`
+        has one entry for each of them. "splines" adds natural cubic splines to each column with at
+        least six different values, if there are at most eight such columns. `fit` fits a
+        scikit-learn transformer. "auto" adds splines if the counts of held-out tasks become clearly
+        more likely, but not with fewer than 20 tasks, a feature map of points or `random` columns.
+        None: always the log-linear model.
     cold_start : "auto", "prior" or "pooled"
-        How a task without points is predicted: by tau(s) and H; or by one model of the rows of all
-        tasks, with the same coefficients of x for all tasks and a level that goes with the side
-        information. With `random` columns it is always tau(s).
+        How a task without points is predicted. "prior": from tau(s) and H. "pooled": by one model
+        of the rows of all tasks, with the same coefficients of x for all tasks and a level that
+        depends on side information. With `random` columns it is always "prior".
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -99,14 +100,15 @@ class ConditionalCount(Regressor, Learner):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     tol : float
         The fit stops when a step would change no parameter by more than tol standard errors.
     max_iter : int
@@ -199,13 +201,13 @@ class ConditionalCount(Regressor, Learner):
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
         exposure: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
-        """Learn the prior from many tasks, then every task's model from it.
+        """Learn what tasks share, and then the model of each task.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The count of each row, at least 0.
         task : (N,) ids, optional
@@ -218,7 +220,7 @@ class ConditionalCount(Regressor, Learner):
             What a count is proportional to: days, population, visits. Above 0. Give it to `adapt`
             and `predict` as well: to leave it out there is an error.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -237,7 +239,7 @@ class ConditionalCount(Regressor, Learner):
         side_info: SideInfo = None,
         exposure: Values = None, sample_weight: Values = None,
     ) -> TaskModel | TaskModels:  # fmt: skip
-        """Solve new tasks from a few points, or from none; the learner is not changed.
+        """Return models of new tasks from a few points, or from none. The learner does not change.
 
         The models that it returns predict counts for an exposure of 1; their method
         `predict_distribution` takes an exposure.
@@ -245,11 +247,11 @@ class ConditionalCount(Regressor, Learner):
         Parameters
         ----------
         X : (n, d) array, DataFrame or TaskSet, optional
-            The points; without any, the model is tau of the side information (zero-shot).
+            The points. Without any, the model has the starting coefficients tau(s).
         y : (n,) array, optional
             Their counts.
         task : (n,) ids, optional
-            Several tasks at once; None means that all points belong to one.
+            The task of each point. None means that all points belong to one task.
         side_info : row or table, optional
             For one task its row (a dict of columns, a Series, a sequence); with `task` a table
             keyed by task id, as in `fit`.
@@ -283,7 +285,7 @@ class ConditionalCount(Regressor, Learner):
         exposure : (N,) array, optional
             As in `fit`.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         """
         weight = self._weights(X, exposure, sample_weight)
         return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
@@ -292,7 +294,7 @@ class ConditionalCount(Regressor, Learner):
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
         exposure: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
-        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+        """Add further tasks, each once and with all its rows; the prior is learned when first used.
 
         Calls only gather rows, so that any chunks give what one `fit` gives, to rounding. A task
         that is known already is an error that names `update`.
@@ -300,8 +302,8 @@ class ConditionalCount(Regressor, Learner):
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The count of each row.
         task : (N,) ids, optional
@@ -313,7 +315,7 @@ class ConditionalCount(Regressor, Learner):
         exposure : (N,) array, optional
             As in `fit`: in all calls, or in none.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -338,18 +340,19 @@ class ConditionalCount(Regressor, Learner):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Predict the mean counts of rows, each by the model of its task.
 
-        A known task has its own model. A new one, or a known one without points, has tau of its
-        side information, given here or to `fit`; without any it is an error, or with
-        missing_side='mean' tau at the mean training Phi. The rows of X never condition. Where a
-        task is hardly known its mean count is much above its median, see `predict_distribution`.
+        A known task has its own model. A new task, or a known task without points, is predicted
+        from its side information, given here or to `fit`. Without side information this raises an
+        error, or with missing_side='mean' predicts an average task. The rows of X are never used as
+        conditioning points. Where a task is hardly known its mean count is much above its median,
+        see `predict_distribution`.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -374,8 +377,8 @@ class ConditionalCount(Regressor, Learner):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -413,8 +416,8 @@ class ConditionalCount(Regressor, Learner):
         y : (N,) array, optional
             The true targets; a TaskSet carries its own.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.

@@ -53,15 +53,16 @@ def noises_of(learner: Any, alike: bool) -> tuple[str, ...]:
     alike = alike or not learner._side_noise
     if learner.noise == BY_SIDE and alike:
         raise DataError(
-            "noise='by_side' needs side information of up to 128 features, tasks that do not "
-            "change, and ConditionalRidge: use noise='shared' or 'per_task'."
+            "noise='by_side' works with ConditionalRidge, with 1 to 128 side features and "
+            "without drift: use noise='shared' or 'per_task' instead."
         )
     if learner.drift in (None, "auto") or parts_of(learner.drift)[0] != "ar":
         usual = NOISES[:2] if alike else NOISES
         return usual if learner.noise == "auto" else (learner.noise,)
     if learner.noise == "per_task":
         raise DataError(
-            "drift=('ar', phi) needs one noise of all tasks: use noise='shared', or a decay."
+            "drift=('ar', phi) does not work with noise='per_task': use noise='shared', or "
+            "another drift."
         )
     return NOISES[:1]
 
@@ -71,7 +72,7 @@ def context_of(learner: Any, timed: bool) -> Any:
     if not timed:
         return learner.context
     if learner.context is True:
-        raise DataError("context=True needs tasks that do not change: use drift=None.")
+        raise DataError("context=True does not work with drift: use drift=None.")
     return False
 
 
@@ -79,8 +80,8 @@ def require_timed(fitted: Fitted) -> None:
     """Raise if a model that was fitted without times is given some."""
     if fitted.info.get("time") is None:
         raise DataError(
-            "The model was fitted without time=, so that it does not forget: fit it again with the "
-            "time of each row, or leave time out."
+            "The model was fitted without time=. Fit it again with the time of each row, or "
+            "leave time out."
         )
 
 
@@ -100,20 +101,21 @@ def with_times(learner: Any, start: Fitted, tasks: TaskSet, kind: type) -> tuple
         return start, False
     if not learner._drifts:
         raise DataError(
-            f"{type(learner).__name__} does not forget: leave time out, or use ConditionalRidge."
+            f"{type(learner).__name__} does not forget old rows: leave time out, or use "
+            "ConditionalRidge."
         )
     start = start._replace(info=start.info | {"time": kind_of(tasks.time)})
     if drift is None:
         return start, False
     if kind is not TaskStatistics:
         raise DataError(
-            f"With more than {WIDE} columns nothing can be forgotten: leave time out, use drift="
-            "None or random='all', or give fewer columns."
+            f"Drift works with up to {WIDE} columns: leave time out, use drift=None or "
+            "random='all', or give fewer columns."
         )
     if start.reader.reads_points:
         raise DataError(
-            "A feature map of the task's own points has no time, so that nothing can be forgotten: "
-            "leave time out, use drift=None, or another feature map."
+            "Drift does not work with a feature map of the task's own points: leave time out, "
+            "use drift=None, or use another feature map."
         )
     return start, True
 
@@ -191,6 +193,6 @@ def require_history(learner: Any, fitted: Fitted, what: str) -> None:
     timed = fitted.info.get("time") is not None and learner.drift is not None
     if timed and not fitted.keeps_history:
         raise DataError(
-            f"{what} learns again, and fit keeps no rows with their times, from which drift is "
-            "learned: fit again with all rows, use partial_fit from the start, or drift=None."
+            f"{what} would have to learn drift again, from rows and times that fit does not "
+            "keep. Fit again with all rows, use partial_fit from the start, or set drift=None."
         )

@@ -79,7 +79,7 @@ def _scales_so_far(before: Fitted) -> Scales:
 def refuse_base(learner: Any) -> None:
     """Raise if a learner has a shared model below its tasks."""
     if getattr(learner, "base", None) is not None:
-        raise DataError("A base needs the rows of all tasks at once: use fit, or base=None.")
+        raise DataError("base= needs the rows of all tasks at once: call fit, or use base=None.")
 
 
 def unlearned(fitted: Fitted | AgainstRest) -> Fitted:
@@ -94,8 +94,9 @@ def unlearned(fitted: Fitted | AgainstRest) -> Fitted:
     kept, store = first.state, first.tasks
     if not isinstance(kept, KeptRows) or store is None:
         raise DataError(
-            "To learn from further tasks the rows of the known ones are needed, which this model "
-            "does not keep: fit with keep_tasks=True, and save with tasks=True and resume=True."
+            "To learn from further tasks, a model needs the rows of its known tasks, and this "
+            "model does not keep them: fit with keep_tasks=True, and save with tasks=True and "
+            "resume=True."
         )
     if kept.table is None and first.reader.columns:
         raise DataError(
@@ -125,7 +126,7 @@ def _as_given(X: Matrix, scales: Scales) -> Matrix:
     if isinstance(scales.transformer, Splines) and scales.scale != "rows":
         return np.ascontiguousarray(X[:, : len(scales.transformer.knots)])
     raise DataError(
-        "The model keeps its rows as its x_transform has made them, so that it cannot learn from "
+        "The model keeps only the transformed rows (x_transform), so it cannot learn from "
         "further tasks: fit again with all tasks, or with x_transform=None."
     )
 
@@ -133,6 +134,6 @@ def _as_given(X: Matrix, scales: Scales) -> Matrix:
 def _refuse_points(fitted: Fitted) -> None:
     if fitted.reader.reads_points:
         raise DataError(
-            "Maps of points read the scales of all rows, so that further tasks would change the "
-            "features of the known ones: fit again with all rows."
+            "Feature maps of points depend on the scales of all rows, so further tasks would "
+            "change the features of the known tasks: fit again with all rows."
         )

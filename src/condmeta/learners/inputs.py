@@ -80,8 +80,8 @@ def warn_of_one_task(learner: Any, X: Matrix, task: Ids) -> None:
     """Warn if a call of `fit` does not name the tasks of its rows; a baseline needs no names."""
     if learner._learns_across_tasks and is_nameless(learner, X, task):
         warnings.warn(
-            "Nothing names the tasks, so that all rows are one task and there is nothing to learn "
-            "across tasks: pass task=, ids or the name of a column of X.",
+            "task= is missing, so all rows count as one task and nothing can be learned across "
+            "tasks. Pass task=: the ids, or the name of a column of X.",
             OneTaskWarning, stacklevel=3,
         )  # fmt: skip
 
@@ -110,8 +110,8 @@ def read_training(
         rows = read_columns(learner, X, task, None)
         if rows.task is None and side_info is not None:
             raise DataError(
-                "There is side_info about tasks, but nothing names the task of each row of X: pass "
-                "task=, ids or the name of a column of X."
+                "side_info= is given without task=, so the task of each row of X is unknown. "
+                "Pass task=: the ids, or the name of a column of X."
             )
         columns = rows.columns
         target = read_target(y, len(rows.X), type(learner).__name__)

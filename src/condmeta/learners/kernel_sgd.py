@@ -69,24 +69,26 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         How the side table becomes the coordinates that the kernel reads. Without any side
         information tau is b, the same for all tasks.
     loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
-        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
-        and `slope`.
+        The loss that the model of a task minimises: see `condmeta.losses`. An object of your own
+        needs `value` and `slope`.
     inner : "online", "batch" or an object with `solve(theta, X, y)`
-        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
-        biased regularised minimiser.
+        How a task with points Z is solved from its start theta, A(theta, Z): "online" makes one
+        pass over the points (with one point the result is theta), "batch" finds the exact
+        minimiser.
     lam : float in (0, inf)
         The paper's lambda: mean loss + lam/2 ||w - theta||^2.
     meta_step : float in (0, inf)
         The paper's gamma, the step of the map for each task.
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -94,17 +96,17 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     tol : float
-        Batch inner: gap <= tol times the mean loss at theta.
+        With inner="batch", the duality gap of a task is at most tol times its mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     averaging : "uniform" (mean of tau_1..tau_T), "linear" (weights t) or "last" (tau_{T+1})
         Which function is learned: an average of the iterates, or the last one.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or start it at `theta_mean_`; the map is
-        then learned from the other tasks. The same holds, always, for a task without points where
-        the kernel reads points.
+        What to do with a task that has no side row: raise an error, or start it at `theta_mean_`
+        and learn the map from the other tasks. If the kernel reads points, a task without points
+        always starts at `theta_mean_`.
 
     Attributes
     ----------
@@ -234,7 +236,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         resume: bool = True,
         include_points: bool = False,
     ) -> None:
-        """Write the model to a file: arrays and JSON only, nothing in it can run.
+        """Write the model to a file of arrays and JSON, without any code.
 
         The map is a sum over training tasks. So the file holds their side information as the kernel
         reads it (encoded), whatever `tasks` is; their ids go with `tasks=True` alone, and with
@@ -243,7 +245,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         Parameters
         ----------
         path : str or path
-            Written atomically: a crash leaves the old file or the new one.
+            The file is written atomically: after a crash there is the old file or the new one.
         tasks : bool
             Whether the models of the tasks go with the map.
         resume : bool
@@ -261,8 +263,8 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         if getattr(kernel, "reads_points", False) and not include_points:
             raise DataError(
                 f"The map of {type(kernel).__name__} is a sum over points of the training tasks, "
-                "which would go into the file. Say save(..., include_points=True) to agree, or use "
-                "a kernel on side information."
+                "which would be stored in the file. Call save(..., include_points=True) to allow "
+                "this, or use a kernel on side information."
             )
         return super().slim(tasks, resume)
 
@@ -271,8 +273,8 @@ def require_gradients(fitted: Fitted) -> KernelTau:
     """Return the map with what learning needs to go on, or raise."""
     if fitted.tau.gradients is None:
         raise DataError(
-            "This model was saved without what partial_fit and learning_curve need. Save it with "
-            "resume=True."
+            "This model was saved without the data that partial_fit and learning_curve need. "
+            "Save it with resume=True."
         )
     return fitted.tau
 
@@ -281,8 +283,8 @@ def _check_first(data: Training, kernel: Any) -> None:
     """Raise if no task can teach the map, or if a kernel of the user's own is not one."""
     if not len(data.ids) and getattr(kernel, "reads_points", False):
         raise DataError(
-            "No task has points to condition on, which the kernel reads. With "
-            "conditioning='split' a task needs two."
+            "The kernel reads the conditioning points of tasks, and no task has any. With "
+            "conditioning='split' a task needs at least two points."
         )
     if getattr(kernel, "native", None) is None and len(data.ids):
         check_kernel(kernel, data.Phi, data.ids)

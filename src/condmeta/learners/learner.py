@@ -173,7 +173,7 @@ class Learner(BaseEstimator):
             One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
             without rows in X are kept as tasks without points.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -193,7 +193,7 @@ class Learner(BaseEstimator):
 
     @property
     def fitted_(self) -> Fitted:
-        """The fitted value. Learners by statistics learn it when it is first needed."""
+        """The fitted value. After `partial_fit` it may be learned only when first needed."""
         model = self._model
         if model is None or model.tau is None:
             check_is_fitted(self)
@@ -231,9 +231,9 @@ class Learner(BaseEstimator):
     def constant_features_(self) -> list[str]:
         """Names of the features that were constant in training: their coefficients are 0.
 
-        Without an intercept a constant feature takes its place, and only a feature of zeros says
-        nothing. With scale='none' the prior of `ConditionalRidge` and `ConditionalLogistic` leaves
-        constant features out; other learners take them as they are.
+        Without an intercept, a constant feature replaces it, and only features that are all zero
+        are listed. With scale='none', `ConditionalRidge` and `ConditionalLogistic` leave constant
+        features out; other learners use them like any other feature.
         """
         fitted = self.fitted_
         names, constant = fitted.scales.names(fitted.columns.names), fitted.info.get("constant")
@@ -297,14 +297,14 @@ class Learner(BaseEstimator):
         side_info: SideInfo = None,
         sample_weight: Values = None,
     ) -> TaskModel | TaskModels:
-        """Solve new tasks from a few points, or from none; the learner is not changed.
+        """Return models of new tasks from a few points, or from none. The learner does not change.
 
         Parameters
         ----------
         X, y : (n, d) and (n,) arrays, optional
-            The points; without any, the model is tau of the side information (zero-shot).
+            The points. Without any, the model has the starting coefficients tau(s).
         task : (n,) ids, optional
-            Several tasks at once; None means that all points belong to one.
+            The task of each point. None means that all points belong to one task.
         side_info : row or table, optional
             For one task its row (a dict of columns, a Series, a sequence); with `task` a table
             keyed by task id, as in `fit`.
@@ -348,7 +348,7 @@ class Learner(BaseEstimator):
         side_info : table keyed by task id, optional
             One raw row for each new task, as in `fit`.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -369,18 +369,19 @@ class Learner(BaseEstimator):
     def predict(self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None) -> np.ndarray:
         """Predict rows, each by the model of its task.
 
-        A known task has its own model. A new one, or a known one without points, has tau of its
-        side information, given here or to `fit`; without any it is an error, or with
-        missing_side='mean' tau at the mean training Phi. `task=None` with a row of side information
-        is one new task; without, it is the one task of the fit. The rows of X never condition.
+        A known task has its own model. A new task, or a known task without points, is predicted
+        from its side information, given here or to `fit`. Without side information this raises an
+        error, or with missing_side='mean' predicts an average task. With `task=None` all rows
+        belong to one task: with `side_info`, a new task; without, the only task of the fit. The
+        rows of X are never used as conditioning points.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -398,17 +399,17 @@ class Learner(BaseEstimator):
         return fitted, read_rows(self, fitted, X, task, side_info)
 
     def n_points(self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None) -> np.ndarray:
-        """Return how many points of its task the model knows, for each row (N,); 0 is tau alone.
+        """Return for each row (N,) how many points of its task the model has learned from.
 
-        Points with weights count as often as these say. The arguments are those of `predict`.
+        Points with weights count by their weights. The arguments are those of `predict`.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -417,7 +418,7 @@ class Learner(BaseEstimator):
         return fitted.n_points(rows)
 
     def theta_for(self, side_info: SideInfo = None) -> np.ndarray:
-        """Return tau(s) in the user's units, the intercept last where there is one.
+        """Return tau(s) in the user's units, with the intercept last if there is one.
 
         A row gives (d,); a table, or a `TaskSet` of conditioning points, gives (T, d) in its order.
 
@@ -434,16 +435,15 @@ class Learner(BaseEstimator):
     def coef_frame(self, wide: bool = False, std: bool = False) -> Frame:
         """Return the coefficients of the kept tasks as a table, in the user's units.
 
-        Long: one row for each task and feature, with `prior` (tau), `own`, `adapted`, `shift`
+        By default one row for each task and feature, with `prior` (tau), `own`, `adapted`, `shift`
         (adapted - prior) and `n`. `own` is the least-squares estimate from the task's points alone;
-        it is NaN for a coefficient that these points do not determine, and for classifiers.
-        Learners that need no statistics of their tasks (online, or another loss than squared) keep
-        them for `own` alone, if T tasks of d coefficients have T d^2 <= 2e6; beyond that it is NaN.
-        `wide=True`: one row for each task, one column for each adapted coefficient.
-        `std=True` (learned priors): adds `std`, the standard deviation of the coefficient given the
-        task's points and side information; for `ConditionalRidge` it includes the uncertainty of
-        the map.
-        The table is of the kind of frame that `fit` was given.
+        it is NaN for a coefficient that these points do not determine, and for classifiers. Online
+        learners, and learners with a loss other than the squared one, keep statistics only for
+        `own`, and only if T tasks of d coefficients have T d^2 <= 2e6; otherwise `own` is NaN.
+        `wide=True`: one row for each task, one column for each adapted coefficient. `std=True`
+        (learned priors): adds `std`, the standard deviation of the coefficient given the task's
+        points and side information; for `ConditionalRidge` it includes the uncertainty of the map.
+        The table is of the same library (such as pandas) as the table that `fit` got.
         """
         return tables.coef_table(self.fitted_, wide, std)
 
@@ -452,7 +452,7 @@ class Learner(BaseEstimator):
 
         The last side feature, "(base)", is b: tau at Phi = 0. `std=True` (learned priors): adds
         `std_error`; it is NaN where the tasks do not determine an effect. `robust` standard errors
-        hold also if variances differ between tasks; None chooses them from 50 tasks on.
+        are also valid if variances differ between tasks. None means robust with 50 tasks or more.
         """
         return tables.map_table(self.fitted_, wide, std, robust)
 
@@ -490,19 +490,19 @@ class Learner(BaseEstimator):
     # Keep it.
 
     def save(self, path: PathLike, *, tasks: bool = True, resume: bool = True) -> None:
-        """Write the model to a file: arrays and JSON only, nothing in it can run.
+        """Write the model to a file of arrays and JSON, without any code.
 
         Parameters
         ----------
         path : str or path
-            Written atomically: a crash leaves the old file or the new one.
+            The file is written atomically: after a crash there is the old file or the new one.
         tasks : bool
-            Whether the models of the tasks go with the map; False writes the map alone, to share.
+            Whether to store the models of the tasks. With False the file holds only the map, so you
+            can share it.
         resume : bool
-            Whether to keep what `update` and `partial_fit` need. These are statistics of each task,
-            from which the rows of tiny tasks could be read off; of counts and classes with a
-            learned prior, and with more than 64 columns, the rows themselves. False leaves them
-            out.
+            Whether to store what `update` and `partial_fit` need: statistics of each task, from
+            which the rows of very small tasks could be reconstructed. For counts and classes with a
+            learned prior, and with more than 64 columns, these are the rows themselves.
 
         Examples
         --------
@@ -522,5 +522,5 @@ class Learner(BaseEstimator):
         return with_fitted(self, self.fitted_.slim(tasks, resume))
 
     def card(self) -> dict[str, Any]:
-        """Return what a reader of the model wants to know: engine, sizes, columns, settings."""
+        """Return a description of the model: engine, sizes, columns, settings."""
         return model_file.card(self)

@@ -32,7 +32,8 @@ from condmeta.typing import ColdStart, Drift, Frame
 )
 @dataclass(eq=False, repr=False)
 class ConditionalLevels(ConditionalRidge):
-    r"""Learn the prior of tasks in groups: stores in regions, regions in countries, to any depth.
+    r"""Fit a linear model to each task, with tasks in nested groups: stores in regions in
+    countries.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
 
@@ -41,70 +42,72 @@ class ConditionalLevels(ConditionalRidge):
 
     and W, all H and the noise maximise the likelihood of all tasks. A task learns from the other
     tasks of its region. A new store of a known region starts at tau(s) + E u_region, a store of a
-    new region at tau(s) = W phi. It is lme4's ``(1 + x | region/store)``. With one level that makes
-    no difference it is `ConditionalRidge`.
+    new region at tau(s) = W phi. It is lme4's ``(1 + x | region/store)``. If groups do not differ,
+    it equals `ConditionalRidge`.
 
     Task ids have a part for each level, the largest group first: ``task=["region", "store"]`` names
-    columns of a frame X, and arrays have tuples (region, store). A store is known by its whole id,
-    so that the names of stores need to differ within their region only. Side information has a row
-    for each task; a column that is constant within regions acts on regions.
+    columns of a frame X, and arrays have tuples (region, store). The id of a store includes its
+    region, so names of stores only have to differ within a region. Side information has one row for
+    each task; a column that is constant within regions describes regions.
 
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
-        table, means no features.
+        Phi: how side information becomes features. "auto" encodes the columns of the side table.
+        With None, or without a side table, all tasks start from the same coefficients.
     metric : "auto", "identity", "diagonal" or "full"
-        The form of the covariance H: a multiple of the identity, diagonal, or any. "auto" chooses
-        the form of each level, and whether there is any difference between the groups of a level;
-        another value is the form of all levels.
+        The shape of the covariance H: a multiple of the identity, diagonal, or unrestricted. "auto"
+        chooses a shape for each level, or leaves a level out if its groups do not differ. Another
+        value applies to all levels.
     noise : "auto", "shared" or "per_task"
         Whether all tasks share one noise variance s2, or each task has its own.
     kappa : "auto" or float in [0, inf]
-        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
-        the side information is not used.
+        Ridge penalty on the map M, which weighs as much as kappa tasks. With infinity, M is zero
+        and side information is not used.
     random : "auto", "all", "intercept" or list of columns
         Which coefficients may differ between tasks and between groups. "intercept": the intercept
         alone, lme4's (1 | region/store); a list of names or positions: these columns, and the
-        intercept if there is one. All other coefficients are the same for all tasks, whatever their
-        side information, and are not penalised.
+        intercept if there is one. All other coefficients are the same for all tasks, do not depend
+        on side information, and are not penalised.
     drift : None
-        Tasks in groups do not forget: `fit` refuses times.
+        Not available for tasks in groups: `fit` raises an error if it gets times.
     base : None, "auto", "boosting" or a scikit-learn regressor
-        A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
-        residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
-        training, the residuals of a task come from fits without this task. "boosting" is
-        scikit-learn's histogram boosting, and the only base that `save` can store. "auto":
-        boosting, or no base where it does not clearly pay on held-out tasks (see `criterion`).
+        A shared model of x and the side columns, fitted to all tasks. The models of tasks are
+        fitted to its residuals, and predictions are the sum of both. `coef_` then has the
+        coefficients for the residuals. In training, the residuals of a task come from a base that
+        was fitted without this task. "boosting" is scikit-learn's histogram boosting, and the only
+        base that `save` can store. "auto" uses boosting if it clearly reduces the error on held-out
+        tasks (see `criterion`).
     x_transform : None, "auto", "splines" or a transformer
-        What X becomes; a task's model can then be non-linear in x, and `coef_` has one entry for
-        each column of the result. "splines" adds natural cubic splines to each column with at least
-        six different values, if there are at most eight such columns. A transformer is one of
-        scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly pay.
-        None: the linear model, always.
+        How X is transformed. The model of a task is linear in the transformed columns, and `coef_`
+        has one entry for each of them. "splines" adds natural cubic splines to each column with at
+        least six different values, if there are at most eight such columns. `fit` fits a
+        scikit-learn transformer. "auto" adds splines if they clearly reduce the error on held-out
+        tasks. None: always the linear model.
     context : False
-        Levels do not go with the means of inputs (see `ConditionalRidge`).
+        Not available for tasks in groups (see `ConditionalRidge`).
     cold_start : "prior"
-        A task without points starts where its groups and its side information say.
+        A task without points starts at the coefficients that its groups and its side information
+        give.
     y_transform : None, "auto", "log" or "yeo-johnson"
-        The scale on which y is modelled. Predictions are labels again, medians or means as
-        `criterion` asks; coefficients are on the scale. "auto": a power of y, or nothing where it
-        does not clearly pay. None: y itself, always; with `x_transform=None` this is the linear
-        mixed model of lme4.
+        The scale on which y is modelled. Predictions are in the units of y (medians or means: see
+        `criterion`). Coefficients are on the transformed scale. "auto" takes a power of y if this
+        clearly reduces the error on held-out tasks. None: always y itself; with `x_transform=None`
+        this is the linear mixed model of lme4.
     criterion : "absolute" or "squared"
-        The error of predictions, in the units of y, that counts. With a transformation of y,
-        predictions are medians for the first and means over the noise for the second. By this error
-        "auto" chooses the transformations of x and y. They must save 1 % of it, and make the labels
-        of held-out tasks more likely. It is chosen, and transformations are learned, on at most
-        10,000 tasks with 2,000,000 rows: those with the smallest hashes. `partial_fit` chooses
-        nothing, and transforms nothing. Nor is anything transformed with fewer than 20 tasks, more
-        than 64 columns, a base, a map of points or `random` columns.
+        The error, in the units of y, by which "auto" chooses the transformations of x and y. A
+        transformation must reduce it by 1 %, and make the labels of held-out tasks more likely. If
+        y is transformed, predictions are medians ("absolute") or means ("squared"). Transformations
+        are chosen and learned on at most 10,000 tasks with 2,000,000 rows: those with the smallest
+        hashes. "auto" transforms nothing in `partial_fit`, and with fewer than 20 tasks, more than
+        64 columns, a base, a feature map of points or `random` columns.
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -112,14 +115,15 @@ class ConditionalLevels(ConditionalRidge):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     tol : float
         The fit stops when a step would change no parameter by more than tol standard errors.
     max_iter : int
@@ -128,7 +132,7 @@ class ConditionalLevels(ConditionalRidge):
     Attributes
     ----------
     levels_ : tuple of str
-        The form of H of each level above the tasks, the top first; "none" if its groups do not
+        The shape of H of each level above the tasks, the top first; "none" if its groups do not
         differ.
     metric_, noise_, kappa_ : the other settings, chosen as by `ConditionalRidge`
     H_levels_ : (m, width, width) array
@@ -199,8 +203,8 @@ class ConditionalLevels(ConditionalRidge):
         fitted = self.fitted_
         if fitted.groups is None:
             raise DataError(
-                "The groups of tasks do not differ, or were saved without tasks: there are no "
-                "effects of groups."
+                "There are no group effects: the groups do not differ, or the model was saved "
+                "without tasks."
             )
         return group_table(fitted, level)
 

@@ -101,9 +101,9 @@ STEPS = RidgeSteps(choose_and_fit_levels, learn_some_columns_of_levels, nested_o
 def warn_no_groups(task: Ids) -> None:
     """Say that task ids name no groups."""
     warnings.warn(
-        f"The task ids have one part, such as {show_id(task)}, so that no task is in a group and "
-        "the fit is that of ConditionalRidge. Give the columns of all levels, the largest group "
-        "first: task=['region', 'store'].",
+        f"The task ids have one part, such as {show_id(task)}, so no task is in a group and the "
+        "model is the same as ConditionalRidge. Give the columns of all levels, the largest "
+        "group first: task=['region', 'store'].",
         NoGroupsWarning,
         stacklevel=2,
     )

@@ -43,7 +43,7 @@ from condmeta.typing import (
 @storable(inner=Bernoulli, state=KeptRows, info={"H_": floats("w w")})
 @dataclass(eq=False, repr=False)
 class ConditionalLogistic(Classifier, Learner):
-    r"""Learn the prior of a task's weights for two or more classes; all settings are automatic.
+    r"""Fit a logistic regression to each task, from all tasks together and their side information.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
 
@@ -66,29 +66,31 @@ class ConditionalLogistic(Classifier, Learner):
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
-        table, means no features.
+        Phi: how side information becomes features. "auto" encodes the columns of the side table.
+        With None, or without a side table, all tasks start from the same coefficients.
     metric : "auto", "identity", "diagonal" or "full"
-        The form of the covariance H: a multiple of the identity, diagonal, or any.
+        The shape of the covariance H: a multiple of the identity, diagonal, or unrestricted.
     kappa : "auto" or float in [0, inf]
-        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
-        the side information is not used; 0 is maximum likelihood, without a prior of b.
+        Ridge penalty on the map M, which weighs as much as kappa tasks. With infinity, M is zero
+        and side information is not used; 0 is maximum likelihood, without a prior of b.
     random : "all", "intercept" or list of columns
         Which coefficients may differ between tasks. "intercept": the intercept alone, (1 | g) of
         lme4; a list of names or positions: these columns, and the intercept if there is one. All
-        other coefficients are the same for all tasks, whatever their side information, and are not
-        penalised. Settings are then not averaged.
+        other coefficients are the same for all tasks, do not depend on side information, and are
+        not penalised. Settings are then not averaged.
     base : None, "boosting" or a scikit-learn classifier with predict_proba
         A shared model of x and the side columns, fitted to all tasks. Its log odds of the second
-        class become one more input of the per-task models, the last; the prior of its weight shows
-        how far to trust it. In training, the log odds of a task come from fits without this task.
-        "boosting" is scikit-learn's histogram boosting, and the only base that `save` can store.
+        class become the last feature of the models of tasks; its coefficient shows how far to trust
+        the base. In training, the log odds of a task come from a base that was fitted without this
+        task. "boosting" is scikit-learn's histogram boosting, and the only base that `save` can
+        store.
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -96,14 +98,15 @@ class ConditionalLogistic(Classifier, Learner):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     tol : float
         The fit stops when a step would change no parameter by more than tol standard errors.
     max_iter : int
@@ -177,13 +180,13 @@ class ConditionalLogistic(Classifier, Learner):
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
         trials: Values = None, sample_weight: Values = None,
     ) -> Self:  # fmt: skip
-        """Learn the prior from many tasks, then every task's model from it.
+        """Learn what tasks share, and then the model of each task.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The class of each row; with `trials`, its number of successes.
         task : (N,) ids, optional
@@ -196,7 +199,7 @@ class ConditionalLogistic(Classifier, Learner):
             For shares: how many trials each row has, y of which were successes. The row equals
             that many rows of the classes 0 and 1.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
 
         Returns
         -------
@@ -210,16 +213,16 @@ class ConditionalLogistic(Classifier, Learner):
         side_info: SideInfo = None,
         trials: Values = None, sample_weight: Values = None,
     ) -> TaskModel | TaskModels:  # fmt: skip
-        """Solve new tasks from a few points, or from none; the learner is not changed.
+        """Return models of new tasks from a few points, or from none. The learner does not change.
 
         Parameters
         ----------
         X : (n, d) array, DataFrame or TaskSet, optional
-            The points; without any, the model is tau of the side information (zero-shot).
+            The points. Without any, the model has the starting coefficients tau(s).
         y : (n,) array, optional
             Their classes; with `trials`, their numbers of successes.
         task : (n,) ids, optional
-            Several tasks at once; None means that all points belong to one.
+            The task of each point. None means that all points belong to one task.
         side_info : row or table, optional
             For one task its row (a dict of columns, a Series, a sequence); with `task` a table
             keyed by task id, as in `fit`.
@@ -253,7 +256,7 @@ class ConditionalLogistic(Classifier, Learner):
         trials : (N,) array, optional
             As in `fit`: how many trials each row has.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         """
         weight = weighted_by(sample_weight, trials, "trials")
         return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
@@ -262,7 +265,7 @@ class ConditionalLogistic(Classifier, Learner):
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
         trials: Values = None, sample_weight: Values = None, classes: Labels = None,
     ) -> Self:  # fmt: skip
-        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+        """Add further tasks, each once and with all its rows; the prior is learned when first used.
 
         Calls only gather rows, so that any chunks give what one `fit` gives, to rounding. A task
         that is known already is an error that names `update`.
@@ -270,8 +273,8 @@ class ConditionalLogistic(Classifier, Learner):
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The class of each row; with `trials`, its number of successes.
         task : (N,) ids, optional
@@ -283,7 +286,7 @@ class ConditionalLogistic(Classifier, Learner):
         trials : (N,) array, optional
             As in `fit`: how many trials each row has.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         classes : (K,) array, optional
             In the first call, all classes, if its rows may not hold them.
 
@@ -319,8 +322,8 @@ class ConditionalLogistic(Classifier, Learner):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.

@@ -23,12 +23,12 @@ L = TypeVar("L")  # a learner
 
 
 def merge(*learners: L) -> L:
-    """Return one learner as if it had seen the tasks of all, which must differ.
+    """Join learners of different tasks into one, as if it had been fitted to all these tasks.
 
     For learners that keep statistics of their tasks (`ConditionalRidge`, `ConditionalLevels`) or
     their rows (`ConditionalCount`, `ConditionalLogistic`, `ConditionalOrdinal`), with the same
-    parameters and features. The map is learned again, at its first use, and equals that of one fit
-    to rounding.
+    parameters and features. The map is learned again when it is first used, and equals that of one
+    fit to all tasks, up to rounding.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def merge(*learners: L) -> L:
 
     Returns
     -------
-    A new learner; those given are left as they are.
+    A new learner. The given learners do not change.
 
     Examples
     --------
@@ -62,21 +62,23 @@ def merge(*learners: L) -> L:
         theirs = other.fitted_
         if value.info.get("nu_") != theirs.info.get("nu_"):
             raise DataError(
-                "The learners weigh rows by noise with different tails, so that their statistics "
-                "cannot be added: fit them with noise='shared' or 'per_task'."
+                "The learners gave outliers different weights, so their statistics cannot be "
+                "added: fit them with noise='shared' or 'per_task'."
             )
         if value.info.get("time") != theirs.info.get("time"):
-            raise DataError("Some of the learners have times, or times of another kind.")
+            raise DataError(
+                "Only some of the learners have times, or their times are of different kinds."
+            )
         if _transforms(value) != _transforms(theirs):
             raise DataError(
-                "The learners transform x or y in different ways, so that their statistics cannot "
-                "be added: fit them with x_transform=None and y_transform=None."
+                "The learners transform x or y in different ways, so their statistics cannot be "
+                "added: fit them with x_transform=None and y_transform=None."
             )
         value.state.refuse_known(theirs.state.ids, "merge joins learners of different tasks.")
         if value.reader.reads_points and not _same_scales(value.scales, theirs.scales):
             raise DataError(
-                "Feature maps of points read the scale of the first call, and the learners have "
-                "different scales. Use scale='none' or 'rows', or fit one learner."
+                "Feature maps of points depend on the scale of the first call, and the learners "
+                "have different scales. Use scale='none' or 'rows', or fit one learner."
             )
         factor = theirs.scales.units / value.scales.units  # powers of two: no digit is lost
         state = theirs.state if (factor == 1).all() else theirs.state.times(factor)
@@ -96,7 +98,7 @@ def _merged_rows(learners: Any) -> Any:
                 "all classes, or fit one learner."
             )
         if value.info.get("exposure") != other.info.get("exposure"):
-            raise DataError("Some of the learners have an exposure, and others none.")
+            raise DataError("Only some of the learners have an exposure.")
         refuse_known(
             value.state.tasks.ids, other.state.tasks.ids, "merge joins learners of different tasks."
         )

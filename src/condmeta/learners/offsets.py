@@ -31,7 +31,9 @@ def minus_offset(y: Values, offset: Any):
     if is_zero(offset):
         return y
     if y is None:
-        raise DataError("An offset goes with y: a TaskSet carries its own target, take it off y.")
+        raise DataError(
+            "offset= works only with X and y. From the target of a TaskSet, subtract it yourself."
+        )
     y = as_vector(y)
     return y - read_offset(offset, len(y))
 

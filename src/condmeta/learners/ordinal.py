@@ -62,7 +62,7 @@ def _different(classes: Any) -> np.ndarray | None:
 @storable(inner=Ordinal, state=KeptRows, info={"H_": floats("w w")}, also=_check_classes)
 @dataclass(eq=False, repr=False)
 class ConditionalOrdinal(Classifier, Learner):
-    r"""Learn the prior of a task's weights for ordered classes; all settings are automatic.
+    r"""Fit an ordinal regression to each task, from all tasks together and their side information.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
 
@@ -77,27 +77,28 @@ class ConditionalOrdinal(Classifier, Learner):
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
-        table, means no features.
+        Phi: how side information becomes features. "auto" encodes the columns of the side table.
+        With None, or without a side table, all tasks start from the same coefficients.
     classes : sequence of labels, optional
         The classes from the lowest to the highest. None: numbers are ordered by size, and a pandas
         or polars column of ordered categories by these; texts need it.
     metric : "auto", "identity", "diagonal" or "full"
-        The form of the covariance H: a multiple of the identity, diagonal, or any.
+        The shape of the covariance H: a multiple of the identity, diagonal, or unrestricted.
     kappa : "auto" or float in [0, inf]
-        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
-        the side information is not used; 0 is maximum likelihood, without a prior of b.
+        Ridge penalty on the map M, which weighs as much as kappa tasks. With infinity, M is zero
+        and side information is not used; 0 is maximum likelihood, without a prior of b.
     random : "all", "intercept" or list of columns
         Which coefficients may differ between tasks. "intercept": the intercept alone, (1 | g) of
         lme4; a list of names or positions: these columns, and the intercept if there is one. All
-        other coefficients are the same for all tasks, whatever their side information, and are not
-        penalised. Settings are then not averaged.
+        other coefficients are the same for all tasks, do not depend on side information, and are
+        not penalised. Settings are then not averaged.
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -105,14 +106,15 @@ class ConditionalOrdinal(Classifier, Learner):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     tol : float
         The fit stops when a step would change no parameter by more than tol standard errors.
     max_iter : int
@@ -225,7 +227,7 @@ class ConditionalOrdinal(Classifier, Learner):
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
         sample_weight: Values = None, classes: Labels = None,
     ) -> Self:  # fmt: skip
-        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+        """Add further tasks, each once and with all its rows; the prior is learned when first used.
 
         Calls only gather rows, so that any chunks give what one `fit` gives, to rounding. A task
         that is known already is an error that names `update`.
@@ -233,8 +235,8 @@ class ConditionalOrdinal(Classifier, Learner):
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The class of each row.
         task : (N,) ids, optional
@@ -244,7 +246,7 @@ class ConditionalOrdinal(Classifier, Learner):
             One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
             without rows in X are kept as tasks without points.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         classes : (K,) array, optional
             In the first call, all classes in their order, if its rows may not hold them.
 
@@ -274,8 +276,8 @@ class ConditionalOrdinal(Classifier, Learner):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -298,8 +300,8 @@ class ConditionalOrdinal(Classifier, Learner):
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.

@@ -177,7 +177,7 @@ def join_reduced(reduced: Reduce, how: Reduction) -> tuple[list[Reduced], TaskSt
         wanted = distinct_in_all(pieces)
         if how.distinct is not None or all(piece.has_keys_of(wanted) for piece in pieces):
             return parts, sampled
-        log.info("summing up the rows once more: a column is a copy in some parts alone")
+        log.info("summing up the rows again: a column is a copy of another one in some parts only")
         how = how._replace(distinct=wanted)
 
 

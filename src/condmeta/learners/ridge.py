@@ -77,88 +77,93 @@ from condmeta.typing import (
 )
 @dataclass(eq=False, repr=False)
 class ConditionalRidge(Regressor, Learner):
-    r"""Learn the prior of a task's weights from its side information; all settings are automatic.
+    r"""Fit a linear model to each task, from all tasks together and their side information.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
 
         w_t ~ N(W phi_t, H),   y_ti ~ N(<x_ti, w_t>, s2_t),
 
     and W, H and the noise maximise the likelihood of all tasks. A task's model is the posterior
-    mean of w given its points. Without points it is W phi = tau(s), or a pooled regression where
-    that is better (`cold_start`). The paper's biased regularisation is the case H = s2/(n lam) I.
+    mean of w given its points. Without points it is W phi = tau(s), or a pooled regression if that
+    is better (`cold_start`). All settings are chosen automatically. The paper's biased
+    regularisation is the case H = s2/(n lam) I.
 
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
-        table, means no features.
+        Phi: how side information becomes features. "auto" encodes the columns of the side table.
+        With None, or without a side table, all tasks start from the same coefficients.
     metric : "auto", "identity", "diagonal" or "full"
-        The form of the covariance H: a multiple of the identity, diagonal, or any.
+        The shape of the covariance H: a multiple of the identity, diagonal, or unrestricted.
     noise : "auto", "shared", "per_task", "by_side", "student" or "robust"
-        Whether all tasks share one noise variance s2, each task has its own, or it follows side
-        information: s2 exp(delta . Phi), with a small ridge on delta. "student": noise has heavy
-        tails, Student's t distribution with squared scale s2 and nu degrees of freedom, so that
-        wild rows count little; nu is 3, 5, 10 or infinity, whichever makes labels most likely.
-        "robust": as "auto", or "student" where this clearly pays on held-out tasks.
+        "shared": one noise variance s2 for all tasks. "per_task": one for each task. "by_side": the
+        variance depends on side information, s2 exp(delta . Phi), with a small ridge penalty on
+        delta. "student": heavy tails (Student's t distribution with squared scale s2 and nu degrees
+        of freedom), so that outliers count little; nu is 3, 5, 10 or infinity, whichever makes
+        labels most likely. "auto" chooses among the first three. "robust" also tries "student", and
+        takes it if it is clearly better on held-out tasks.
     kappa : "auto" or float in [0, inf]
-        Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
-        the side information is not used.
+        Ridge penalty on the map M, which weighs as much as kappa tasks. With infinity, M is zero
+        and side information is not used.
     random : "auto", "all", "intercept" or list of columns
-        Which coefficients may differ between tasks. "intercept": the intercept alone, lme4's
-        (1 | g); a list of names or positions: these columns, and the intercept if there is one.
-        All other coefficients are the same for all tasks, whatever their side information, and are
-        not penalised. A name may stand for all levels of a one-hot column. With more than 64
-        columns, "auto" looks for a few directions in which tasks differ, around a ridge on all
-        columns, and `metric`, `noise` and `kappa` are those of the directions; "all" learns about
-        every coefficient, in a time that grows with the cube of the columns.
+        Which coefficients may differ between tasks. "intercept": the intercept alone, lme4's (1 |
+        g); a list of names or positions: these columns, and the intercept if there is one. All
+        other coefficients are the same for all tasks, do not depend on side information, and are
+        not penalised. The name of a one-hot encoded column means all its levels. With more than 64
+        columns, "auto" fits a ridge on all columns and looks for a few directions in which tasks
+        differ from it; `metric`, `noise` and `kappa` then apply to these directions. "all" lets
+        every coefficient differ, in a time that grows with the cube of the number of columns.
     drift : "auto", None, rho, ("decay", rho) or ("ar", phi)
         How tasks change with time, if `fit` is given `time`. A number or ("decay", rho): after
         Delta units of time the statistics of a task's rows, X^T X, X^T y, y^T y and n, are
-        multiplied by rho^Delta, so that a row of age a counts rho^a times. ("ar", phi): the
-        weights themselves move, w' = tau + phi^Delta (w - tau) + N(0, (1 - phi^(2 Delta)) H), and
-        each task's model is the posterior of the weights at its latest time. The unit is that of
-        `time`; dates count in days. A third number c, as in ("ar", phi, c), is the share of s2
-        that is noise, by default 1: around weights that stay, s2 contains how they have moved.
-        "auto" chooses all three on the later rows of the training data, one step ahead, and chooses
-        None where forgetting does not clearly pay. The prior is always learned from all rows alike.
+        multiplied by rho^Delta, so that a row of age a counts rho^a times. ("ar", phi): the weights
+        themselves move, w' = tau + phi^Delta (w - tau) + N(0, (1 - phi^(2 Delta)) H), and each
+        task's model is the posterior of the weights at its latest time. The unit is that of `time`;
+        dates count in days. A third number c, as in ("ar", phi, c), is the share of s2 that is
+        noise, by default 1; the rest of s2 comes from the movement of the weights. "auto" chooses
+        all three by errors one step ahead on the later rows of the training data, and chooses None
+        unless forgetting clearly reduces these errors. The prior is always learned from all rows
+        with equal weights.
     base : None, "auto", "boosting" or a scikit-learn regressor
-        A shared model of x and the side columns, fitted to all tasks. The prior is learned from its
-        residuals, and predictions are the sum of both; `coef_` is then the task's own part. In
-        training, the residuals of a task come from fits without this task. "boosting" is
-        scikit-learn's histogram boosting, and the only base that `save` can store. "auto":
-        boosting, or no base where it does not clearly pay on held-out tasks (see `criterion`).
+        A shared model of x and the side columns, fitted to all tasks. The models of tasks are
+        fitted to its residuals, and predictions are the sum of both. `coef_` then has the
+        coefficients for the residuals. In training, the residuals of a task come from a base that
+        was fitted without this task. "boosting" is scikit-learn's histogram boosting, and the only
+        base that `save` can store. "auto" uses boosting if it clearly reduces the error on held-out
+        tasks (see `criterion`).
     x_transform : None, "auto", "splines" or a transformer
-        What X becomes; a task's model can then be non-linear in x, and `coef_` has one entry for
-        each column of the result. "splines" adds natural cubic splines to each column with at least
-        six different values, if there are at most eight such columns. A transformer is one of
-        scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly pay.
-        None: the linear model, always.
+        How X is transformed. The model of a task is linear in the transformed columns, and `coef_`
+        has one entry for each of them. "splines" adds natural cubic splines to each column with at
+        least six different values, if there are at most eight such columns. `fit` fits a
+        scikit-learn transformer. "auto" adds splines if they clearly reduce the error on held-out
+        tasks. None: always the linear model.
     context : "auto" or bool
-        Whether the level of a task may go with the means of its inputs, beside its side
-        information. With few points the coefficients of a task are then close to those of a pooled
-        regression, and with more points they pass to those within tasks.
+        Whether the level (intercept) of a task may depend on the means of its features, in addition
+        to side information. With few points the coefficients of a task are then close to those of a
+        pooled regression. With more points they approach the coefficients within tasks.
     cold_start : "auto", "prior", "pooled" or "mixture"
-        The model of a task without points: tau(s); a least-squares map of x and the side features,
-        fitted to the rows of all tasks; or the mean of both.
+        The model of a task without points. "prior": tau(s). "pooled": a least-squares regression on
+        x and the side features, fitted to the rows of all tasks. "mixture": the mean of both.
     y_transform : None, "auto", "log" or "yeo-johnson"
-        The scale on which y is modelled. Predictions are labels again, medians or means as
-        `criterion` asks; coefficients are on the scale. "auto": a power of y, or nothing where it
-        does not clearly pay. None: y itself, always; with `x_transform=None` this is the linear
-        mixed model of lme4.
+        The scale on which y is modelled. Predictions are in the units of y (medians or means: see
+        `criterion`). Coefficients are on the transformed scale. "auto" takes a power of y if this
+        clearly reduces the error on held-out tasks. None: always y itself; with `x_transform=None`
+        this is the linear mixed model of lme4.
     criterion : "absolute" or "squared"
-        The error of predictions, in the units of y, that counts. With a transformation of y,
-        predictions are medians for the first and means over the noise for the second. By this error
-        "auto" chooses the transformations of x and y. They must save 1 % of it, and make the labels
-        of held-out tasks more likely. It is chosen, and transformations are learned, on at most
-        10,000 tasks with 2,000,000 rows: those with the smallest hashes. `partial_fit` and tables
-        of statistics choose nothing, and transform nothing. Nor is anything transformed with fewer
-        than 20 tasks, more than 64 columns, times, a base, a map of points or `random` columns.
+        The error, in the units of y, by which "auto" chooses the transformations of x and y. A
+        transformation must reduce it by 1 %, and make the labels of held-out tasks more likely. If
+        y is transformed, predictions are medians ("absolute") or means ("squared"). Transformations
+        are chosen and learned on at most 10,000 tasks with 2,000,000 rows: those with the smallest
+        hashes. "auto" transforms nothing in `partial_fit` and for tables of statistics, and with
+        fewer than 20 tasks, more than 64 columns, times, a base, a feature map of points or
+        `random` columns.
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -166,14 +171,15 @@ class ConditionalRidge(Regressor, Learner):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     tol : float
         The fit stops when a step would change no parameter by more than tol standard errors.
     max_iter : int
@@ -196,7 +202,7 @@ class ConditionalRidge(Regressor, Learner):
     drift_choice_ : list of dict
         The candidates that "auto" compared, with their mean absolute errors one step ahead.
     drift_share_ : float or None
-        How much of predictions is that of a model that forgets (see the property).
+        The weight of the model with drift in predictions (see the property).
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     s2_ : float
@@ -289,10 +295,11 @@ class ConditionalRidge(Regressor, Learner):
 
     @property
     def drift_share_(self) -> float | None:
-        """How much of predictions is that of a model that forgets; the rest is of one that stays.
+        """The weight v of the model with drift in predictions; the model without drift has 1 - v.
 
-        It is 1 after fit. `update` lowers a chosen drift's share where forgetting does worse on new
-        rows than remembering, and raises it again. None without drift.
+        It is 1 after `fit`. If the drift was chosen by "auto", `update` lowers v if the model with
+        drift has larger errors on new rows, and raises it again if they are smaller. None without
+        drift.
         """
         inner = self.fitted_.inner
         if drift_of(inner) is None:
@@ -310,13 +317,13 @@ class ConditionalRidge(Regressor, Learner):
         offset: Values = None, sample_weight: Values = None, precision: Values = None,
         time: Values = None,
     ) -> Self:  # fmt: skip
-        """Learn the prior from many tasks, then every task's model from it.
+        """Learn what tasks share, and then the model of each task.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The target of each row.
         task : (N,) ids, optional
@@ -326,17 +333,17 @@ class ConditionalRidge(Regressor, Learner):
             One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
             without rows in X are kept as tasks without points.
         offset : (N,) array, optional
-            Predictions of a model of the user's own for the rows: the prior is learned from y -
-            offset. That model must not have seen the row's task. Give the offset to `adapt`,
-            `update` and `predict` as well: to leave it out there is an error.
+            Predictions of your own model for the rows; the learner is then fitted to y - offset.
+            Your model must not have been fitted to the task of the row. `adapt`, `update` and
+            `predict` then need the offset of their rows too.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         precision : (N,) array, optional
             Precision of each label: its noise has variance s2 / precision. A row that is the mean
             of m measurements has precision m; it is still one row. (lme4 calls it `weights`.)
         time : (N,) numbers or dates, or the name of a column of X, optional
             The time of each row, for tasks that change (see `drift`). Numbers have any unit, dates
-            count in days. A column that is named is no feature.
+            count in days. If you name a column, it is not a feature.
 
         Returns
         -------
@@ -375,30 +382,30 @@ class ConditionalRidge(Regressor, Learner):
         offset: Values = None, sample_weight: Values = None, precision: Values = None,
         time: Values = None,
     ) -> TaskModel | TaskModels:  # fmt: skip
-        """Solve new tasks from a few points, or from none; the learner is not changed.
+        """Return models of new tasks from a few points, or from none. The learner does not change.
 
         The models that it returns predict without the offset: add it to their predictions.
 
         Parameters
         ----------
         X : (n, d) array, DataFrame or TaskSet, optional
-            The points; without any, the model is tau of the side information (zero-shot).
+            The points. Without any, the model has the starting coefficients tau(s).
         y : (n,) array, optional
             Their targets.
         task : (n,) ids, optional
-            Several tasks at once; None means that all points belong to one.
+            The task of each point. None means that all points belong to one task.
         side_info : row or table, optional
             For one task its row (a dict of columns, a Series, a sequence); with `task` a table
             keyed by task id, as in `fit`.
         offset : (N,) array, optional
-            As in `fit`: predictions of a model of the user's own for these rows.
+            As in `fit`: predictions of your own model for these rows.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         precision : (N,) array, optional
             The precision of each row, as in `fit`: its noise has the variance s2 / precision.
         time : (N,) numbers or dates, or the name of a column of X, optional
-            The time of each row, as in `fit`; a model that forgets needs it. A task's model is the
-            one of its latest row.
+            The time of each row, as in `fit`; a model with drift needs it. The model of a task is
+            the one at the time of its latest row.
         """
         if X is not None:
             require_offset(self._model, offset)
@@ -412,7 +419,7 @@ class ConditionalRidge(Regressor, Learner):
         offset: Values = None, sample_weight: Values = None, precision: Values = None,
         time: Values = None,
     ) -> Self:  # fmt: skip
-        """Add points to known tasks, enrol new ones; tau stays. Arguments as in `fit`.
+        """Add points to known tasks, and add new tasks; tau does not change. Arguments as in `fit`.
 
         Parameters
         ----------
@@ -426,15 +433,15 @@ class ConditionalRidge(Regressor, Learner):
         side_info : table keyed by task id, optional
             One raw row for each new task, as in `fit`.
         offset : (N,) array, optional
-            As in `fit`: predictions of a model of the user's own for these rows.
+            As in `fit`: predictions of your own model for these rows.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         precision : (N,) array, optional
             The precision of each row, as in `fit`: its noise has the variance s2 / precision.
         time : (N,) numbers or dates, one of them for all rows, or the name of a column, optional
-            The time of each row, as in `fit`; a model that forgets needs it. Rows that are older
-            than the latest row of their task count as what they still say about it: exactly with
-            decay; with AR(1) as if they were independent of the rows of their own time.
+            The time of each row, as in `fit`; a model with drift needs it. Rows that are older than
+            the latest row of their task get less weight by their age: exactly with decay; with
+            AR(1) as if they were independent of the other rows of their time.
         """
         require_offset(self._model, offset)
         X, time = self._take_time(X, time)
@@ -447,18 +454,19 @@ class ConditionalRidge(Regressor, Learner):
         offset: Values = None, sample_weight: Values = None, precision: Values = None,
         time: Values = None,
     ) -> Self:  # fmt: skip
-        """Take in further tasks, each seen once and whole; the prior is learned at its first use.
+        """Add further tasks, each once and with all its rows; the prior is learned when first used.
 
-        Chunks only add statistics, so that any chunks give what one `fit` gives, to rounding; maps
-        of points read the scale of the first call. A task that is known already is an error that
-        names `update`. `offset`, `sample_weight` and `precision` (N,) as in `fit`. With `time` the
-        rows are kept, as drift is learned from them; `update` keeps its rows then as well.
+        Each call only adds statistics, so several calls give the same result as one `fit`, up to
+        rounding. Feature maps of points use the scale of the first call. A task that is already
+        known raises an error: use `update`. `offset`, `sample_weight` and `precision` (N,) as in
+        `fit`. With `time` the learner keeps the rows, because it learns drift from them; `update`
+        then keeps its rows too.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The target of each row.
         task : (N,) ids, optional
@@ -468,9 +476,9 @@ class ConditionalRidge(Regressor, Learner):
             One raw row for each task (see `TaskTable`), or a `TaskSet` of conditioning points. Ids
             without rows in X are kept as tasks without points.
         offset : (N,) array, optional
-            As in `fit`: predictions of a model of the user's own for these rows.
+            As in `fit`: predictions of your own model for these rows.
         sample_weight : (N,) array, optional
-            How often each row counts: 2 is the row twice, 0 is no row.
+            How often each row counts: 2 counts as two equal rows, 0 as no row.
         precision : (N,) array, optional
             The precision of each row, as in `fit`: its noise has the variance s2 / precision.
         time : (N,) numbers or dates, or the name of a column of X, optional
@@ -506,17 +514,18 @@ class ConditionalRidge(Regressor, Learner):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Predict rows, each by the model of its task.
 
-        A known task has its own model. A new one, or a known one without points, has tau of its
-        side information, given here or to `fit`; without any it is an error, or with
-        missing_side='mean' tau at the mean training Phi. The rows of X never condition.
+        A known task has its own model. A new task, or a known task without points, is predicted
+        from its side information, given here or to `fit`. Without side information this raises an
+        error, or with missing_side='mean' predicts an average task. The rows of X are never used as
+        conditioning points.
 
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
             The rows to predict.
         task : (N,) ids, optional
-            The task of each row, or the name of a column of X. None with a row of side information
-            is one new task; without, it is the one task of the fit.
+            The task of each row, or the name of a column of X. If None, all rows belong to one
+            task: with `side_info`, a new task; without, the only task of the fit.
         side_info : row or table, optional
             Side information of new tasks: a row for one task, a table keyed by task id for several.
             Known tasks do not need it.
@@ -524,15 +533,16 @@ class ConditionalRidge(Regressor, Learner):
             Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
             `offset=0` leaves it out.
         return_std : bool
-            Whether to return also the standard deviation (N,) of a new label: the noise, the
-            uncertainty about the task's weights given its points, and, as the mean over tasks, that
-            about the map and H, which few tasks leave open. It is valid as far as the model is;
-            `conditioning="shared"` with maps of points makes it too small.
+            Whether to also return the standard deviation (N,) of a new label. It includes the
+            noise, the uncertainty of the task's weights given its points, and the uncertainty of
+            the map and H, as the mean over tasks. It is valid if the model is. With a feature map
+            of points and `conditioning="shared"` it is too small.
         precision : (N,) array, optional
             Precision of the new labels, for `return_std`: by default 1 (see `fit`).
         time : (N,) numbers or dates, one of them for all rows, or the name of a column, optional
-            When the rows are, as in `fit`: a model that forgets has forgotten more by then. By
-            default, and for earlier times, a task's model is the one of its latest row.
+            The time of each row, as in `fit`: the later it is, the more a model with drift has
+            forgotten. By default, and for earlier times, the model of a task is the one at the time
+            of its latest row.
         """
         X, time = self._take_time(X, time)
         fitted, rows = self._read_rows(X, task, side_info)
@@ -558,17 +568,17 @@ class ConditionalRidge(Regressor, Learner):
     def summary(self, level: float = 0.95, robust: bool | None = None) -> Summary:
         """Return the effects of side columns with intervals, variances between tasks, and noise.
 
-        It has what a mixed model's summary has, and prints as a table. The intervals take the
-        chosen settings as given; a penalty on the map (kappa > 0) shrinks effects and their
-        intervals towards zero: fit with `kappa=0` for those of maximum likelihood.
+        It has the contents of a mixed model's summary, and prints as a table. The intervals ignore
+        that settings were chosen on the same data. A penalty on the map (kappa > 0) shrinks effects
+        and their intervals towards zero; for maximum likelihood, fit with `kappa=0`.
 
         Parameters
         ----------
         level : float in (0, 1)
             Coverage of the intervals.
         robust : bool, optional
-            Whether standard errors hold also if variances differ between tasks; None: from 50
-            tasks on.
+            Whether standard errors are also valid if variances differ between tasks. None means yes
+            with 50 tasks or more.
 
         Examples
         --------
@@ -587,7 +597,7 @@ class ConditionalRidge(Regressor, Learner):
     def low_latency(self) -> LowLatency:
         """Return a snapshot that adapts and predicts one task at a time, in microseconds.
 
-        Its answers have the bits of `adapt` and `predict`; its input is not checked.
+        Its results equal those of `adapt` and `predict` bit for bit. Its input is not checked.
 
         Examples
         --------

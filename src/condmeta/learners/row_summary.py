@@ -20,8 +20,8 @@ def summary(self: Learner, level: float = 0.95, robust: bool | None = None) -> S
     level : float in (0, 1)
         Coverage of the intervals.
     robust : bool, optional
-        Whether standard errors hold also if variances differ between tasks; None: from 50
-        tasks on.
+        Whether standard errors are also valid if variances differ between tasks. None means yes
+        with 50 tasks or more.
 
     Examples
     --------

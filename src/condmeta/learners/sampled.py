@@ -64,8 +64,8 @@ def needs_rows(learner: Any) -> bool:
     if type(learner) not in BY_ROWS:
         names = [kind.__name__ for kind in (ConditionalRidge, *BY_ROWS)]
         raise DataError(
-            f"{type(learner).__name__} needs all rows at once; {', '.join(names[:-1])} and "
-            f"{names[-1]} do not. Fit a sample of whole tasks that fits into memory."
+            f"{type(learner).__name__} needs all rows at once. Use {', '.join(names[:-1])} or "
+            f"{names[-1]}, or fit a sample of whole tasks that fits into memory."
         )
     return True
 

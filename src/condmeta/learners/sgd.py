@@ -139,8 +139,8 @@ def _is_alike(first: Any, value: Any) -> bool:
 def _check_kind(state: Any, kind: type) -> None:
     if state is not None and not isinstance(state, kind):
         raise DataError(
-            "This stream began with another kind of meta_step: a number cannot be exchanged for a "
-            "function or an outer step, nor the other way round. Fit again."
+            "meta_step has changed its kind (a number; a function or an outer step) since the "
+            "first call of partial_fit. Change it back, or fit again."
         )
 
 
@@ -161,11 +161,12 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     feature_map : "auto", None, a map, a transformer, or a list of them
         Phi. "auto" encodes a raw side table; None is unconditional meta-learning.
     loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
-        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
-        and `slope`.
+        The loss that the model of a task minimises: see `condmeta.losses`. An object of your own
+        needs `value` and `slope`.
     inner : "online", "batch" or an object with `solve(theta, X, y)`
-        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
-        biased regularised minimiser.
+        How a task with points Z is solved from its start theta, A(theta, Z): "online" makes one
+        pass over the points (with one point the result is theta), "batch" finds the exact
+        minimiser.
     lam : float in (0, inf)
         The paper's lambda: mean loss + lam/2 ||w - theta||^2.
     meta_step : float in (0, inf), a function of t, or an outer step
@@ -177,16 +178,18 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     gradient_at : "current" or "average"
         Where theta_t is taken; "average" is the mean of M_2..M_t, with "uniform" only.
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -194,11 +197,11 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     tol : float
-        Batch inner: gap <= tol times the mean loss at theta.
+        With inner="batch", the duality gap of a task is at most tol times its mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
 
     Attributes
     ----------
@@ -234,17 +237,18 @@ class ConditionalSGDRegressor(Regressor, ConditionalSGD):
 class ConditionalSGDClassifier(Classifier, ConditionalSGD):
     """Learn where a task's linear classifier starts from its side information, by Algorithm 1.
 
-    As `ConditionalSGDRegressor`, for two classes (coded -1 and +1 inside); a task may hold only one
-    of them. `loss` is "hinge" or "logistic"; `predict_proba` needs the latter.
+    Like `ConditionalSGDRegressor`, for two classes (coded -1 and +1 inside). A task may have only
+    one of them. `loss` is "hinge" or "logistic"; `predict_proba` needs the latter.
 
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
-        table, means no features.
+        Phi: how side information becomes features. "auto" encodes the columns of the side table.
+        With None, or without a side table, all tasks start from the same coefficients.
     inner : "online", "batch" or an object with `solve(theta, X, y)`
-        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
-        biased regularised minimiser.
+        How a task with points Z is solved from its start theta, A(theta, Z): "online" makes one
+        pass over the points (with one point the result is theta), "batch" finds the exact
+        minimiser.
     lam : float in (0, inf)
         The paper's lambda: mean loss + lam/2 ||w - theta||^2.
     meta_step : float in (0, inf), a function of t, or an outer step
@@ -256,16 +260,18 @@ class ConditionalSGDClassifier(Classifier, ConditionalSGD):
     gradient_at : "current" or "average"
         Where theta_t is taken; "average" is the mean of M_2..M_t, with "uniform" only.
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -273,11 +279,11 @@ class ConditionalSGDClassifier(Classifier, ConditionalSGD):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     tol : float
-        Batch inner: gap <= tol times the mean loss at theta.
+        With inner="batch", the duality gap of a task is at most tol times its mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     loss : "hinge", "logistic", or a loss object for labels -1 and +1
         What a task's model minimises; `predict_proba` needs "logistic".
 

@@ -41,29 +41,32 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     Parameters
     ----------
     feature_map : "auto", None, a map, a transformer, or a list of them
-        Phi, the features of the side information. "auto" encodes a raw side table; None, or no side
-        table, means no features.
+        Phi: how side information becomes features. "auto" encodes the columns of the side table.
+        With None, or without a side table, all tasks start from the same coefficients.
     loss : "absolute", "squared", "huber", "pinball", "epsilon_insensitive", or a loss object
-        What a task's model minimises, see `condmeta.losses`. An object of your own needs `value`
-        and `slope`.
+        The loss that the model of a task minimises: see `condmeta.losses`. An object of your own
+        needs `value` and `slope`.
     inner : "online" or "batch"
-        A(theta, Z): fine-tuning by one pass (one point alone then returns theta), or the exact
-        biased regularised minimiser.
+        How a task with points Z is solved from its start theta, A(theta, Z): "online" makes one
+        pass over the points (with one point the result is theta), "batch" finds the exact
+        minimiser.
     averaging : "uniform" (mean of M_1..M_T), "linear" (weights t) or "last" (M_{T+1})
         Which map is learned: an average of the iterates, or the last one.
     gradient_at : "current" or "average"
         Where theta_t is taken; "average" is the mean of M_2..M_t, with "uniform" only.
     conditioning : "shared" or "split"
-        Whether a task's points both condition and train, or its first half conditions and the rest
-        trains. Only maps of points are concerned; the paper's guarantees need "split", or side
-        information from elsewhere.
+        For feature maps that read the points of a task. "shared": the same points give the features
+        and train the task. "split": the first half gives the features, the rest trains. The paper's
+        guarantees need "split", or side information from elsewhere.
     scale : "none", "standard" or "rows"
         How features are scaled: not at all, by mean and standard deviation over all rows, or every
         row to norm 1. Coefficients are given in the user's units.
     fit_intercept : bool
-        Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
+        Whether models have an intercept. It is one more entry of w and theta, regularised like the
+        others.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or take the mean training Phi.
+        What to do with a task that has no side row: raise an error, or use the mean Phi of the
+        training tasks.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
@@ -71,11 +74,11 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     side_key : str or list of str, optional
         Key columns of the side table, if they are not named like the task column.
     keep_tasks : bool
-        Whether `fit` keeps the models of its tasks. Without them every task is a new one.
+        Whether `fit` keeps the models of its tasks. If not, every task is new to `predict`.
     tol : float
-        Batch inner: gap <= tol times the mean loss at theta.
+        With inner="batch", the duality gap of a task is at most tol times its mean loss at theta.
     n_jobs : int, optional
-        Threads over tasks, where tasks are independent; -1 uses all cores.
+        Number of threads that share the tasks; -1 uses all cores.
     lams, meta_steps : sequences of float
         The grid; 14 values each, 1e-5 to 1e5, by default.
     search : "grid" or "halving"
@@ -134,8 +137,8 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
         Parameters
         ----------
         X : (N, d) array, DataFrame or TaskSet
-            The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and
-            the task ids.
+            The points of all tasks, with rows in any order. A TaskSet is passed alone, because it
+            holds y and the task ids.
         y : (N,) array
             The target of each row.
         task : (N,) ids, optional

@@ -46,10 +46,10 @@ def shrink(
 ) -> Shrinkage:  # fmt: skip
     r"""Learn tau(s) from coefficients that were estimated task by task, and shrink them towards it.
 
-    With estimates b_t ~ N(w_t, C_t) and coefficients w_t ~ N(W phi_t, H), phi_t = (Phi(s_t), 1),
-    W and H maximise the likelihood of the estimates; the shrunken coefficients are the mean of w_t
-    given b_t. No row of the original data is needed: one regression a customer, or the studies of a
-    meta-analysis, are enough.
+    With estimates b_t ~ N(w_t, C_t) and coefficients w_t ~ N(W phi_t, H), phi_t = (Phi(s_t), 1), W
+    and H maximise the likelihood of the estimates; the shrunken coefficients are the mean of w_t
+    given b_t. No row of the original data is needed: one regression per customer, or the studies of
+    a meta-analysis, are enough.
 
     Parameters
     ----------
@@ -66,10 +66,10 @@ def shrink(
         One row of facts for each task. A task without an estimate gets the coefficients tau(s).
     feature_map : as for `ConditionalRidge`
     metric : "auto", "identity", "diagonal" or "full"
-        The form of H.
+        The shape of the covariance H: a multiple of the identity, diagonal, or unrestricted.
     kappa : "auto" or float in [0, inf]
-        Ridge penalty on the map, in tasks; 0 is maximum likelihood. "auto" settings are chosen by
-        the evidence (marginal likelihood).
+        Ridge penalty on the map, which weighs as much as kappa tasks; 0 is maximum likelihood.
+        "auto" settings are chosen by the evidence (marginal likelihood).
     missing_side : "error" or "mean"
 
     Returns
@@ -190,7 +190,7 @@ class Shrinkage(Learner):
         task: Ids = None,
         side_info: SideInfo = None,
     ) -> Self:
-        """Add independent estimates of known tasks, and new tasks; tau stays as it is."""
+        """Add independent estimates of known tasks, and add new tasks; tau does not change."""
         names = self._columns.names
         return super().update(
             _read(estimates, covariances, std_errors, task, side_info, names).tasks
@@ -320,7 +320,7 @@ def _covariances(table: TaskTable, covariances: Any, std_errors: TaskTable | Non
     if covariances.shape != (T, d, d):
         raise DataError(
             f"covariances must have the shape {(T, d, d)}: {T} tasks, {d} coefficients. Got "
-            f"{covariances.shape}. Of variances, give the square roots as std_errors=."
+            f"{covariances.shape}. If you have variances, give their square roots as std_errors=."
         )
     return covariances
 

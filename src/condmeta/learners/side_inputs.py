@@ -52,8 +52,8 @@ def read_side(learner: Any, side_info: SideInfo, fmap: Any, columns: Columns):
         return read_side_table(side_info, task_name=columns.task_name, side_key=key), None
     if getattr(learner, "base", None) is not None and is_classifier(learner):
         raise DataError(
-            "side_info holds conditioning points, for which a base has no log odds. Use "
-            "base=None, or let the map read the task's own points."
+            "base= does not work with conditioning points in side_info. Use base=None, or let "
+            "the feature map read the task's own points."
         )
     check_features(learner, points, columns, "side_info")
     return table, drop_weightless(check_weights(learner, points))
@@ -86,8 +86,8 @@ def read_one_side(learner: Any, fitted: Fitted, side_info: SideInfo):
         return read_side_row(side_info, _side_columns(fitted)), None
     if len(side_info) != 1:
         raise DataError(
-            f"side_info holds points of {len(side_info)} tasks for one task: pass those of one, or "
-            "say which task each row belongs to by task=."
+            f"side_info holds points of {len(side_info)} tasks, and all rows of X are one task. "
+            "Pass the points of one task, or the task of each row as task=."
         )
     table, points = read_side(learner, side_info, fitted.reader.map, fitted.columns)
     if table is not None:

@@ -87,8 +87,8 @@ def partial_fit(
     Parameters
     ----------
     X : (N, d) array, DataFrame or TaskSet
-        The points of all tasks, rows in any order. A TaskSet is passed alone: it carries y and the
-        task ids.
+        The points of all tasks, with rows in any order. A TaskSet is passed alone, because it holds
+        y and the task ids.
     y : (N,) array
         The target of each row.
     task : (N,) ids, optional

@@ -40,8 +40,8 @@ def learn_noise(learner: Any, given: Inputs, learn: Learn) -> Fitted:
     can_weigh = type(first.inner) is Gaussian and not first.reader.reads_points
     if named and not can_weigh:
         raise DataError(
-            "noise='student' weighs rows, of tasks that do not change, with up to 64 columns and "
-            "no map of points: use noise='shared' or 'per_task'."
+            "noise='student' works with up to 64 columns, without drift and without a feature "
+            "map of points: use noise='shared' or 'per_task' instead."
         )
     simple = can_weigh and given.form.base is None and first.info["noise_"] != BY_SIDE
     if not named and not (simple and can_judge(learner, given)):

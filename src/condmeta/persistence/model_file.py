@@ -67,8 +67,8 @@ def _refuse_foreign(path: str | os.PathLike) -> None:
         read_card(path)
     except ModelFileError:
         raise ModelFileError(
-            f"'{name}' is no model, and save would replace it: give a name that ends in {ENDING}, "
-            "or remove the file first."
+            f"'{name}' is not a model file, and save would overwrite it: give a name that ends "
+            f"in {ENDING}, or remove the file first."
         ) from None
 
 

@@ -52,7 +52,7 @@ def with_table(added: dict[str, int], tasks: TaskSet, again: bool) -> dict[str, 
     digest = digest_of(tasks)
     if digest in added and not again:
         raise DataError(
-            f"The model holds these {n_rows} rows already, so that each would count twice: give "
-            "new rows, or set again=True if they are further observations with the same values."
+            f"The model already holds these {n_rows} rows, so each would count twice. Give new "
+            "rows, or set again=True if these are further observations with the same values."
         )
     return added | {digest: n_rows}

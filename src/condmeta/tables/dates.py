@@ -249,8 +249,8 @@ def _holidays(found: np.ndarray, country: str) -> np.ndarray:
         calendar = holidays.country_holidays(name, subdiv=region or None)
     except NotImplementedError:
         raise DataError(
-            f"There are no holidays for {country!r}: give a country as DE, or with a region as "
-            "US-NY."
+            f"There are no holidays for {country!r}: give a country such as DE, or a region such "
+            "as US-NY."
         ) from None
     gap, days = np.isnat(found), found.astype("datetime64[D]")
     is_one = {day: float(day.item() in calendar) for day in np.unique(days[~gap])}

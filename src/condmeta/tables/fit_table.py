@@ -56,8 +56,8 @@ def _note_counts(schema: Schema, columns: ColumnOptions) -> Schema:
     if columns.time is not None:
         return replace(schema, kind="number")
     warn(
-        f"The target {columns.target!r} holds counts: ConditionalCount learns them. For least "
-        "squares take ConditionalRidge (--learner ridge).",
+        f"The target {columns.target!r} holds counts, so ConditionalCount is used. For least "
+        "squares use ConditionalRidge (--learner ridge).",
         ReadingNote,
     )  # fmt: skip
     return schema
@@ -68,7 +68,7 @@ def _note_classes(schema: Schema, columns: ColumnOptions) -> None:
     shown = show_ids(schema.classes)
     warn(
         f"The target {columns.target!r} holds {len(schema.classes)} classes ({shown}): each is "
-        "learned against the rest. If they have an order, take ConditionalOrdinal (--learner "
+        "learned against the rest. If they have an order, use ConditionalOrdinal (--learner "
         "ordinal --classes).",
         ReadingNote,
     )  # fmt: skip
@@ -97,8 +97,8 @@ def _require_drift(learner: Any, time: str | None) -> None:
     """Refuse a column of time for a learner that does not forget."""
     if time is not None and "drift" not in learner.get_params(deep=False):
         raise DataError(
-            f"{type(learner).__name__} does not forget, so that the column {time!r} of times has "
-            "no use: take ConditionalRidge, or leave time out."
+            f"{type(learner).__name__} does not forget old rows and cannot use the times in "
+            f"column {time!r}: use ConditionalRidge, or leave time out."
         )
 
 
@@ -113,8 +113,8 @@ def _fit_learner(learner: Any, tasks: TaskSet, intervals: bool, order: str) -> A
             f"with rows; there are {n_tasks}."
         )
     warn(
-        f"{pluralize(n_tasks, 'task')} with rows: what tasks have in common is learned from "
-        f"{FEWEST_TASKS} or more, better hundreds. One regression may do as well.",
+        f"{pluralize(n_tasks, 'task')} with rows: learning across tasks needs {FEWEST_TASKS} or "
+        "more, better hundreds. One regression for all rows may do as well.",
         FewTasksWarning,
     )  # fmt: skip
     return learner.fit(tasks)

@@ -38,7 +38,7 @@ class FittedTable:
         learner = uncalibrated(self.learner)
         if not hasattr(learner, "coef_frame"):
             raise DataError(
-                f"{type(learner).__name__} mixes learners, so a task has no coefficients: take "
+                f"{type(learner).__name__} mixes learners, so a task has no coefficients: use "
                 "one learner, such as ConditionalRidge."
             )
         return learner

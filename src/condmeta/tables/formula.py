@@ -113,7 +113,7 @@ class FormulaModel:
         return self.learner_.adapt(X, y, **call)
 
     def update(self, table: Table, side_table: Table | None = None) -> FormulaModel:
-        """Add labelled rows of known tasks, and new tasks; tau stays as it is."""
+        """Add labelled rows to known tasks, and add new tasks; tau does not change."""
         X, y, call = self._read(table, side_table, labelled=True)
         self.learner_.update(X, y, **call)
         return self
@@ -153,8 +153,8 @@ class FormulaModel:
             found = unsafe_part(terms)
             if found is not None:
                 raise DataError(
-                    f"The formula has the part {found!r}, which files do not hold, as it could run "
-                    "any code: compute its column before, and fit again."
+                    f"The formula has the part {found!r}, which a model file cannot hold, "
+                    "because it could run any code. Compute its column first, and fit again."
                 )
         slim = copy.copy(self)
         slim.learner_ = self.learner_.slim(tasks, resume)
@@ -189,8 +189,8 @@ def from_formula(
         One row for each task; by default the side columns are in `table`.
     learner : learner, optional
         By default `ConditionalRidge()`; for "region/store", `ConditionalLevels()`. A formula names
-        a linear model: x_transform and y_transform of the learner are None where they are "auto".
-        "0 + ..." or "... - 1" among the features leaves the intercept out.
+        a linear model: x_transform and y_transform of the learner are set to None if they are
+        "auto". "0 + ..." or "... - 1" among the features leaves the intercept out.
     sample_weight, precision, offset, exposure, trials, time : str, optional
         Columns of `table` that `fit` of the learner reads under these names. Tables to predict need
         those of offset and exposure.
@@ -224,8 +224,8 @@ def from_formula(
     learner = default if learner is None else clone(learner)
     if parts.nested and not isinstance(learner, ConditionalLevels):
         raise DataError(
-            f"{formula!r} has groups in groups, which {type(learner).__name__} does not learn: "
-            "take ConditionalLevels, or write ':' in place of '/' to join the columns to one id."
+            f"{formula!r} has nested groups, which {type(learner).__name__} does not support: "
+            "use ConditionalLevels, or write ':' instead of '/' to join the columns to one id."
         )
     given = learner.get_params(deep=False)
     learner.set_params(**{name: None for name in Form._fields if given.get(name) == "auto"})
@@ -266,15 +266,15 @@ def _set_random(learner: Any, formula: str, terms: str, X: Any, table: Any) -> N
     """Let the coefficients of some terms differ between tasks, and no others."""
     if "random" not in learner.get_params():
         raise DataError(
-            f"{formula!r} has effects that differ by task, and {type(learner).__name__} shares "
-            "none between tasks. Write '| task' without brackets, or take a learner with the "
-            "parameter random, such as ConditionalRidge or ConditionalLogistic."
+            f"{formula!r} has effects in brackets, and in {type(learner).__name__} all "
+            "coefficients differ by task. Write '| task' without brackets, or use a learner with "
+            "the parameter random, such as ConditionalRidge or ConditionalLogistic."
         )
     alone = [INTERCEPT]
     if not learner.fit_intercept and list(X.columns) != alone:
         raise DataError(
-            f"{formula!r} has no intercept, and effects in brackets include one: keep the "
-            "intercept, or write '0 + x | task', by which all coefficients differ by task."
+            f"{formula!r} has no intercept, but brackets include one: keep the intercept, or "
+            "write '0 + x | task', so that all coefficients differ by task."
         )
     columns = [] if learner.fit_intercept else alone
     if terms:
@@ -282,8 +282,8 @@ def _set_random(learner: Any, formula: str, terms: str, X: Any, table: Any) -> N
     absent = [column for column in columns if column not in X.columns]
     if absent:
         raise DataError(
-            f"The effects in brackets have {absent[0]!r}, which is not among the features: add "
-            f"{terms!r} to them."
+            f"The brackets hold {absent[0]!r}, which is not a feature: add {terms!r} outside the "
+            "brackets too."
         )
     random = "all" if set(columns) == set(X.columns) else columns or "intercept"
     learner.set_params(random=random)

@@ -94,8 +94,8 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise DataError(
-        f"A term of the formula has learned a {type(value).__name__}, which files do not hold: "
-        "compute its column before, and fit again."
+        f"A term of the formula has learned a {type(value).__name__}, which a model file cannot "
+        "hold. Compute its column first, and fit again."
     )
 
 

@@ -48,8 +48,9 @@ class FormulaParts(NamedTuple):
         if "|" in tasks or "|" in rows:
             raise DataError(
                 f"{formula!r} has several bars, and a model has one grouping: write one bar. For "
-                "stores in regions write '(1 | region/store)'; groupings that cross need a model "
-                "each: see 'Two groupings that cross' in the documentation."
+                "stores in regions write '(1 | region/store)'. For two groupings that cross, "
+                "such as stores and products, see 'Two groupings that cross' in the "
+                "documentation."
             )
         if re.search(r"\boffset\s*\(", rows):
             raise DataError(
@@ -59,7 +60,7 @@ class FormulaParts(NamedTuple):
         task, tilde, side = (part.strip() for part in tasks.partition("~"))
         names = [name.strip() for name in re.split(r"[:+/]", task)]
         if not (bar and rows.count("~") == 1 and all(names) and bool(tilde) == bool(side)):
-            raise DataError(f"A formula has the form {SHAPE}. Got {formula!r}.")
+            raise DataError(f"A formula must look like {SHAPE}. Got {formula!r}.")
         return cls(rows, names, side or None, random, "/" in task, independent)
 
     @property
@@ -129,7 +130,8 @@ def _random(effects: str, formula: str) -> str:
     terms = [term.strip() for term in effects.split("+")]
     if "0" in terms or "-1" in effects.replace(" ", ""):
         raise DataError(
-            f"{formula!r} leaves the intercept of tasks out, which always differs between tasks "
-            "here: write '(x | task)', or leave it out of the model with '~ 0 + x | task'."
+            f"{formula!r} leaves the intercept out of the brackets, but the intercept always "
+            "differs between tasks here: write '(x | task)', or leave the intercept out of the "
+            "model with '~ 0 + x | task'."
         )
     return " + ".join(term for term in terms if term not in ("", "1"))

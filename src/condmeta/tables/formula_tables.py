@@ -45,7 +45,7 @@ def _read_target(target: str, terms: FormulaTerms, table: Any) -> Any:
     """Return the labels: numbers, or the names of classes."""
     if target.startswith("cbind("):
         raise DataError(
-            f"{target!r} stands for successes and failures: take the column of successes as the "
+            f"{target!r} holds successes and failures: write the column of successes as the "
             "target, and name the column of trials in trials=."
         )
     y = terms.columns("target", f"0 + {target}", table)
@@ -53,8 +53,8 @@ def _read_target(target: str, terms: FormulaTerms, table: Any) -> Any:
         return y.iloc[:, 0]
     if target not in table.columns:
         raise DataError(
-            f"The target {target!r} must be a number, or a column of classes. Write arithmetic in "
-            "I(...). Of k successes in m trials, k is the target, with trials='m'."
+            f"The target {target!r} must be a number, or a column of classes. Write arithmetic "
+            "in I(...). For k successes in m trials, write k as the target and trials='m'."
         )
     return table[target]
 

@@ -57,5 +57,5 @@ def require_resumable(learner: Any) -> None:
         if not part.fitted_.predictor.resumable:
             raise DataError(
                 f"{type(part).__name__} cannot add rows to its tasks: fit the model again with "
-                "all rows, or solve tasks from their own rows with adapt."
+                "all rows, or estimate the tasks with adapt, from all their rows."
             )

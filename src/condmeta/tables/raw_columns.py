@@ -47,7 +47,10 @@ def refuse_clash(have: Iterable[str], readers: Readers) -> None:
     taken = {new for old, reader in readers.items() for new in new_names(reader, old)} - {*readers}
     clash = next((name for name in have if name in taken), None)
     if clash is not None:
-        raise DataError(f"Column {clash!r} would be made from dates, and is there: rename it.")
+        raise DataError(
+            f"The table already has a column {clash!r}, and dates would make one of that name: "
+            "rename yours."
+        )
 
 
 def _find(

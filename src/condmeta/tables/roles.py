@@ -55,7 +55,7 @@ class ColumnOptions(NamedTuple):
     time : str, optional
         The column with the time of each row. It is a feature only if `features` names it.
     text : list of str
-        Columns that hold names, even where these look like numbers or dates.
+        Columns to read as text, even if they look like numbers or dates.
     dates : list of str, optional
         What becomes of a column of dates: some of "weekday", "month" and "days" (see `find_dates`).
     holidays : str, optional

@@ -137,7 +137,10 @@ class Schema:
             return None
         if len(given) < len(self.roles.side):
             lacking = next(name for name in self.roles.side if name not in have)
-            raise DataError(f"Side column {lacking!r} is not in the table, and {given[0]!r} is.")
+            raise DataError(
+                f"Side column {lacking!r} is not in the table, but {given[0]!r} is: give all "
+                "side columns, or none."
+            )
         return _side_of_rows(frame, self.roles, self.side_readers)
 
     def side_of_table(self, side_info: SideInfo) -> TaskTable:
@@ -301,9 +304,9 @@ def learn_side(
 def target_of(frame: Frame, roles: Any, kind: str | None, order: Any = None) -> Target:
     """Return what the target holds; `roles` (or options) name it, and exposure or trials."""
     if roles.exposure is not None and kind not in (None, "count"):
-        raise DataError("An exposure is for counts: take ConditionalCount (--learner count).")
+        raise DataError("An exposure is for counts: use ConditionalCount (--learner count).")
     if roles.trials is not None and kind not in (None, "class"):
-        raise DataError("Trials are for shares: take ConditionalLogistic (--learner logistic).")
+        raise DataError("Trials are for shares: use ConditionalLogistic (--learner logistic).")
     if roles.trials is not None:
         find_target(frame, roles.target, "number")
         return Target("class")
@@ -389,8 +392,8 @@ def _refuse_names_and_dates(profiles: dict[str, ColumnProfile], encoder: TableEn
             raise DataError(
                 f"Column {name!r} holds {different:,} different texts in "
                 f"{profiles[name].size:,} rows ({texts[0]!r}, ...)",
-                ": as categories they say nothing about other rows. Leave it out, or turn it into "
-                "numbers.",
+                ": as categories they cannot help to predict other rows. Leave it out, or turn "
+                "it into numbers.",
             )
 
     each_column(encoder.levels_, refuse)
@@ -406,7 +409,7 @@ def _without_names(side: TaskTable, roles: Roles) -> tuple[TaskTable, Roles]:
         f"{side.n_tasks:,} rows ({side.data[name][0]!r}, ...)"
         for name in names
     )
-    what = f"Side column {shown}, which say nothing about other tasks"
+    what = f"Side column {shown}, too many to help to predict other tasks"
     if len(names) == len(side.data):
         raise DataError(f"{what}: give other side columns, or none.")
     warn(f"{what}: {'it is' if len(names) == 1 else 'they are'} left out.")

@@ -110,14 +110,14 @@ def from_statistics(
     table: Table, *, features: Sequence[str], target: str, task: Names, side_info: SideInfo = None,
     learner: ConditionalRidge | None = None, prior_tasks: Literal["all"] | int = "all",
 ) -> ConditionalRidge:  # fmt: skip
-    """Fit a `ConditionalRidge` to statistics of tasks, which any engine that can GROUP BY makes.
+    """Fit a `ConditionalRidge` to statistics of tasks, which a database computes with GROUP BY.
 
     The settings are chosen by the evidence on 500 tasks: statistics cannot hold out single rows of
     a task. Coefficients are those of a fit to the rows with these settings, to rounding.
 
     Parameters
     ----------
-    table : table with one row a task
+    table : table with one row per task
         The result of `statistics_sql`.
     features, target, task : as in `statistics_sql`
     side_info : table keyed by task id, optional
@@ -150,7 +150,7 @@ def from_statistics(
             raise DataError(f"Statistics hold no rows, which {name}= needs: set {name}=None.")
     refuse_weighing(learner)
     if learner.scale == "rows":
-        raise DataError("Statistics hold no rows, which scale='rows' needs: take another scale.")
+        raise DataError("Statistics hold no rows, which scale='rows' needs: use another scale.")
     if prior_tasks != "all" and not (isinstance(prior_tasks, int) and prior_tasks >= 2):
         raise bad_parameter("prior_tasks", "'all' or an int of at least 2", prior_tasks)
     names, keys = as_names(features), as_names(task)
@@ -189,7 +189,7 @@ def _read(table: Any, columns: list[str], keys: list[str]) -> tuple[np.ndarray, 
     require_columns(table, ["n", *means, *sums], "statistics")
     if f"m{p}" in table.columns:
         raise DataError(
-            f"The statistics are of more columns than {', '.join(columns)}: name all features, in "
+            f"The statistics have more columns than {', '.join(columns)}: name all features, in "
             "the order that statistics_sql got."
         )
     one = len(keys) == 1
@@ -229,7 +229,9 @@ def _start(learner: ConditionalRidge, names: list[str], keys: list[str], backend
     scales = Scales(learner.scale, learner.fit_intercept, np.zeros(d), np.ones(d), 0.0, d)
     reader = side_reader(learner)
     if reader.reads_points:
-        raise DataError("Statistics hold no rows, which maps of points need: take another map.")
+        raise DataError(
+            "Statistics hold no rows, which feature maps of points need: use another map."
+        )
     owner, given = type(learner).__name__, tuple(names)
     predictor = LinearPredictor(owner, scales, None, feature_names=given, weighs=True)
     columns = Columns(d, given, _named(keys), backend)

@@ -67,15 +67,15 @@ FITTED = "learner_", "schema_", "n_rows_", "added_"
 class TableModel(BaseEstimator):
     """A learner that reads tables: task, target, features and side columns are given by name.
 
-    It is a model of all tasks. A `TaskTable` holds data, one row of side information a task; a
-    `TaskModel` is the model of one task.
+    A `TableModel` is a model of all tasks. A `TaskTable` holds one row of side information for each
+    task. A `TaskModel` is the model of one task.
 
-    Numbers are features as they are, booleans 0 and 1, categories and text one-hot with rare
-    levels pooled. Levels that `fit` did not see are all zero, with a warning. Dates become weekday
-    and days, and months from a year on; text such as 12%, EUR 5 or 1,904.66 becomes a number; a
-    `ReadingNote` says so. A target with two values is read as two classes, a column of ordered
-    categories as ordered classes, and whole numbers with zeros and a long tail as counts (a
-    `ReadingNote` says so).
+    Numbers are used as they are. Booleans become 0 and 1. Categories and text become one-hot
+    columns, in which rare levels share one column; levels that `fit` did not see are all zero, with
+    a warning. Dates become weekday and days, and month if all twelve occur; text such as 12%, EUR 5
+    or 1,904.66 becomes a number; a `ReadingNote` says so. A target with two values is read as two
+    classes, a column of ordered categories as ordered classes, and whole numbers with zeros and a
+    long tail as counts (a `ReadingNote` says so).
 
     Parameters
     ----------
@@ -97,26 +97,26 @@ class TableModel(BaseEstimator):
     side_key : str or list of str, optional
         The key of the side table; by default the column named like the task column.
     missing : "error" or "impute"
-        What to do with missing features: raise an error that counts them by column, or use the
-        mean and add a column that marks the gaps (in categories: a level of its own). Boosted trees
-        read marked values as gaps.
+        What to do with missing features: raise an error that counts them by column, or use the mean
+        and add a column that marks them (in categories, missing is a level of its own). Boosted
+        trees treat marked values as missing.
     missing_side : "error" or "mean"
-        What to do with a task that has no row in the side table: raise an error, or start its
-        model from the mean. The parameter is set in the learner.
+        What to do with a task that has no row in the side table: raise an error, or treat it as an
+        average task. The parameter is set in the learner.
     intervals : bool
         Whether `fit` calibrates prediction intervals on held-out tasks (see `calibrate`).
     order : "random" or "first"
-        Which rows a held-out task shows in that calibration: a random sample, or its first rows
+        Which rows of a held-out task the calibration adapts to: a random sample, or its first rows
         in the table.
     text : list of str
-        Columns that hold names, even where these look like numbers or dates.
+        Columns to read as text, even if they look like numbers or dates.
     dates : list of str, optional
-        What becomes of a column of dates: some of "weekday" and "month", as categories, and "days"
-        since the earliest date, as a number. By default dates of rows become weekday and days, and
-        also month if all twelve occur; dates of the side table become days.
+        Features to make from a column of dates: any of "weekday" and "month" (categories) and
+        "days" since the earliest date (a number). By default, dates of rows become weekday and
+        days, and also month if all twelve occur; dates of the side table become days.
     holidays : str, optional
-        A country, as "DE" or "US-NY": whether a date of the table is a public holiday there becomes
-        a further feature. This needs the package holidays: `pip install "condmeta[dates]"`.
+        A country, such as "DE" or "US-NY". A further feature then says whether a date of the table
+        is a public holiday there. This needs the package holidays: `pip install "condmeta[dates]"`.
     decimal : "." or ",", optional
         The decimal sign of numbers that are written as text, such as 1,904: needed only where they
         can be read in two ways.
@@ -128,14 +128,14 @@ class TableModel(BaseEstimator):
         `features` names it. Tables for `predict` may lack it: known tasks are then predicted as of
         their latest row.
     exposure : str, optional
-        The column that counts are proportional to, such as days or visitors; the target is then
-        read as counts. Tables to predict need it as well.
+        The column to which expected counts are proportional, such as days or visitors. The target
+        is then read as counts. Tables for `predict` need it too.
     trials : str, optional
-        The column with the number of trials of which the target counts the successes. Predictions
+        The column with the number of trials, if the target is the number of successes. Predictions
         are then shares.
     weight : str, optional
-        The column that says how often a row counts (see `sample_weight` of the learner). It is no
-        feature, and tables for `predict` may lack it.
+        The column that says how often a row counts (see `sample_weight` of the learner). It is not
+        a feature, and tables for `predict` may lack it.
 
     Attributes
     ----------
@@ -602,7 +602,7 @@ class TableModel(BaseEstimator):
         return self._fitted.card()
 
     def save(self, path: PathLike, *, tasks: bool = True, resume: bool = True) -> None:
-        """Write the model to a file: arrays and JSON only, nothing in it can run.
+        """Write the model to a file of arrays and JSON, without any code.
 
         Parameters
         ----------

@@ -28,7 +28,8 @@ def with_task_columns(frame: Any, side_info: Any, task: list[str]) -> Any:
     found = _filled(frame, task, zip(*columns, strict=True), "in the side table")
     names = " and ".join(map(repr, lacking))
     warn(
-        f"The table has no column {names}: the side table says it by {' and '.join(given)}.",
+        f"The table has no column {names}: it is read from the side table, by "
+        f"{' and '.join(given)}.",
         ReadingNote,
     )  # fmt: skip
     return found

@@ -138,8 +138,8 @@ def _find_classes(column: np.ndarray, target: str, classifier: bool | None) -> l
         )
     if classifier is False:
         raise DataError(
-            f"Column {target!r} (target) holds text ({values[0]!r}, ...) and the learner predicts "
-            "numbers: take a classifier, or leave the choice to the target."
+            f"Column {target!r} (target) holds text ({values[0]!r}, ...) and the learner "
+            "predicts numbers: use a classifier, or no learner: the target then decides."
         )
     if len(values) == 2:
         return values
@@ -149,14 +149,14 @@ def _find_classes(column: np.ndarray, target: str, classifier: bool | None) -> l
         if not text and len(values) > MOST_NUMBERS:
             raise DataError(
                 f"Column {target!r} (target) has {len(values)} different numbers "
-                f"({show_ids(values)}), and the learner tells classes apart: take a regressor, or "
+                f"({show_ids(values)}), and the learner is a classifier: use a regressor, or "
                 "write the classes as text."
             )
         if len(values) > MOST_CLASSES:
             raise DataError(
                 f"Column {target!r} (target) has {len(values)} different values "
-                f"({show_ids(values)}): at most {MOST_CLASSES} classes are told apart. Join rare "
-                "ones, or choose another column."
+                f"({show_ids(values)}): a classifier takes at most {MOST_CLASSES} classes. Join "
+                "rare ones, or choose another column."
             )
         return values
     to_floats(column, f"Column {target!r}", role="y")

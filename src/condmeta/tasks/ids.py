@@ -58,10 +58,10 @@ def factorize(values: Any, *, what: str = "task") -> tuple[np.ndarray, np.ndarra
         if values.ndim == 2:
             return combine(list(values.T), what)
         if values.ndim != 1:
-            raise DataError(f"{what} must hold one id a row, got shape {values.shape}.")
+            raise DataError(f"{what} must hold one id per row, got shape {values.shape}.")
         codes, ids = _array_codes(values)
     elif isinstance(values, str) or not isinstance(values, Iterable):
-        raise DataError(f"{what} must hold one id a row, got {values!r}.")
+        raise DataError(f"{what} must hold one id per row, got {values!r}.")
     else:
         codes, ids = object_codes(list(values))
     return _finish(codes, ids, what)

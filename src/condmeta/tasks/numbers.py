@@ -97,7 +97,8 @@ def refuse_masked(values: Any, label: str) -> None:
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise DataError(
-            f"{label} has masked values, and a mask is not read: fill them, or drop their rows."
+            f"{label} has masked values, and condmeta does not read masks: fill them, or drop "
+            "their rows."
         )
 
 

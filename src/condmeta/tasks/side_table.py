@@ -69,7 +69,7 @@ def _keyed_by(frame: Any, key: list[Any]) -> TaskTable:
 def _read_dict(rows: Mapping[Any, Any]) -> TaskTable:
     """Read id -> row; every row must have the columns of the first."""
     if not rows:
-        raise DataError("side_info is an empty dict: it must hold one row a task.")
+        raise DataError("side_info is an empty dict: it must hold one row per task.")
     ids = as_id_array(list(rows))
     first = next(iter(rows.values()))
     if not isinstance(first, Mapping):
@@ -145,7 +145,7 @@ def side_from_rows(columns: Mapping[str, Any], codes: np.ndarray, ids: np.ndarra
             raise DataError(
                 f"Side column {name!r} varies within task {show_id(ids[codes[row]])} "
                 f"({column[first[codes[row]]]} and {column[row]})",
-                ": a side column has one value a task; use it as a feature instead.",
+                ": a side column must have one value per task. Use it as a feature instead.",
             )
         return type_column(column[first], str(name))
 

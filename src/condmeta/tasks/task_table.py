@@ -59,8 +59,8 @@ class TaskTable:
         if distinct.size < codes.size:
             twice = distinct[np.bincount(codes, minlength=distinct.size) > 1]
             raise DataError(
-                "Task ids occur more than once in the side table: "
-                f"{show_ids(twice)}. Keep one row a task."
+                f"Task ids occur more than once in the side table: {show_ids(twice)}. Keep one "
+                "row per task."
             )
         raw, backend = _split_columns(values, columns)
         for name, column in raw.items():

@@ -108,7 +108,7 @@ class TaskSet:
         if side is not None and not isinstance(side, TaskTable):
             raise DataError(f"side must be a TaskTable, got a {type(side).__name__}.")
         if row_order is not None and np.shape(row_order) != (X.shape[0],):
-            raise DataError(f"row_order must have {X.shape[0]} entries, one a row.")
+            raise DataError(f"row_order must have {X.shape[0]} entries, one per row.")
         read.require_rows(X)
         check_finite(X, y, (unique, offsets), feature_names=names, target_name=target_name)
         if weight is not None:

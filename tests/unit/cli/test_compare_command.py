@@ -58,7 +58,7 @@ def test_a_page_numbers_an_advice_and_the_next_command(folder):
         assert jargon not in result.stdout.lower().replace("conditionalridge", "")
     assert "Side information explains" in result.stdout
     told = result.stderr.splitlines()
-    assert "320 rows of 40 tasks, 6 columns. Each task is left out once" in told[0]
+    assert "320 rows of 40 tasks, 6 columns. Each task is held out once" in told[0]
     assert "with 0, 3 of its rows known" in told[0]
     text = page.read_text(encoding="utf-8")
     assert "<h1>sold by store</h1>" in text
@@ -83,7 +83,7 @@ def test_next_makes_what_was_compared(folder):
         folder, "--target", "sold", "--exclude", "gone", "--sort-by", "day", "--shots", "0,3",
         "--side-table", folder / "gap.csv", "-o", folder / "gap.html", "--no-boosting",
     )  # fmt: skip
-    assert "Note: 3 tasks have no row of side information" in result.stderr
+    assert "Note: 3 tasks have no side information" in result.stderr
     assert "Side information explains" in result.stdout  # of the tasks that have it
     following = result.stderr.splitlines()[-1].partition("Next: ")[2]
     assert "--missing-side mean" in following

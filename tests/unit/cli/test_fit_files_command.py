@@ -53,7 +53,7 @@ def test_files_give_the_model_of_one_file(tmp_path):
     assert run("fit", tmp_path / "all.csv", *ROLES, "--linear", "-o", whole).exit_code == 0
     result = run("fit", f"{tmp_path}/rows/*.csv", *ROLES, "--memory", "100MB", "-o", files)
     assert result.exit_code == 0
-    assert f"Working in {files}.work. If it is stopped, the same command goes on" in result.output
+    assert f"Working in {files}.work. If you stop the command, run it again" in result.output
     for found, expected in zip(arrays(files), arrays(whole), strict=True):
         np.testing.assert_array_equal(found, expected)
     assert not os.path.exists(f"{files}.work")
@@ -75,10 +75,10 @@ def test_workers_give_the_model_of_one_file(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--workers", "2", "--scheduler", "tcp://127.0.0.1:1"], "give one of them"),
-        (["--workers", "2", "--memory", "1GB"], "--memory is for a fit in one process"),
+        (["--workers", "2", "--scheduler", "tcp://127.0.0.1:1"], "give only one of them"),
+        (["--workers", "2", "--memory", "1GB"], "--memory does not work with a cluster"),
         (["--learner", "erm"], "--learner erm needs all rows at once"),
-        (["--sort-by", "price"], "Rows in files are ordered by task"),
+        (["--sort-by", "price"], "orders the rows of several files by task"),
         (["--chunks"], "--memory reads rows in any order"),
         (["--intervals"], "Intervals need all rows at once"),
         (["--memory", "lots"], "a size such as '2GB'"),
@@ -152,7 +152,7 @@ def cluster(folder, *options, n_workers=2):
 
 def test_standard_input_is_not_in_files(tmp_path):
     result = run("fit", "-", *ROLES, "--memory", "1GB", "-o", tmp_path / "m.condmeta")
-    assert "from files, not from standard input" in result.output
+    assert "read files, not standard input" in result.output
 
 
 def test_a_fit_that_is_killed_goes_on_to_the_same_model(tmp_path):

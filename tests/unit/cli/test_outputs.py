@@ -48,12 +48,12 @@ REFUSED = {
     "fit over a link to its table": (
         ["fit", "link.condmeta", *ROLES, "-o", "b.condmeta"],
         "b.condmeta",
-        "'b.condmeta' is read by this command, which would replace it",
+        "'b.condmeta' is an input of this command, which would overwrite it",
     ),
     "fit over its side table": (
         ["fit", "b.csv", *ROLES, "--side-table", "side.condmeta", "-o", "side.condmeta"],
         "side.condmeta",
-        "is read by this command",
+        "is an input of this command",
     ),
     "fit over another table": (
         ["fit", "b.csv", *ROLES, "-o", "side.condmeta"],
@@ -64,7 +64,7 @@ REFUSED = {
     "predict over its table": (
         ["predict", "m.condmeta", "b.csv", "-o", "b.csv"],
         "b.csv",
-        "is read by this command",
+        "is an input of this command",
     ),
     "predict over another table": (
         ["predict", "m.condmeta", "b.csv", "-o", "mine.csv"],
@@ -94,7 +94,7 @@ REFUSED = {
     "update over its table": (
         ["update", "m.condmeta", "b.condmeta", "-o", "b.condmeta"],
         "b.condmeta",
-        "is read by this command",
+        "is an input of this command",
     ),
     "update over a foreign file": (
         ["update", "m.condmeta", "b.csv", "-o", "side.condmeta"],

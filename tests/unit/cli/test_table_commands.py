@@ -164,7 +164,10 @@ def test_inspect_compares_other_learners(folder):
     assert found["columns"]["price"] == ["number", None]
     done = run(folder, "predict", "arrays.condmeta", "new.csv")
     assert done.exit_code == 1
-    assert "holds a PooledRegressor of arrays, which knows no columns" in done.stderr
+    assert (
+        "holds a PooledRegressor that was fitted to arrays, so it has no column names"
+        in done.stderr
+    )
 
 
 def test_the_exit_code_of_check_is_the_verdict(folder):
@@ -417,7 +420,7 @@ def test_outputs_are_checked_before_the_work(folder):
 def test_answers_never_overwrite_columns(folder):
     SALES.assign(task_kind="a").to_csv(folder / "kind.csv", index=False)
     done = run(folder, "predict", "m.condmeta", "kind.csv")
-    assert "The table has a column 'task_kind' already" in done.stderr
+    assert "The table already has a column 'task_kind'" in done.stderr
 
 
 def test_traceback_only_when_asked(folder, monkeypatch):

@@ -71,7 +71,7 @@ def test_a_second_time_is_an_error_unless_meant(folder):
     for table, rows in (("day0.csv", 2), ("same.parquet", 2), ("sales.csv", 100)):
         done = run("update", "m.condmeta", table)
         assert done.exit_code == 1
-        assert f"The model holds these {rows} rows already" in done.stderr
+        assert f"The model already holds these {rows} rows" in done.stderr
         assert "or use --again if" in done.stderr
     assert (folder / "m.condmeta").read_bytes() == before
     assert run("update", "m.condmeta", "day1.csv").exit_code == 0
@@ -83,7 +83,7 @@ def test_a_second_time_is_an_error_unless_meant(folder):
 def test_python_has_the_rule_of_the_command(folder):
     model, rows = cm.load("m.condmeta"), pd.read_csv("day0.csv")
     model.update(rows)
-    with pytest.raises(DataError, match="holds these 2 rows already"):
+    with pytest.raises(DataError, match="already holds these 2 rows"):
         model.update(rows)
     assert (model.n_rows_, len(model.added_)) == (102, 2)
     for _ in range(2):  # a table of one row is a reading, not a file that was given twice
@@ -98,7 +98,7 @@ def test_a_busy_model_is_waited_for_then_a_sentence(folder):
     with locked("m.condmeta", 1):
         done = run("update", "m.condmeta", "day0.csv", "--wait", "0.2")
     assert done.exit_code == 1
-    assert "Another process has been changing 'm.condmeta' for 0.2 s: nothing" in done.stderr
+    assert "Another process is changing 'm.condmeta' and did not finish within 0.2 s" in done.stderr
     assert (folder / "m.condmeta").read_bytes() == before
     assert run("update", "m.condmeta", "day0.csv", "--wait", "0.2").exit_code == 0
 

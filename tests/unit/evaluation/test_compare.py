@@ -192,7 +192,7 @@ def test_progress_is_told():
         ({"learners": {"x": cm.PooledClassifier()}}, "needs regressors; 'x' is a PooledClassifier"),
         ({"order": "day"}, "'order' parameter must be 'random' or 'first'"),
         ({"criterion": "log"}, "must be one of 'absolute', 'squared'"),
-        ({"shots": (100,)}, "needs 10 with more than 100 points; there are 0"),
+        ({"shots": (100,)}, "needs 10 with more than 100 points. There are 0"),
     ],
 )
 def test_bad_calls(change, sentence):
@@ -211,10 +211,12 @@ def test_task_may_be_the_name_of_a_column():
 def test_bad_targets():
     rows, stores = draw(20)
     rows["colour"] = "red"
-    with pytest.raises(DataError, match=r"y holds the single class \['red'\]: there is nothing"):
+    with pytest.raises(
+        DataError, match=r"y holds the single class \['red'\]: classifiers need at least"
+    ):
         run(rows, stores, "colour")
     few = rows[rows["store"].isin(["s1", "s2"])]
-    with pytest.raises(DataError, match="needs 10 with more than 0 points; there are 2"):
+    with pytest.raises(DataError, match=r"needs 10 with more than 0 points\. There are 2"):
         run(few, None)
 
 

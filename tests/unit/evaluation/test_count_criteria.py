@@ -74,7 +74,9 @@ def test_log_density_is_that_of_the_learners(data):
     )
     assert found.errors[0, 0] < found.errors[0, 1]
     assert (found.trials[0].answers <= 1).all()
-    with pytest.raises(DataError, match=r"needs learners with a distribution.*'p' is a Pooled"):
+    with pytest.raises(
+        DataError, match=r"needs learners that predict a distribution.*'p' is a Pooled"
+    ):
         cm.compare(X, y, task=task, learners={"p": cm.PooledRegressor()}, criterion="log density")
 
 

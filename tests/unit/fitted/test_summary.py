@@ -173,12 +173,12 @@ def test_settings_that_differ_from_maximum_likelihood_are_said(wages):
     assert "A penalty (kappa=10) shrinks the effects" in text
     assert "A task without rows is predicted by one model of all rows" in text
     assert "(context)" not in text
-    assert 'has the form metric="diagonal" in scaled columns: metric="full" estimates' in text
+    assert 'has the shape metric="diagonal" in scaled columns: metric="full" estimates' in text
     exact = cm.ConditionalRidge(metric="full", kappa=0.0, context=False, cold_start="prior")
     assert exact.fit(X, y, task=task, side_info=side).summary().settings == ()
     alone = cm.ConditionalRidge(kappa=10.0, context=True).fit(X, y, task=task).summary()
     assert "penalty" not in repr(alone)
-    assert "follows the means of its features (context)" in repr(alone)
+    assert "depends on the means of its features (context)" in repr(alone)
     assert "Coefficients of an average task" in repr(alone)
 
 

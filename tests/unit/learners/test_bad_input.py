@@ -79,7 +79,7 @@ FIT_CASES = {
     "no side table": (fit(side=None), r"Identity reads side information: pass side_info="),
     "side without task": (
         fit(task=None),
-        r"side_info about tasks, but nothing names the task of each row of X: pass t",
+        r"without task=, so the task of each row of X is unknown. Pass task=",
     ),
     "side without key": (fit(side=ROWS), r"which task each row belongs to.*TaskTable\(values"),
     "tasks missing from side": (
@@ -89,7 +89,7 @@ FIT_CASES = {
     ),
     "duplicate keys": (
         fit(side=pd.DataFrame({"s0": [1.0, 2.0, 3.0]}, index=["t0", "t0", "t1"])),
-        r"occur more than once in the side table: 't0'\. Keep one row a task",
+        r"occur more than once in the side table: 't0'\. Keep one row per task",
     ),
     "17 and '17'": (
         fit(task=NUMBERED, side=table(ROWS, [str(17 + t) for t in range(6)])),
@@ -172,7 +172,7 @@ BY_COLUMN = ConditionalSGDRegressor(task_column="store", side_columns=["area"])
 @pytest.mark.parametrize(
     ("frame", "call", "sentence"),
     [
-        (WITH_IDS, {}, r"Side column 'area' varies within task 't1' .*use it as a feature instead"),
+        (WITH_IDS, {}, r"Side column 'area' varies within task 't1' .*Use it as a feature instead"),
         (WITH_IDS.drop(columns="store"), {}, r"Column 'store' \(task\) is not in the table"),
         (WITH_IDS.drop(columns="area"), {}, r"Column 'area' \(side_columns\) is not in the table"),
         (X, {}, r"so X must be a DataFrame .*set_output\(transform='pandas'\)"),

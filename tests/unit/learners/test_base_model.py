@@ -249,7 +249,7 @@ def test_a_base_is_chosen_on_the_scale_of_labels():
 
 def test_who_chooses_a_base():
     X, y, _, task = draw_interaction()
-    with pytest.raises(DataError, match="A base needs the rows of all tasks at once"):
+    with pytest.raises(DataError, match="base= needs the rows of all tasks at once"):
         cm.ConditionalRidge(base="auto").partial_fit(X, y, task=task)
     with pytest.raises(DataError, match=r"must be None, 'boosting' or .* Got 'auto' instead"):
         cm.ConditionalLogistic(base="auto").fit(X, y > 0, task=task)

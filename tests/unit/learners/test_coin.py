@@ -159,7 +159,9 @@ def test_few_tasks_are_warned_of(method, n_tasks):
     assert [(w.category, n_tasks < 30) for w in told] == [(FewTasksWarning, True)] * (n_tasks < 30)
     if told:
         tasks = "1 task" if n_tasks == 1 else f"{n_tasks} tasks"
-        assert f"scales from {tasks}, and is weak below 30" in str(told[0].message)
+        assert f"from its first {tasks}, and predicts badly if there are fewer than 30" in str(
+            told[0].message
+        )
 
 
 # -- serving ---------------------------------------------------------------------------------------

@@ -171,7 +171,9 @@ def test_conditioning_points_of_several_tasks_for_one():
     learner = ConditionalSGDRegressor(MeanInput()).fit(X, Y, task=TASK)
     points = TaskSet.from_arrays(X, Y, TASK)
     for call in (learner.adapt, lambda side_info: learner.predict(X, side_info=side_info)):
-        with pytest.raises(DataError, match=r"points of 6 tasks for one task: .*task="):
+        with pytest.raises(
+            DataError, match=r"points of 6 tasks, and all rows of X are one task.*task="
+        ):
             call(side_info=points)
 
 

@@ -271,9 +271,9 @@ def test_columns_far_from_zero_are_named_if_rows_are_not_centred(name, shift):
     learner.fit(rows, Y, task=TASK, side_info=SIDE)  # no warning
     rows["size"] += shift
     text = (
-        r"^Values of column 'size' of X are around -?1.* and differ by about \d.*: rows that are "
-        r"not centred are hardly told apart by it\. Use scale='standard' with fit_intercept=True, "
-        r"or subtract a constant from the column\.$"
+        r"^Values of column 'size' of X are around -?1.* and differ by about \d.*: without "
+        r"centring, the column hardly distinguishes rows\. Use scale='standard' with "
+        r"fit_intercept=True, or subtract a constant from the column\.$"
     )
     with pytest.warns(ConstantFeatureWarning, match=text):
         learner.fit(rows, Y, task=TASK, side_info=SIDE)

@@ -105,7 +105,9 @@ def test_files_hold_rows_only_if_they_are_to_resume(half, tmp_path):
     assert all(value.state is None for value in values)
     assert not slim.card()["resumable"]
     call = {"task": task[late], **part(sizes, late)}
-    with pytest.raises(DataError, match=r"^This model was saved without what update needs"):
+    with pytest.raises(
+        DataError, match=r"^This model was saved without the statistics that update needs"
+    ):
         slim.update(X[late], y[late], **call)
     exposure = part(sizes, late) if "exposure" in sizes else {}
     np.testing.assert_array_equal(

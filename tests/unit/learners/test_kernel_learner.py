@@ -179,7 +179,9 @@ def test_one_point_of_a_split_task_cannot_teach(engine):
     X, y = P.X[:3], P.y[:3]
     model.fit(X, y, task=["a", "a", "b"])
     assert len(model.fitted_.tau.sides) == 1
-    with pytest.raises(DataError, match="No task has points to condition on"):
+    with pytest.raises(
+        DataError, match="reads the conditioning points of tasks, and no task has any"
+    ):
         model.fit(X, y, task=["a", "b", "c"])
 
 
@@ -280,7 +282,9 @@ def test_save_and_load(tmp_path, k, side, row, resume):
     assert_same(cm.load(again).__dict__, loaded.__dict__)
     more = {"task": ["n", "n"], "side_info": None if side is None else _row_of(side)}
     if not resume:
-        with pytest.raises(DataError, match="saved without what partial_fit and learning_curve"):
+        with pytest.raises(
+            DataError, match="saved without the data that partial_fit and learning_curve"
+        ):
             loaded.partial_fit(P.X[:2], P.y[:2], **more)
         with pytest.raises(DataError, match="with resume=True"):
             loaded.learning_curve(P.side)
@@ -316,7 +320,7 @@ def test_a_file_whose_parts_do_not_fit(tmp_path, change):
 
 def test_what_save_refuses(tmp_path):
     model = kernel(MeanEmbedding()).fit(P.X, P.y, task=P.task)
-    with pytest.raises(DataError, match=r"Say save\(..., include_points=True\) to agree"):
+    with pytest.raises(DataError, match=r"Call save\(..., include_points=True\) to allow"):
         model.save(tmp_path / "sets.condmeta")
     own = kernel(lambda a, b: float(a @ b)).fit(P.X, P.y, **CALL)
     with pytest.raises(

@@ -283,7 +283,7 @@ def test_without_differences_between_regions_it_is_conditional_ridge():
     np.testing.assert_array_equal(model.predict(frame, task=KEYS), flat.predict(frame, task=KEYS))
     assert model.H_levels_.shape == (2, 2, 2)
     assert not model.H_levels_[0].any()
-    with pytest.raises(DataError, match="The groups of tasks do not differ"):
+    with pytest.raises(DataError, match="no group effects: the groups do not differ"):
         model.group_frame()
 
 
@@ -312,7 +312,7 @@ def test_files_keep_everything(tmp_path, noise):
     model.save(tmp_path / "light", resume=False)
     light = cm.load(tmp_path / "light")
     np.testing.assert_array_equal(light.predict(rows, task=KEYS), changed)
-    with pytest.raises(DataError, match="saved without what update needs"):
+    with pytest.raises(DataError, match="saved without the statistics that update needs"):
         light.update(*more, task=KEYS)
     model.save(tmp_path / "map", tasks=False)
     alone = cm.load(tmp_path / "map")
@@ -358,7 +358,9 @@ def test_arrays_with_tuples_and_tables_read_the_same():
 def test_sentences():
     frame, y = regions(10, n_regions=5)
     X = frame[["x"]].to_numpy()
-    with pytest.warns(NoGroupsWarning, match="no task is in a group and the fit is that of Cond"):
+    with pytest.warns(
+        NoGroupsWarning, match="no task is in a group and the model is the same as Cond"
+    ):
         plain = cm.ConditionalLevels().fit(X, y, task=frame["region"])
     flat = cm.ConditionalRidge().fit(X, y, task=frame["region"])
     assert plain.levels_ == ()

@@ -210,7 +210,9 @@ def test_questions_about_one_map_have_a_sentence(fitted):
         (fitted.to_sql, "SQL"),
         (lambda: cm.plots.MapDisplay.from_estimator(fitted), "A picture of the map"),
     ):
-        with pytest.raises(DataError, match=rf"^{what} is for two classes: with 3, each class"):
+        with pytest.raises(
+            DataError, match=rf"^{what} works with up to two classes, and this model has 3\."
+        ):
             ask()
 
 
@@ -239,7 +241,7 @@ def test_tables_find_classes_and_say_so(data):
     assert model.score(rows) > 0.6
     coefficients = model.adapt_frame(rows[:24], cities)
     assert coefficients["class"].tolist()[:3] == NAMES.tolist()
-    with pytest.raises(DataError, match="at most 100 classes are told apart"):
+    with pytest.raises(DataError, match="a classifier takes at most 100 classes"):
         cm.TableModel(task="city", target="mode").fit(
             rows.assign(mode=[f"t{i}" for i in range(720)])
         )

@@ -109,7 +109,7 @@ def test_models_are_those_of_the_sample_and_update(name, count, tmp_path):
         found.predict(rows[:2], task=empty), wanted.predict(rows[:2], task=empty, side_info=side)
     )
     assert found.n_tasks_ == 40
-    with pytest.raises(DataError, match="without what update needs"):
+    with pytest.raises(DataError, match="without the statistics that update needs"):
         found.update(rows[:1], np.zeros(1), task=["t1"])
 
 
@@ -166,5 +166,5 @@ def test_without_models_of_tasks(tmp_path):
 def test_which_learners_need_rows():
     assert not needs_rows(cm.ConditionalRidge())
     assert needs_rows(cm.ConditionalRidge(base="boosting"))
-    with pytest.raises(DataError, match=r"PooledRegressor needs all rows at once; Conditional"):
+    with pytest.raises(DataError, match=r"PooledRegressor needs all rows at once\. Use Cond"):
         needs_rows(cm.PooledRegressor())

@@ -227,7 +227,9 @@ def test_a_map_without_tasks_still_serves_new_ones(path):
 def test_resume_decides_whether_update_goes_on(path):
     learner, task = secret_learner()
     plain = again(learner, path, resume=False)
-    sentence = r"saved without what update needs\. Save it with resume=True, or call adapt"
+    sentence = (
+        r"saved without the statistics that update needs\. Save it with resume=True, or call adapt"
+    )
     with unchanged(plain, X, task=task), pytest.raises(DataError, match=sentence):
         plain.update(X[:5], Y[:5], task=task[:5])
     assert plain.adapt(X[:5], Y[:5]).update(X[5:8], Y[5:8]).n_ == 8  # new tasks are free to

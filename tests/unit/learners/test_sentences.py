@@ -83,7 +83,7 @@ def test_mixed_class_labels():
 
 def test_one_task_is_said():
     for learner in (cm.ConditionalRidge(), cm.ConditionalSGDRegressor()):
-        with pytest.warns(OneTaskWarning, match="all rows are one task .*: pass task="):
+        with pytest.warns(OneTaskWarning, match=r"all rows count as one task .*\. Pass task="):
             learner.fit(X, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -244,9 +244,9 @@ def test_what_it_cannot_do_has_a_sentence():
         ({"feature_map": None}, {}), ({"kappa": np.inf}, {}),
         ({}, {"time": np.arange(len(y))}), ({"drift": 0.9}, {"time": np.arange(len(y))}),
     ):  # fmt: skip
-        with pytest.raises(DataError, match="noise='by_side' needs side information"):
+        with pytest.raises(DataError, match="noise='by_side' works with ConditionalRidge"):
             cm.ConditionalRidge(noise="by_side", **params).fit(X, y, **given, **more)
-    with pytest.raises(DataError, match="noise='by_side' needs"):
+    with pytest.raises(DataError, match="noise='by_side' works with"):
         cm.ConditionalLevels(noise="by_side").fit(X, y, task=list(zip(task % 5, task, strict=True)))
 
 

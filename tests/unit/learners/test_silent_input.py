@@ -27,7 +27,7 @@ def pooled():
     }.items(),
 )
 def test_masked_values_are_refused(what, call):
-    match = f"^{what} has masked values, and a mask is not read: fill them, or drop their rows"
+    match = f"^{what} has masked values, and condmeta does not read masks: fill them, or drop"
     with pytest.raises(DataError, match=match):
         call()
 

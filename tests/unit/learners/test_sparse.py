@@ -100,7 +100,9 @@ def test_gaps_are_named():
 
 def test_rows_that_would_not_fit_into_memory_are_refused(monkeypatch):
     monkeypatch.setattr(call_columns, "MOST_DENSE", 1000)
-    with pytest.raises(DataError, match="PooledRegressor reads dense rows, and 480 x 150 numbers"):
+    with pytest.raises(
+        DataError, match="PooledRegressor needs a dense X, and 480 x 150 dense numbers"
+    ):
         cm.PooledRegressor().fit(X, Y, task=TASK)
 
 

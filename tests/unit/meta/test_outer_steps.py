@@ -137,7 +137,7 @@ def test_a_stream_keeps_its_kind_of_step():
     first, rest = data.subset(np.arange(5)), data.subset(np.arange(5, 20))
     for one, two in itertools.permutations([0.1, Adam()]):
         learner = cm.ConditionalSGDRegressor(None, meta_step=one).partial_fit(first)
-        with pytest.raises(DataError, match="began with another kind of meta_step"):
+        with pytest.raises(DataError, match="meta_step has changed its kind"):
             learner.set_params(meta_step=two).partial_fit(rest)
 
 

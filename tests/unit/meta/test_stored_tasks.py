@@ -141,7 +141,7 @@ def test_a_model_without_statistics_says_so(tmp_path):
     stored = fit_parts(cm.ConditionalRidge(), parts, tmp_path)
     with pytest.raises(DataError, match="without the statistics"):
         stored.partial_fit(X[:3] + 1, y[:3], task=[-1, -1, -1])
-    with pytest.raises(DataError, match="without what update needs"):
+    with pytest.raises(DataError, match="without the statistics that update needs"):
         stored.update(X[:3], y[:3], task=task[:3])
 
 

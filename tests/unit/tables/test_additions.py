@@ -27,7 +27,7 @@ def test_rows_in_another_order_are_the_same_rows(sales):
     model = cm.TableModel(task="store", target="sold").fit(sales[:48])
     monday = sales[48:]
     model.update(monday)
-    with pytest.raises(DataError, match="The model holds these 12 rows already"):
+    with pytest.raises(DataError, match="The model already holds these 12 rows"):
         model.update(monday.sample(frac=1, random_state=1))
     model.update(monday.assign(sold=monday["sold"] + 1e-9))  # other labels
 
@@ -35,7 +35,7 @@ def test_rows_in_another_order_are_the_same_rows(sales):
 def test_the_rows_of_fit_are_held_too(sales):
     """Tasks without rows, which the side table has, do not matter."""
     model = cm.TableModel(task="store", target="sold").fit(sales, stores())
-    with pytest.raises(DataError, match="The model holds these 60 rows already"):
+    with pytest.raises(DataError, match="The model already holds these 60 rows"):
         model.update(sales[::-1])
 
 
@@ -57,7 +57,7 @@ def test_single_rows_of_a_stream_may_repeat(sales):
 
 def test_again_adds_the_same_rows(sales):
     model = cm.TableModel(task="store", target="sold").fit(sales)
-    with pytest.raises(DataError, match="give new rows, or set again=True if"):
+    with pytest.raises(DataError, match="Give new rows, or set again=True if"):
         model.update(sales)
     assert model.n_rows_ == 60
     assert model.update(sales, again=True).n_rows_ == 120

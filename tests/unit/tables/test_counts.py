@@ -34,7 +34,7 @@ ROLES = {"task": "shop", "features": ["price"], "side": ["size"]}
 
 def test_counts_are_found_and_said(table):
     model = cm.TableModel(target="sold", **ROLES)
-    with pytest.warns(ReadingNote, match=r"^The target 'sold' holds counts: Cond"):
+    with pytest.warns(ReadingNote, match=r"^The target 'sold' holds counts, so Cond"):
         model.fit(table)
     assert isinstance(model.learner_, cm.ConditionalCount)
     assert model.schema_.kind == "count"
@@ -100,7 +100,7 @@ def test_ordered_classes(table, tmp_path):
         ({"target": "sold", "exposure": "days", "trials": "days"}, r"^Give exposure"),
         ({"target": "sold", "trials": "days"}, r"has \d+ successes in \d trials: with"),
         ({"learner": cm.ConditionalRidge(), "target": "sold", "exposure": "days"},
-         r"^An exposure is for counts: take ConditionalCount"),
+         r"^An exposure is for counts: use ConditionalCount"),
         ({"learner": cm.ConditionalOrdinal(), "target": "rating"}, r"texts, which have no order"),
     ],
 )  # fmt: skip
@@ -121,7 +121,7 @@ def test_commands(table, tmp_path):
     common = ["--task", "shop", "--features", "price", "--side", "size", "-o", model, "--force"]
     found = run.invoke(app, ["fit", str(tmp_path / "t.csv"), "--target", "sold", *common])
     assert found.exit_code == 0, found.output
-    assert "holds counts: ConditionalCount" in found.output
+    assert "holds counts, so ConditionalCount" in found.output
     for options, learner in (
         (["--target", "sold", "--exposure", "days"], "ConditionalCount"),
         (["--target", "sold", "--learner", "count"], "ConditionalCount"),
@@ -141,7 +141,7 @@ def test_commands(table, tmp_path):
         app, ["fit", str(tmp_path / "t.csv"), "--target", "rating", "--classes", "a,b", *common]
     )
     assert found.exit_code == 1
-    assert "--classes is the order of --learner ordinal" in found.output
+    assert "--classes and --learner ordinal go together" in found.output
 
 
 def test_what_looks_like_counts():

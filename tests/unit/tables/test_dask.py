@@ -224,7 +224,9 @@ def test_workers_with_too_little_memory():
         Client(small) as client,
     ):  # fmt: skip
         large = dd.from_delayed([dask.delayed(many_times)(frame, 20_000)], meta=frame[:0])
-        with pytest.raises(DataError, match=r"Workers died 1 time at .* give each more memory"):
+        with pytest.raises(
+            DataError, match=r"Workers died 1 time at .* give each worker more memory"
+        ):
             model().fit_dask(large, stores(), client=client)
         client.wait_for_workers(1)
         whole = model().fit(table(), stores())
@@ -235,7 +237,7 @@ def test_workers_with_too_little_memory():
 def test_workers_that_die_again_and_again(client, monkeypatch):
     monkeypatch.setattr(cluster_fit, "split_rows", die)
     ddf = dd.from_pandas(table(), npartitions=1, sort=False)
-    with pytest.raises(DataError, match=r"Workers died 4 times .* give each more memory"):
+    with pytest.raises(DataError, match=r"Workers died 4 times .* give each worker more memory"):
         model().fit(ddf, stores())
     wait_for_all(client)
 

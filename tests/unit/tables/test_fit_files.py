@@ -192,7 +192,7 @@ def test_calls_that_cannot_work(tmp_path):
         cm.TableModel(task="store", target="sold").fit_files(folder)
     with pytest.raises(DataError, match=r"a size such as '2GB' or '500MB'\. Got 'much'"):
         model().fit_files(folder, memory="much")
-    with pytest.raises(DataError, match=r"No file fits '.*\*\.csv'"):
+    with pytest.raises(DataError, match=r"No file matches '.*\*\.csv'"):
         model().fit_files(f"{folder}/*.csv")
     with pytest.raises(DataError, match="Intervals need all rows"):
         model(intervals=True).fit_files(folder)
@@ -285,10 +285,10 @@ def test_more_statistics_than_the_memory_holds(tmp_path, monkeypatch):
     monkeypatch.setattr(fit, "KEPT", 10**5)
     frame = table()
     folder = cut(frame, tmp_path / "rows")
-    with pytest.warns(UserWarning, match=r"take more than 1/100000 of 1GB: .* takes no update"):
+    with pytest.warns(UserWarning, match=r"take more than 1/100000 of 1GB, .* but not update"):
         small = model().fit_files(folder)
     same(model().fit(arrow(frame)), small)
-    with pytest.raises(DataError, match="without what update needs"):
+    with pytest.raises(DataError, match="without the statistics that update needs"):
         small.update(arrow(frame[:5]))
 
 

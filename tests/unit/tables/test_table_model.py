@@ -107,7 +107,7 @@ def test_side_columns_of_the_table_itself():
     model.predict(SALES)  # known tasks need no side columns
     new = joined[:3].assign(store="new", size=0.3, region="north")
     assert model.predict_frame(new)["task_kind"].tolist() == ["new"] * 3
-    with pytest.raises(DataError, match="Side column 'region' is not in the table, and 'size' is"):
+    with pytest.raises(DataError, match="Side column 'region' is not in the table, but 'size' is"):
         model.predict(new.drop(columns="region"))
     with pytest.raises(DataError, match="Side column 'size' varies within task"):
         model_of(side=["size"]).fit(joined.assign(size=np.arange(len(joined))))
@@ -423,7 +423,7 @@ def test_new_tasks_far_outside_the_training_range_raise_a_warning(fitted):
 
 def test_few_tasks_raise_a_warning():
     few = SALES[SALES["store"].isin(STORES["store"][:4])]
-    with pytest.warns(FewTasksWarning, match="4 tasks with rows: what tasks have in common"):
+    with pytest.warns(FewTasksWarning, match="4 tasks with rows: learning across tasks"):
         model_of(learner=cm.PooledRegressor()).fit(few)
 
 

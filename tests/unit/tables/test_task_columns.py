@@ -32,7 +32,7 @@ def test_a_region_is_looked_up_in_the_side_table(tables, kind):
     rows, stores = tables
     make = KINDS[kind]
     model = cm.TableModel(cm.ConditionalLevels(), task=["region", "store"], target="sold")
-    with pytest.warns(ReadingNote, match=r"^The table has no column 'region': the side table says"):
+    with pytest.warns(ReadingNote, match=r"^The table has no column 'region': it is read from"):
         model.fit(make(rows), make(stores))
     by_hand = cm.TableModel(cm.ConditionalLevels(), task=["region", "store"], target="sold")
     joined = rows.merge(stores[["store", "region"]], on="store")
@@ -78,7 +78,9 @@ def test_the_command_looks_into_the_side_table(tables, tmp_path, monkeypatch):
     words = "fit rows.csv --task region,store --target sold --side-table stores.csv -o m.condmeta"
     done = CliRunner().invoke(app, [*words.split(), "--learner", "levels"])
     assert done.exit_code == 0, done.output
-    assert "The table has no column 'region': the side table says it by store" in done.output
+    assert (
+        "The table has no column 'region': it is read from the side table, by store" in done.output
+    )
     done = CliRunner().invoke(app, ["predict", "m.condmeta", "rows.csv", "-o", "p.csv"])
     assert done.exit_code == 0, done.output
     assert len(pd.read_csv("p.csv")) == 144

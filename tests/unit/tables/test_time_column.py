@@ -85,7 +85,7 @@ def test_files_updates_intervals_and_parts(forgetful, tmp_path):
     again = cm.load(tmp_path / "m.condmeta")
     assert again.time == "day"
     again.update(LATE)
-    with pytest.raises(DataError, match="The model holds these"):
+    with pytest.raises(DataError, match="The model already holds these"):
         again.update(LATE)
     shifted = LATE.assign(day=LATE["day"] + pd.Timedelta(days=1))
     again.update(shifted)  # the same values at other times are other rows
@@ -154,7 +154,8 @@ def test_the_command_line_uses_the_stored_column(tmp_path):
     assert done.exit_code == 0, done.output
     assert "after a day" in done.output
     assert (
-        "Note: Column 'day' is the time of rows, and no feature: to learn weekdays" in done.output
+        "Note: Column 'day' holds the times of rows and is not a feature. To use its weekdays"
+        in done.output
     )
     features = "--features", "day,price", "-o", tmp_path / "both.condmeta"
     assert "and no feature" not in run("fit", early, *named, *features).output

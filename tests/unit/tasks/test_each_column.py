@@ -60,7 +60,7 @@ SENTENCES = {
     "names": (
         lambda: fit_table(a=[f"n{i}" for i in range(N)], b=[f"m{i}" for i in range(N)]),
         r"^Column 'a' holds 40 different texts in 40 rows .*, column 'b' holds 40 different .*: as "
-        "categories they say nothing",
+        "categories they cannot help",
     ),
     "gaps of ids": (
         lambda: cm.TableModel(task=["a", "b"], target="sold").fit(
@@ -72,7 +72,7 @@ SENTENCES = {
     "side columns that vary": (
         lambda: fit_table({"side": ["a", "b"]}, a=np.arange(N), b=np.arange(N) % 2),
         r"^Side column 'a' varies within task 'a' \(0 and 1\), side column 'b' varies within "
-        r"task 'a' \(0 and 1\): a side column has one value",
+        r"task 'a' \(0 and 1\): a side column must have one value",
     ),
     "side columns of dates": (
         lambda: cm.TaskTable(

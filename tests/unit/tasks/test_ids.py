@@ -102,11 +102,11 @@ def test_missing_ids_list_the_first_rows_only():
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ("store", "must hold one id a row, got 'store'"),
-        (3, "must hold one id a row"),
+        ("store", "must hold one id per row, got 'store'"),
+        (3, "must hold one id per row"),
         ([b"a"], "must be text, numbers, booleans, dates or tuples"),
         (np.array([1j]), "must be text, numbers"),
-        (np.zeros((1, 1, 1)), "one id a row"),
+        (np.zeros((1, 1, 1)), "one id per row"),
         ([{"a": 1}, 3], "hashable"),
         (np.array(["2024-05-01T00:00:00.000000001"], "M8[ns]"), "finer than a microsecond"),
         ([pd.Timestamp("2024-05-01T00:00:00.000000001")], "finer than a microsecond"),

@@ -37,7 +37,7 @@ MEANING = {
     "unconditional on base": "boosted trees for all rows, corrected by own rows",
     "conditional on base": "boosted trees for all rows, corrected by side information and own rows",
     "task mean on base": "boosted trees for all rows, plus the mean of the own residuals",
-    "constant on base": "boosted trees for all rows, whatever the task",
+    "constant on base": "boosted trees for all rows, the same for all tasks",
     "auto": "the best of these for each number of known rows",
 }
 SHOWN = {

@@ -89,7 +89,7 @@ class AdvantageDisplay(Display):
             for their names.
         """
         if of not in ("columns", "gains"):
-            raise DataError(f"plot draws of='columns' or of='gains'. Got {of!r} instead.")
+            raise DataError(f"The 'of' parameter must be 'columns' or 'gains'. Got {of!r} instead.")
         if of == "gains" and not self.gains:
             raise DataError("There are no gains to draw: call advantage with shots=(0, 1, 2, 5).")
         names = self._leading(most)

@@ -63,8 +63,9 @@ class CoverageDisplay(Display):
         calibrated = hasattr(estimator, "predict_interval")
         if not calibrated and hasattr(estimator, "classes_"):
             raise DataError(
-                "Intervals are for numbers. For probabilities: sklearn.calibration."
-                "CalibrationDisplay.from_predictions(y, model.predict_proba(X, task=task)[:, 1])."
+                "Intervals are for numbers. To check probabilities, use "
+                "sklearn.calibration.CalibrationDisplay.from_predictions(y, "
+                "model.predict_proba(X, task=task)[:, 1])."
             )
         if not calibrated and not (hasattr(estimator, "predict") and gives_std(estimator)):
             raise DataError(

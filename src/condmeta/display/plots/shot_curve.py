@@ -109,8 +109,9 @@ class ShotCurveDisplay(Display):
         """Make the display of what a fitted `AutoRegressor` or `AutoClassifier` compared."""
         if not hasattr(estimator, "errors_") or not hasattr(estimator, "shots_"):
             raise DataError(
-                "A shot curve is made from a fitted AutoRegressor, which has compared learners on "
-                f"held-out tasks, or from a table by from_frame. Got {type(estimator).__name__}."
+                "A shot curve needs a fitted AutoRegressor, which has compared learners on "
+                "held-out tasks. To draw a table, use from_frame. Got "
+                f"{type(estimator).__name__}."
             )
         shots, errors = estimator.shots_, estimator.errors_
         unknown = np.full(len(shots), np.nan)

@@ -89,7 +89,9 @@ class TaskMapDisplay(Display):
                 raise DataError("The model has no side information of its tasks to draw.")
             names, features = list(learner.side_features_), store.Phi[at]
         else:
-            raise DataError(f"A map is of='coefficients' or of='side'. Got {of!r} instead.")
+            raise DataError(
+                f"The 'of' parameter must be 'coefficients' or 'side'. Got {of!r} instead."
+            )
         if features.shape[1] > 1:
             positions, labels = principal(features, names)
         else:

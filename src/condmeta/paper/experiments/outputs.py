@@ -41,8 +41,8 @@ def refuse_foreign(folder: Path, names: Iterable[str]) -> None:
             with table.open(encoding="utf-8", errors="replace") as file:
                 if file.readline(1 << 12).strip() != ",".join(COLUMNS):
                     raise DataError(
-                        f"'{table}' is no table of condmeta reproduce, which would replace it: "
-                        "choose another folder."
+                        f"'{table}' was not written by condmeta reproduce, which would overwrite "
+                        "it: choose another folder."
                     )
 
 

@@ -182,7 +182,7 @@ class Results:
         named = {results.metric for results in (self, other)} - {None}
         if len(named) > 1:
             raise DataError(
-                f"Errors of two metrics, {self.metric!r} and {other.metric!r}, cannot stand in one "
+                f"Errors of two metrics, {self.metric!r} and {other.metric!r}, cannot be in one "
                 "table. Run both with the same metric=."
             )
         for method, seed in self._runs() & other._runs():

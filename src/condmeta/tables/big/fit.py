@@ -75,7 +75,7 @@ def _fit(
         return table.learner, table.schema, parts.count[0]
     keep = limit // KEPT
     table.learner = fit_parts(table.learner, parts, statistics, table.read_side, keep=keep)
-    table.warn_not_kept(f"more than 1/{KEPT} of {memory}", "; for that allow more memory")
+    table.warn_not_kept(f"more than 1/{KEPT} of {memory}", ". To keep them, allow more memory")
     shutil.rmtree(statistics, ignore_errors=True)
     return table.learner, table.schema, parts.count[0]
 

@@ -49,7 +49,7 @@ def find_files(given: str | os.PathLike | Sequence[Any]) -> list[str]:
         elif glob.has_magic(path):
             some = [p for p in sorted(glob.glob(path, recursive=True)) if os.path.isfile(p)]
             if not some:
-                raise DataError(f"No file fits '{path}'.")
+                raise DataError(f"No file matches '{path}'.")
         else:
             raise no_file(path)
         found += [path for path in some if path not in found]

@@ -166,8 +166,8 @@ def _values(rows: RowSource, name: str) -> tuple[Any, np.ndarray]:
     found, times = rows.values(name, MOST_VALUES)
     if len(times) > MOST_VALUES:
         raise DataError(
-            f"Column {name!r} holds more than {MOST_VALUES:,} different values, which say nothing "
-            "about other rows. Leave it out, or turn it into numbers."
+            f"Column {name!r} holds more than {MOST_VALUES:,} different values. As categories "
+            "they cannot help to predict other rows. Leave it out, or turn it into numbers."
         )
     return found, times
 

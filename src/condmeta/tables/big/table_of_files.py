@@ -96,8 +96,8 @@ class TableOfFiles:
         """Say that the fitted learner does not hold statistics, as they have this size."""
         if self.learner.fitted_.state is None:
             warn(
-                f"The statistics of the tasks take {size}: the model does not keep them. It "
-                f"predicts and adapts, but takes no update{remedy}.",
+                f"The statistics of the tasks take {size}, so the model does not keep them. It "
+                f"can predict and adapt, but not update{remedy}.",
             )
 
 

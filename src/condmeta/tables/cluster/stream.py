@@ -113,6 +113,6 @@ def _refuse_torn(ids: list, columns: list[str]) -> None:
     known: set = set()
     torn = next(task for task in ids if task in known or known.add(task))
     raise DataError(
-        f"The rows of task {show_id(torn)} are in several partitions. Algorithm 1 takes each task "
-        f"once and whole: bring its rows together by ddf.shuffle({columns[0]!r})."
+        f"The rows of task {show_id(torn)} are in several partitions. Algorithm 1 needs all rows "
+        f"of a task together: call ddf.shuffle({columns[0]!r})."
     )

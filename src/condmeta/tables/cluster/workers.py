@@ -152,8 +152,8 @@ def naming_lost_workers():
     except KilledWorker as error:
         times = pluralize(error.allowed_failures + 1, "time")
         raise DataError(
-            f"Workers died {times} at the same piece of work: give each more memory, or make the "
-            f"partitions smaller. Dask says: {error}"
+            f"Workers died {times} at the same piece of work: give each worker more memory, or "
+            f"make the partitions smaller. Dask says: {error}"
         ) from None
 
 

@@ -45,9 +45,10 @@ class TaskSplit:
     held_out : int or float, optional
         Number or share of the tasks to hold out in each split; None cuts the tasks into folds.
     support : int or float
-        Number (at most) or share of a held-out task's points to adapt on; the rest judges.
+        How many points of a held-out task to adapt to (at most), or which share of them. The error
+        is measured on the other points.
     order : "random" or "first"
-        Which points are the support: drawn, or the first ones in row order.
+        Which points to adapt to: random ones, or the first ones in row order.
     random_state : int, Generator, RandomState or None
 
     Examples

@@ -137,7 +137,7 @@ def test_a_table_of_the_user_is_not_replaced(tmp_path):
     table = tmp_path / "circle.csv"
     table.write_text("radius,angle\n1,2\n")
     with pytest.raises(
-        DataError, match=r"circle\.csv' is no table of condmeta reproduce, which wo"
+        DataError, match=r"circle\.csv' was not written by condmeta reproduce, which wo"
     ):
         reproduce(["circle"], seeds=1, out=tmp_path)
     assert table.read_text() == "radius,angle\n1,2\n"
