@@ -11,11 +11,11 @@ from condmeta.errors import DivergenceError, FewTasksWarning
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.coin import Coin
-from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import found
 from condmeta.learners.model_file import storable
 from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Regressor
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.coin import CoinState, coin_pass
 from condmeta.meta.coin_stake import STAKES, stake_errors
 from condmeta.persistence.fields import number

@@ -13,7 +13,6 @@ from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.inner.likelihoods import NegativeBinomial
 from condmeta.inner.row_posterior import Counts
 from condmeta.learners.gathered import gather_more
-from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, chosen_transform, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.offsets import read_exposure, require_exposure
@@ -22,6 +21,7 @@ from condmeta.learners.row_prior import learn_row_prior
 from condmeta.learners.row_summary import summary
 from condmeta.learners.shared_columns import is_random
 from condmeta.learners.targets import Regressor, target_of
+from condmeta.learners.training import Learned, Training
 from condmeta.learners.writing import writing
 from condmeta.meta.logistic_choice import COLD_STARTS
 from condmeta.meta.prior import METRICS

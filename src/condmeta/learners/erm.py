@@ -11,11 +11,11 @@ from condmeta.errors import ConvergenceWarning
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.algorithms import Batch
 from condmeta.inner.batch import require_conjugate
-from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import POSITIVE, POSITIVE_OR_INF, jobs_of, or_word
 from condmeta.learners.targets import Regressor
+from condmeta.learners.training import Learned, Training
 from condmeta.losses import get_loss
 from condmeta.meta.erm import learn_map
 from condmeta.meta.erm_choice import KAPPAS, PointSplit, choose, lam_grid

@@ -17,12 +17,12 @@ from condmeta.inner.algorithms import Batch, Online, get_inner, solve_one
 from condmeta.kernels import check_kernel
 from condmeta.kernels.side_readers import has_side, join_sides
 from condmeta.learners.divergence import refuse_divergence
-from condmeta.learners.learn import Learned, Training
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import jobs_of
 from condmeta.learners.side_inputs import read_sides
 from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Regressor
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.kernel_sgd import (
     kernel_pass,
     kernel_steps,

@@ -37,9 +37,10 @@ from condmeta.learners.inputs import (
     warn_of_one_task,
 )
 from condmeta.learners.labels import some_classes, two_classes
-from condmeta.learners.learn import Learned, Training, conclude, learn
+from condmeta.learners.learn import conclude, learn
 from condmeta.learners.parameters import check_learner, is_auto, jobs_of
 from condmeta.learners.side_inputs import read_sides
+from condmeta.learners.training import Learned, Training
 from condmeta.learners.writing import writing
 from condmeta.tasks import TaskSet
 from condmeta.typing import Frame, Ids, Matrix, Names, PathLike, Scale, SideInfo, Values

@@ -15,10 +15,10 @@ from condmeta.fitted.scales import Scales
 from condmeta.inner.nested import NestedGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.inner.tree import Tree
-from condmeta.learners.learn import Learned, Training
 from condmeta.learners.parameters import jobs_of
 from condmeta.learners.ridge_learning import RidgeSteps, choose_and_fit, gaussian_of
 from condmeta.learners.shared_columns import SomeColumns
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.cold_start import LearnedMaps
 from condmeta.meta.levels import NONE, LevelsPrior, learn_levels
@@ -80,7 +80,7 @@ def learn_some_columns_of_levels(learner: Any, data: Training, columns: np.ndarr
             stopping=Stopping(learner.tol, learner.max_iter), n_jobs=jobs_of(learner),
         )  # fmt: skip
     prior = prior.widen(kept)
-    tau, info = found.settled(data, prior.W, prior.H, prior.s2, *rest)
+    tau, info = found.tau_and_info(data, prior.W, prior.H, prior.s2, *rest)
     change = ChangeOfScale.between(found.overall, data.scales)
     return Learned(tau, nested_of(prior, change, setting.noise == "per_task"), info)
 

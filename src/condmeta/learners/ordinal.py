@@ -13,7 +13,6 @@ from condmeta.inner.likelihoods import Ordered
 from condmeta.inner.row_posterior import Ordinal
 from condmeta.learners.gathered import gather_more
 from condmeta.learners.labels import two_classes
-from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, one_of, or_word
@@ -21,6 +20,7 @@ from condmeta.learners.row_prior import learn_row_prior
 from condmeta.learners.row_summary import summary
 from condmeta.learners.shared_columns import is_random
 from condmeta.learners.targets import Classifier
+from condmeta.learners.training import Learned, Training
 from condmeta.learners.writing import writing
 from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import InvalidFieldError, floats

@@ -28,7 +28,7 @@ from condmeta.learners.copies import with_fitted
 from condmeta.learners.form import Form
 from condmeta.learners.gathered import refuse_base
 from condmeta.learners.inputs import Inputs, read_tasks, read_training
-from condmeta.learners.learn import Training, begin, conclude, settled
+from condmeta.learners.learn import begin, conclude, with_learned
 from condmeta.learners.parameters import check_learner
 from condmeta.learners.task_sample import (
     LARGEST_KEY,
@@ -39,6 +39,7 @@ from condmeta.learners.task_sample import (
     narrowed,
     read_candidates,
 )
+from condmeta.learners.training import Training
 from condmeta.learners.transforms import on_scale, settle
 from condmeta.meta.blocks import LEAF
 from condmeta.meta.stored_tasks import Here, Runner, StoredTasks
@@ -284,8 +285,8 @@ def learn_stored(
     start = start._replace(predictor=start.predictor._replace(scales=scales), reader=reader)
     log.info("learning from %s tasks", f"{len(stored):,}")
     names = scales.names(start.columns.names)
-    data = Training(None, None, stored.ids, None, None, scales, statistics=stored, names=names)
-    fitted = settled(start, learner._learn(data))._replace(n_tasks=len(stored))
+    data = Training.of_statistics(stored, None, scales, names)
+    fitted = with_learned(start, learner._learn(data))._replace(n_tasks=len(stored))
     if learner.keep_tasks:
         log.info("solving the tasks")
         fitted = fitted._replace(tasks=solve_stored(fitted, stored, ids, Phi_empty))

@@ -9,7 +9,7 @@ import numpy as np
 
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
-from condmeta.fitted.change_of_scale import ChangeOfScale
+from condmeta.fitted.change_of_scale import ChangeOfScale, in_units_of_y
 from condmeta.fitted.collect import collect
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
@@ -22,9 +22,10 @@ from condmeta.learners.checks import refuse_weighing, warn_far_values
 from condmeta.learners.forgetting import context_of, noises_of, require_history, with_times
 from condmeta.learners.gathered import free_id, refuse_base, refuse_far
 from condmeta.learners.inputs import read_tasks, read_training
-from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
+from condmeta.learners.learn import begin
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.shared_columns import differing_columns, learn_some_columns
+from condmeta.learners.training import Learned, Training
 from condmeta.learners.transforms import with_transforms
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping

@@ -12,12 +12,12 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.inner.algorithms import get_inner
 from condmeta.learners.grid_trial import GridState, GridTrial, best_pair
-from condmeta.learners.learn import Learned, Training
 from condmeta.learners.learner import found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import POSITIVES, one_of
 from condmeta.learners.sgd import ConditionalSGD, ConditionalSGDRegressor
 from condmeta.learners.targets import Regressor
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.sgd import SGDState
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import TaskSplit, as_split

@@ -17,10 +17,11 @@ from condmeta.fitted.tau import LinearTau
 from condmeta.inner.estimates import GaussianOfEstimates
 from condmeta.inner.squared import SquaredState
 from condmeta.learners.inputs import inputs_of
-from condmeta.learners.learn import Learned, Training, learn
+from condmeta.learners.learn import learn
 from condmeta.learners.learner import Learner, found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.map_covariance import best_map
 from condmeta.meta.prior import METRICS

@@ -104,7 +104,7 @@ def settle(learner: Any, named: Form, given: Inputs, ends: tuple[float, float]) 
     if form.y_transform is None:
         return given
     target = _scale_of(form, tasks, ends)
-    if learner.criterion == "squared":  # means; the fit knows the noise better (`learn.settled`)
+    if learner.criterion == "squared":  # means; the fit knows the noise better (`learn.with_learned`)
         target = target._replace(spread=float(target.apply(tasks.y).std()))
     return given._replace(target=target)
 

@@ -231,9 +231,12 @@ def _start(learner: ConditionalRidge, names: list[str], keys: list[str], backend
     if reader.reads_points:
         raise DataError("Statistics hold no rows, which maps of points need: take another map.")
     owner, given = type(learner).__name__, tuple(names)
-    predictor = LinearPredictor(owner, scales, None, feature_names=given, weighs=True)
+    predictor = LinearPredictor(owner, scales, inner=None, feature_names=given, weighs=True)
     columns = Columns(d, given, _named(keys), backend)
-    return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning, {})
+    return Fitted(
+        predictor, reader, tau=None, tasks=None, columns=columns, n_tasks=0,
+        conditioning=learner.conditioning, info={},
+    )  # fmt: skip
 
 
 def _collected(ids: Any, scatter: Scatter, side: TaskTable | None) -> TaskStatistics:
