@@ -40,7 +40,7 @@ from condmeta.learners.task_sample import (
     read_candidates,
 )
 from condmeta.learners.training import Training
-from condmeta.learners.transforms import on_scale, settle
+from condmeta.learners.transforms import choose_transforms, put_on_scale
 from condmeta.meta.blocks import LEAF
 from condmeta.meta.stored_tasks import Here, Runner, StoredTasks
 from condmeta.meta.task_files import Piece, distinct_in_all, write_piece
@@ -148,10 +148,10 @@ def learn_parts(
         log.info("choosing the transformations on %s tasks", f"{len(tasks):,}")
         table, ends = sides[0].of_tasks(tasks.ids), ends_of(parts)
         tasks = tasks if table is None else tasks.with_side(table)
-        given = settle(learner, named, Inputs(tasks, None, start.columns, None), ends)
+        given = choose_transforms(learner, named, Inputs(tasks, None, start.columns, None), ends)
         if any(value is not None for value in given.form):
             log.info("transforming the rows")
-            start = require_statistics(learner, begin(learner, on_scale(given)))
+            start = require_statistics(learner, begin(learner, put_on_scale(given)))
             parts, sampled = join_reduced(reduced, Reduction(start))
         else:
             start = start._replace(info=start.info | given.chosen_form())

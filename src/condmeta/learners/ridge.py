@@ -19,6 +19,7 @@ from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.student import StudentGaussian
 from condmeta.learners.forgetting import DRIFTS, is_drift, require_timed
+from condmeta.learners.form_trial import LOSSES
 from condmeta.learners.inputs import METADATA
 from condmeta.learners.learner import Learner, chosen_transform, found
 from condmeta.learners.model_file import storable
@@ -35,7 +36,6 @@ from condmeta.learners.shared_base import is_base
 from condmeta.learners.shared_columns import is_random
 from condmeta.learners.targets import Regressor
 from condmeta.learners.training import Learned, Training
-from condmeta.learners.transform_trial import LOSSES
 from condmeta.learners.writing import writing
 from condmeta.meta.prior import METRICS
 from condmeta.meta.ridge_choice import COLD_STARTS, NOISES
