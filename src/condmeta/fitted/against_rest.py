@@ -16,7 +16,6 @@ from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted, Rows
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.task_model import TaskModel, TaskModels
-from condmeta.fitted.update import updated
 from condmeta.persistence.fields import InvalidFieldError, instance, labels, sequence
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
@@ -161,7 +160,7 @@ class AgainstRest(NamedTuple):
 
     def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Self:
         """Return a value in which known tasks have further points, and new tasks are added."""
-        parts = [updated(*given, n_jobs) for given in self.by_class(tasks, points)]
+        parts = [part.update(*given, n_jobs) for part, *given in self.by_class(tasks, points)]
         return self._replace(parts=tuple(parts))
 
     def scores(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:

@@ -85,8 +85,10 @@ class TaskStore:
         statistics = None
         if keep_own and start is None and not _is_full(solved.state, theta):
             statistics = SquaredState.of(*points)
-        parts = points.count, theta, solved.coef, None, solved.gap, solved.state
-        return cls(ids, *parts, Phi=narrow(Phi), own_statistics=statistics)
+        return cls(
+            ids, points.count, theta, solved.coef, gap=solved.gap, state=solved.state,
+            Phi=narrow(Phi), own_statistics=statistics,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.ids)

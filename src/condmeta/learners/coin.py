@@ -11,7 +11,7 @@ from condmeta.errors import DivergenceError, FewTasksWarning
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.coin import Coin
-from condmeta.learners.learner import found
+from condmeta.learners.attributes import from_info
 from condmeta.learners.model_file import storable
 from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Regressor
@@ -115,7 +115,7 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
 
     loss = "absolute"
     _unit_free = True
-    n_cut_rows_, stake_, stake_errors_ = found(), found(), found()
+    n_cut_rows_, stake_, stake_errors_ = from_info(), from_info(), from_info()
     partial_fit = partial_fit
 
     def _learn(self, data: Training, before: Fitted | None = None) -> Learned:

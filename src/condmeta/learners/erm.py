@@ -11,7 +11,8 @@ from condmeta.errors import ConvergenceWarning
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.algorithms import Batch
 from condmeta.inner.batch import require_conjugate
-from condmeta.learners.learner import Learner, found
+from condmeta.learners.attributes import from_info
+from condmeta.learners.learner import Learner
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import POSITIVE, POSITIVE_OR_INF, jobs_of, or_word
 from condmeta.learners.targets import Regressor
@@ -137,8 +138,8 @@ class ConditionalERMRegressor(Regressor, Learner):
     max_iter: int = 1000
 
     _rules = {"lam": or_word("auto", POSITIVE), "kappa": or_word("auto", POSITIVE_OR_INF)}
-    lam_, kappa_, choice_ = found(), found(), found()
-    objective_, dual_gap_, n_iter_ = found(), found(), found()
+    lam_, kappa_, choice_ = from_info(), from_info(), from_info()
+    objective_, dual_gap_, n_iter_ = from_info(), from_info(), from_info()
 
     def _learn(self, data: Training) -> Learned:
         loss, jobs = require_conjugate(get_loss(self.loss)), jobs_of(self)

@@ -13,7 +13,7 @@ from condmeta.fitted.scales import Scales
 from condmeta.fitted.tables import group_table
 from condmeta.inner.nested import NestedGaussian
 from condmeta.inner.posterior import Gaussian
-from condmeta.learners.learner import found
+from condmeta.learners.attributes import from_info
 from condmeta.learners.levels_learning import STEPS
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import one_of
@@ -175,7 +175,7 @@ class ConditionalLevels(ConditionalRidge):
     _drifts = False
     _side_noise = False
     _heavy_tails = False
-    levels_ = found()
+    levels_ = from_info()
 
     @property
     def H_levels_(self) -> np.ndarray:  # noqa: N802 - the model's name

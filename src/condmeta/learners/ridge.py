@@ -18,10 +18,11 @@ from condmeta.inner.hedge import HedgedGaussian
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.student import StudentGaussian
+from condmeta.learners.attributes import chosen_transform, from_info
 from condmeta.learners.forgetting import DRIFTS, is_drift, require_timed
 from condmeta.learners.form_trial import LOSSES
 from condmeta.learners.inputs import METADATA
-from condmeta.learners.learner import Learner, chosen_transform, found
+from condmeta.learners.learner import Learner
 from condmeta.learners.model_file import storable
 from condmeta.learners.offsets import (
     is_zero,
@@ -271,12 +272,12 @@ class ConditionalRidge(Regressor, Learner):
     _drifts = True  # tasks may change with time
     _side_noise = True  # the noise may follow side information
     _heavy_tails = True  # the noise may have Student's t distribution
-    metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
-    nu_ = found()
-    context_, cold_start_ = found(), found()
+    metric_, noise_, kappa_, choice_ = from_info(), from_info(), from_info(), from_info()
+    nu_ = from_info()
+    context_, cold_start_ = from_info(), from_info()
     x_transform_, y_transform_, base_ = chosen_transform(), chosen_transform(), chosen_transform()
-    transform_choice_ = found([])
-    s2_, n_iter_, objective_, drift_choice_ = found(), found(), found(), found()
+    transform_choice_ = from_info([])
+    s2_, n_iter_, objective_, drift_choice_ = from_info(), from_info(), from_info(), from_info()
     __metadata_request__fit = METADATA | {"time": True}
     __metadata_request__partial_fit = METADATA | {"time": True}
     __metadata_request__predict = METADATA | {"time": True}
