@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -28,6 +27,7 @@ from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.messages import explain_mismatch, show_id, show_ids
 from condmeta.tasks.numbers import put_rows, take_rows
 from condmeta.tasks.points import Points
+from condmeta.warn import warn
 
 MOST_FEATURES = 128  # of Phi, kept for each task
 MOST_STATISTICS = 1 << 21  # numbers that are kept for own estimates alone: 16 MB
@@ -270,11 +270,10 @@ def solve_named(
         require_finite(solved)
     if solved.unsolved is not None and len(solved.unsolved):
         first = show_ids(ids[solved.unsolved])
-        warnings.warn(
+        warn(
             f"{len(solved.unsolved)} tasks were not solved to tol={inner.tol:g}: {first}. Their "
             "gap_ bounds the error; a larger lam or scale='standard' makes them easier.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return solved
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -21,6 +20,7 @@ from condmeta.meta.coin_stake import STAKES, stake_errors
 from condmeta.persistence.fields import number
 from condmeta.text import pluralize
 from condmeta.typing import Conditioning, FeatureMapLike, MissingSide, Scale
+from condmeta.warn import warn
 
 ENOUGH_TASKS = 30
 
@@ -151,11 +151,10 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
 
 def _start(data: Training) -> CoinState:
     if len(data.ids) < ENOUGH_TASKS:
-        warnings.warn(
+        warn(
             f"ConditionalCoinRegressor takes its scales from {pluralize(len(data.ids), 'task')}, "
             f"and is weak below {ENOUGH_TASKS}. Give fit, or the first call of partial_fit, more "
             "tasks, or use ConditionalSGDRegressorCV.",
             FewTasksWarning,
-            stacklevel=6,
         )
     return CoinState.start(data.rows.X, data.rows.y, data.Phi)

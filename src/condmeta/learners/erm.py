@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -24,6 +23,7 @@ from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.tasks.splits import fifths, fold_numbers
 from condmeta.typing import Conditioning, FeatureMapLike, LossLike, MissingSide
+from condmeta.warn import warn
 
 SAMPLE = 300  # tasks that lam and kappa are chosen on
 
@@ -151,12 +151,11 @@ class ConditionalERMRegressor(Regressor, Learner):
                 max_evaluations=self.max_iter, n_jobs=jobs,
             )  # fmt: skip
         if learned.gap > self.tol * learned.objective:
-            warnings.warn(
+            warn(
                 f"ConditionalERMRegressor stopped after {learned.passes} evaluations with "
                 f"dual_gap_={learned.gap:.3g}, above tol times objective_={learned.objective:.3g}. "
                 "Use a larger max_iter, tol or kappa.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         lam, kappa = choice.chosen
         info = {

@@ -6,7 +6,6 @@ and `read_rows` rows to predict. One task without an id is a set of one task, wi
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +37,7 @@ from condmeta.tasks.ids import factorize
 from condmeta.tasks.read import join_side, require_rows, task_name_of
 from condmeta.tasks.weights import split_time
 from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.warn import warn
 
 # scikit-learn's routing passes these to every method that takes ids, without a request.
 METADATA = {"task": True, "side_info": True}
@@ -79,10 +79,10 @@ def is_nameless(learner: Any, X: Matrix, task: Ids) -> bool:
 def warn_of_one_task(learner: Any, X: Matrix, task: Ids) -> None:
     """Warn if a call of `fit` does not name the tasks of its rows; a baseline needs no names."""
     if learner._learns_across_tasks and is_nameless(learner, X, task):
-        warnings.warn(
+        warn(
             "Nothing names the tasks, so that all rows are one task and there is nothing to learn "
             "across tasks: pass task=, ids or the name of a column of X.",
-            OneTaskWarning, stacklevel=3,
+            OneTaskWarning
         )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from condmeta.meta.prior import carried_metrics
 from condmeta.meta.task_statistics import scaled_statistics
 from condmeta.tasks.messages import show_id
 from condmeta.typing import Ids
+from condmeta.warn import warn
 
 
 def choose_and_fit_levels(learner: Any, tasks: Any, rotation: Any, overall: Scales) -> LearnedMaps:
@@ -100,10 +100,9 @@ STEPS = RidgeSteps(choose_and_fit_levels, learn_some_columns_of_levels, nested_o
 
 def warn_no_groups(task: Ids) -> None:
     """Say that task ids name no groups."""
-    warnings.warn(
+    warn(
         f"The task ids have one part, such as {show_id(task)}, so that no task is in a group and "
         "the fit is that of ConditionalRidge. Give the columns of all levels, the largest group "
         "first: task=['region', 'store'].",
         NoGroupsWarning,
-        stacklevel=2,
     )

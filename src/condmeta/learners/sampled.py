@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
@@ -44,6 +43,7 @@ from condmeta.learners.task_sample import (
     write_value,
 )
 from condmeta.tasks import TaskSet, TaskTable
+from condmeta.warn import warn
 
 BY_ROWS = ConditionalLogistic, ConditionalCount, ConditionalOrdinal
 log = logging.getLogger("condmeta")
@@ -92,9 +92,9 @@ def fit_sampled(
     side = read_side()
     n_tasks = sum(int((part.sizes > 0).sum()) for part in found)
     if len(sample) < n_tasks and prior_tasks is None:
-        warnings.warn(
+        warn(
             f"{type(learner).__name__} learns its prior from {len(sample):,} of {n_tasks:,} tasks; "
-            "prior_tasks= sets how many.", ReadingNote, stacklevel=6,
+            "prior_tasks= sets how many.", ReadingNote
         )  # fmt: skip
     log.info("learning from a sample of %s tasks", f"{len(sample):,}")
     learner.fit(with_side(sample, side))
