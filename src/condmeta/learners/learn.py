@@ -14,7 +14,7 @@ import numpy as np
 
 from condmeta import engine
 from condmeta.fitted.against_rest import REST, AgainstRest, coded_against_rest
-from condmeta.fitted.collect import collect, solve_collected, solve_in_groups
+from condmeta.fitted.collect import collect
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.kept_rows import Gathered, KeptRows
 from condmeta.fitted.predictor import LinearPredictor
@@ -22,6 +22,7 @@ from condmeta.fitted.prepared import prepare, raw_points
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, SharedModel
+from condmeta.fitted.solve import solve_collected, solve_in_groups
 from condmeta.fitted.task_store import TaskStore
 from condmeta.fitted.tau import LinearTau
 from condmeta.fitted.weighing import TAILS, with_tails

@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.base import clone
 
 from condmeta.errors import DataError
-from condmeta.fitted.collect import solve_statistics
 from condmeta.fitted.columns import Columns
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.scales import Scales
+from condmeta.fitted.solve import solve_statistics
 from condmeta.fitted.sql import find_dialect
 from condmeta.inner.packed import triangle
 from condmeta.inner.scatter import Scatter
