@@ -30,7 +30,7 @@ from condmeta.learners.side_rows import SideRows
 from condmeta.learners.task_sample import (
     LARGEST_KEY,
     Candidates,
-    Found,
+    KeyedTasks,
     joined,
     largest_key,
     narrowed,
@@ -177,7 +177,7 @@ def join_reduced(reduced: Reduce, how: Reduction) -> tuple[list[Reduced], TaskSt
 def sample_of_parts(parts: Sequence[Reduced], runner: Runner) -> TaskSet:
     """Return the sample of the tasks of all parts, by rising key; remove the candidates."""
     every = [part.candidates for part in parts]
-    limit = largest_key(Found.joined([some.found for some in every]))
+    limit = largest_key(KeyedTasks.joined([some.found for some in every]))
     jobs = [(some.path, limit) for some in every if (some.found.keys <= limit).any()]
     tasks = joined(list(runner.map(read_candidates, jobs)))
     for some in every:
@@ -239,7 +239,7 @@ def reduce_part(
         keys = found.keys
         if start.scales.scale == "rows":  # points are not the rows as they came
             keys = without_ties(keys_by_content(tasks, how.distinct), tasks.ids)
-        some = Found(tasks.ids, keys, tasks.sizes)
+        some = KeyedTasks(tasks.ids, keys, tasks.sizes)
         candidates = Candidates.write(f"{path}-sample", some, tasks, bound)
     low, high = (
         np.append(end(points.X, axis=0, initial=far), end(tasks.y, initial=far))

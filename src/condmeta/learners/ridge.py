@@ -99,7 +99,7 @@ class ConditionalRidge(Regressor, Learner):
         Whether all tasks share one noise variance s2, each task has its own, or it follows side
         information: s2 exp(delta . Phi), with a small ridge on delta. "student": noise has heavy
         tails, Student's t distribution with squared scale s2 and nu degrees of freedom, so that
-        wild rows count little; nu is 3, 5, 10 or infinity, whichever makes labels most likely.
+        outliers count little; nu is 3, 5, 10 or infinity, whichever makes labels most likely.
         "robust": as "auto", or "student" where this clearly pays on held-out tasks.
     kappa : "auto" or float in [0, inf]
         Ridge penalty on the map M; it counts as much as kappa tasks. With infinity M is zero, and
@@ -135,9 +135,9 @@ class ConditionalRidge(Regressor, Learner):
         scikit-learn, fitted by `fit`. "auto": splines, or nothing where they do not clearly pay.
         None: the linear model, always.
     context : "auto" or bool
-        Whether the level of a task may go with the means of its inputs, beside its side
+        Whether the level of a task may depend on the means of its inputs, besides its side
         information. With few points the coefficients of a task are then close to those of a pooled
-        regression, and with more points they pass to those within tasks.
+        regression, and with more points they come close to those within tasks.
     cold_start : "auto", "prior", "pooled" or "mixture"
         The model of a task without points: tau(s); a least-squares map of x and the side features,
         fitted to the rows of all tasks; or the mean of both.
@@ -150,10 +150,10 @@ class ConditionalRidge(Regressor, Learner):
         The error of predictions, in the units of y, that counts. With a transformation of y,
         predictions are medians for the first and means over the noise for the second. By this error
         "auto" chooses the transformations of x and y. They must save 1 % of it, and make the labels
-        of held-out tasks more likely. It is chosen, and transformations are learned, on at most
-        10,000 tasks with 2,000,000 rows: those with the smallest hashes. `partial_fit` and tables
-        of statistics choose nothing, and transform nothing. Nor is anything transformed with fewer
-        than 20 tasks, more than 64 columns, times, a base, a map of points or `random` columns.
+        of held-out tasks more likely. They are chosen and learned on at most 10,000 tasks with
+        2,000,000 rows: those with the smallest hashes. "auto" transforms nothing in `partial_fit`
+        and tables of statistics, with fewer than 20 tasks, more than 64 columns, times, a base, a
+        map of points or `random` columns.
     conditioning : "shared" or "split"
         Whether a task's points both condition and train, or its first half conditions and the rest
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
@@ -197,7 +197,7 @@ class ConditionalRidge(Regressor, Learner):
     drift_choice_ : list of dict
         The candidates that "auto" compared, with their mean absolute errors one step ahead.
     drift_share_ : float or None
-        How much of predictions is that of a model that forgets (see the property).
+        The share of the model that forgets in predictions; `update` changes it.
     H_ : (width, width) array
         Covariance of task weights around tau, in the learner's units.
     s2_ : float
@@ -290,10 +290,11 @@ class ConditionalRidge(Regressor, Learner):
 
     @property
     def drift_share_(self) -> float | None:
-        """How much of predictions is that of a model that forgets; the rest is of one that stays.
+        """The share of the model that forgets in predictions; the rest is of one that does not.
 
-        It is 1 after fit. `update` lowers a chosen drift's share where forgetting does worse on new
-        rows than remembering, and raises it again. None without drift.
+        It is 1 after fit. If "auto" has chosen the drift, `update` lowers the share when forgetting
+        does worse on new rows than remembering, and raises it when it does better. None without
+        drift.
         """
         inner = self.fitted_.inner
         if drift_of(inner) is None:
@@ -344,10 +345,9 @@ class ConditionalRidge(Regressor, Learner):
         self
         """
         X, time = take_time(X, time)
-        call = {"task": task, "side_info": side_info}
-        call["sample_weight"] = weighted(sample_weight, precision, time)
+        weight, y = weighted(sample_weight, precision, time), minus_offset(y, offset)
         with writing(self):
-            super().fit(X, minus_offset(y, offset), **call)
+            super().fit(X, y, task=task, side_info=side_info, sample_weight=weight)
             self._model = remember_offset(self._model, offset)
         return self
 
@@ -404,9 +404,8 @@ class ConditionalRidge(Regressor, Learner):
         if X is not None:
             require_offset(self._model, offset)
         X, time = self._take_time(X, time)
-        call = {"task": task, "side_info": side_info}
-        call["sample_weight"] = weighted(sample_weight, precision, time)
-        return super().adapt(X, minus_offset(y, offset), **call)
+        weight, y = weighted(sample_weight, precision, time), minus_offset(y, offset)
+        return super().adapt(X, y, task=task, side_info=side_info, sample_weight=weight)
 
     def update(
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
@@ -439,9 +438,8 @@ class ConditionalRidge(Regressor, Learner):
         """
         require_offset(self._model, offset)
         X, time = self._take_time(X, time)
-        call = {"task": task, "side_info": side_info}
-        call["sample_weight"] = weighted(sample_weight, precision, time)
-        return super().update(X, minus_offset(y, offset), **call)
+        weight, y = weighted(sample_weight, precision, time), minus_offset(y, offset)
+        return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
 
     def partial_fit(
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
@@ -483,9 +481,8 @@ class ConditionalRidge(Regressor, Learner):
         """
         with writing(self):
             require_offset(self._model, offset)
-            y = minus_offset(y, offset)
             X, time = take_time(X, time)
-            weight = weighted(sample_weight, precision, time)
+            weight, y = weighted(sample_weight, precision, time), minus_offset(y, offset)
             model = collect_more(self, self._model, X, y, task, side_info, weight)
             self._check_ids(model.state.ids)
             self._model = remember_offset(model, offset)
@@ -525,10 +522,11 @@ class ConditionalRidge(Regressor, Learner):
             Added to the predictions (see `fit`). A model that was fitted with an offset needs one;
             `offset=0` leaves it out.
         return_std : bool
-            Whether to return also the standard deviation (N,) of a new label: the noise, the
-            uncertainty about the task's weights given its points, and, as the mean over tasks, that
-            about the map and H, which few tasks leave open. It is valid as far as the model is;
-            `conditioning="shared"` with maps of points makes it too small.
+            Whether to return also the standard deviation (N,) of a new label. It has three parts:
+            the noise, the uncertainty about the task's weights given its points, and that about the
+            map and H, as a mean over tasks; the last one is large if there are few tasks. It is
+            valid as far as the model is; `conditioning="shared"` with maps of points makes it too
+            small.
         precision : (N,) array, optional
             Precision of the new labels, for `return_std`: by default 1 (see `fit`).
         time : (N,) numbers or dates, one of them for all rows, or the name of a column, optional
@@ -623,7 +621,7 @@ class ConditionalRidge(Regressor, Learner):
 
 
 def weighted(sample_weight: Values, precision: Any, time: Any = None):
-    """Return the weights of rows, with their precision and their times if there are any."""
+    """Return the weights of rows; precision and times travel with them, if there are any."""
     if precision is None and time is None:
         return sample_weight
     return Weighted(sample_weight, precision, time=time)

@@ -19,7 +19,7 @@ from condmeta.learners.inputs import Inputs
 from condmeta.learners.parameters import is_auto
 from condmeta.learners.shared_base import BOOSTING, FEWEST_ROWS, shared_model_of
 from condmeta.learners.side_inputs import side_reader
-from condmeta.learners.task_sample import find_tasks, sampled
+from condmeta.learners.task_sample import keyed_tasks, sampled
 from condmeta.tasks import TaskSet
 from condmeta.tasks.weights import masses, repeats
 
@@ -42,7 +42,7 @@ def with_transforms(learner: Any, given: Inputs, choose: bool = True) -> Inputs:
         side_reader(learner).require_rows(tasks.ids[tasks.sizes > 0], tasks.side)
     sample, keys = given, None
     if not is_auto(named.base):
-        keyed = find_tasks(tasks)
+        keyed = keyed_tasks(tasks)
         sample, keys = given._replace(tasks=sampled(keyed, tasks)), keyed.keys
     chosen = choose_transforms(learner, named, sample, (tasks.y.min(), tasks.y.max()))
     unchanged = chosen.form == Form() and learner.scale != "rows"  # other rows have other keys
