@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 
 from condmeta import engine
-from condmeta.fitted.against_rest import REST, AgainstRest, coded_against_rest
+from condmeta.fitted.against_rest import (
+    REST,
+    AgainstRest,
+    coded_against_rest,
+    points_against_rest,
+)
 from condmeta.fitted.collect import collect
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.kept_rows import Gathered, KeptRows
@@ -107,11 +112,10 @@ def _learn_tasks(learner: Any, given: Inputs, shared: SharedModel | None) -> Fit
 
 def _against_rest(learner: Any, given: Inputs) -> AgainstRest:
     """Learn each of more than two classes against the rest."""
-    tasks, points, parts = given.tasks, given.points, []
+    tasks, parts = given.tasks, []
     for k, label in enumerate(given.classes):
-        if points is not None and points.y is not None:
-            points = given.points.with_target(1.0 * (given.points.y == label))
         own = tasks.with_target(coded_against_rest(tasks.y, k))
+        points = points_against_rest(given.points, label)
         parts.append(learn(learner, given._replace(tasks=own, points=points, classes=REST)))
     return AgainstRest(given.classes, tuple(parts))
 
