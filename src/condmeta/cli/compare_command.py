@@ -162,7 +162,7 @@ def _read(path, columns, params, shots, note) -> tuple[Any, Any]:
     from condmeta.cli.inputs import read_training
 
     table, side, columns = read_training(path, columns, params)
-    from condmeta.tables.schema import learn_schema  # after reading: it loads scikit-learn
+    from condmeta.tables.schema_learning import learn_schema  # after reading: it loads scikit-learn
 
     n_tasks = table.group_by(columns.task).aggregate([]).num_rows
     note(

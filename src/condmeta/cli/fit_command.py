@@ -176,7 +176,9 @@ def _fit_whole(path, columns, params):
     from condmeta.cli.inputs import read_training
 
     table, side, columns = read_training(path, columns, params)
-    from condmeta.tables.schema import kind_of_target  # after reading: it loads scikit-learn
+    from condmeta.tables.schema_learning import (
+        kind_of_target,  # after reading: it loads scikit-learn
+    )
 
     learner = None  # TableModel chooses by the target
     if params["classes"] is not None and params["learner"] != "ordinal":
