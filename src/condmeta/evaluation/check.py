@@ -56,7 +56,7 @@ class CheckReport:
     forgetting : float or None
         For new rows with times and a `ConditionalRidge` that forgets nothing: the share by which
         its errors from one time to the next would be lower if it forgot; 0 if that is not clear.
-        None where it cannot be told.
+        None where this is not known.
     n_tasks, n_update, n_outside, n_changed : int
         Tasks judged; with errors clearly larger than expected; with side information outside the
         training range; with other side information than the model has.

@@ -156,7 +156,7 @@ class Scales:
 
     @property
     def kept(self) -> np.ndarray:
-        """Which coordinates of a weight vector (width,) tasks are told apart by; at least one."""
+        """Which coordinates (width,) of weights are learned: not those of constant columns."""
         kept = np.ones(self.width, bool)
         if self.constant is not None:
             kept[: len(self.constant)] = ~self.constant

@@ -74,7 +74,7 @@ class Summary:
     splines : bool
         Whether coefficients are those of splines of x, named such as "x0 (bend 1)".
     law : str or None
-        The law of counts or classes, in words; None for numbers.
+        The distribution of counts or classes, in words; None for numbers.
     settings : tuple of str
         A sentence for each setting by which predictions or numbers differ from those of maximum
         likelihood with these effects, and what to write instead.

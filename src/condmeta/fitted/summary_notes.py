@@ -92,7 +92,7 @@ def _has_weak_prior(fitted: Fitted) -> bool:
 
 
 def law_in_words(fitted: Fitted | AgainstRest) -> str | None:
-    """Return the law of labels that are no numbers, in words."""
+    """Describe the distribution of counts or classes; None for numbers."""
     inner, classes = fitted.inner, fitted.predictor.classes
     if isinstance(fitted, AgainstRest):
         return "log odds of each class against the rest"

@@ -66,7 +66,7 @@ def noises_of(learner: Any, alike: bool) -> tuple[str, ...]:
 
 
 def context_of(learner: Any, timed: bool) -> Any:
-    """Return whether levels may go with inputs: not where tasks may change with time."""
+    """Return whether levels may depend on inputs: not if tasks may change with time."""
     if not timed:
         return learner.context
     if learner.context is True:

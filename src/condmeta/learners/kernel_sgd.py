@@ -102,9 +102,9 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
     averaging : "uniform" (mean of tau_1..tau_T), "linear" (weights t) or "last" (tau_{T+1})
         Which function is learned: an average of the iterates, or the last one.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: say so, or start it at `theta_mean_`; the map is
-        then learned from the other tasks. The same holds, always, for a task without points where
-        the kernel reads points.
+        What to do for a task without a side row: raise an error, or start it at `theta_mean_` and
+        learn the map from the other tasks. If the kernel reads points, a task without points always
+        starts there.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         path : str or path
             Written atomically: a crash leaves the old file or the new one.
         tasks : bool
-            Whether the models of the tasks go with the map.
+            Whether to write the models of the tasks too.
         resume : bool
             Whether to keep what `partial_fit`, `update` and `learning_curve` need.
         include_points : bool

@@ -1,7 +1,7 @@
 """What all learners share: `fit` makes one `Fitted`, and every other method asks it.
 
 A learner is a docstring, a constructor and one hook: `_learn(data: Training) -> Learned`. The hook
-of a learner that goes on with further tasks has a second argument, the value so far.
+of a learner that learns from further tasks has a second argument, the value so far.
 """
 
 from __future__ import annotations
@@ -457,7 +457,7 @@ class Learner(BaseEstimator):
         path : str or path
             Written atomically: a crash leaves the old file or the new one.
         tasks : bool
-            Whether the models of the tasks go with the map; False writes the map alone, to share.
+            Whether to write the models of the tasks; False writes the map alone, to share it.
         resume : bool
             Whether to keep what `update` and `partial_fit` need. These are statistics of each task,
             from which the rows of tiny tasks could be read off; of counts and classes with a

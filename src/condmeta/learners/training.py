@@ -79,7 +79,7 @@ class Training(NamedTuple):
 class Learned(NamedTuple):
     """What a learner learns: the map, the inner algorithm, and the learner's own attributes.
 
-    `state` is what a stream goes on from.
+    `state` is what a stream continues from.
     """
 
     tau: LinearTau | KernelTau

@@ -90,8 +90,7 @@ def note_transforms(learner: Any, target: Any) -> None:
         itself = f"{target!r} itself set x_transform=None and y_transform=None."
         remedy = f"For straight lines and {itself}"
     if taken:
-        told = f"The model {taken}: held-out tasks are then predicted better. {remedy}"
-        warn(told, ReadingNote)
+        warn(f"The model {taken}: held-out tasks are then predicted better. {remedy}", ReadingNote)
 
 
 def _require_drift(learner: Any, time: str | None) -> None:

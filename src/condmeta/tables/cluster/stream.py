@@ -1,6 +1,6 @@
 """Algorithm 1 on a cluster: through the partitions in their order, as `partial_fit` would.
 
-A worker goes on from the file that the one before it has written. Then workers solve the tasks of
+Each worker continues from the file of the worker before it. Then workers solve the tasks of
 all partitions, side by side, from the last map.
 """
 
