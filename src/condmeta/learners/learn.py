@@ -73,26 +73,43 @@ def learn(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> Fitte
     if shared is not None:
         given = given._replace(tasks=shared.head_inputs(given.tasks), keys=None)
     engine.warn_if_slow(given.tasks.X.size)
-    if getattr(learner, "noise", None) in TAILS and learner._heavy_tails:
+    if _weighs_rows(learner):
         return learn_noise(learner, given, partial(_learn_tasks, shared=model))
     return _learn_tasks(learner, given, model)
 
 
+def _weighs_rows(learner: Any) -> bool:
+    """Return whether noise may have heavy tails: a fit then gives outliers less weight."""
+    return learner._heavy_tails and learner.noise in TAILS
+
+
 def _learn_tasks(learner: Any, given: Inputs, shared: SharedModel | None) -> Fitted:
     """Learn from tasks with labels as the linear models see them."""
-    tasks, start = given.tasks, begin(learner, given, shared)
+    start = begin(learner, given, shared)
+    by = _learn_by_statistics if learner._by_statistics else _learn_by_rows
+    return by(learner, given, start)
+
+
+def _learn_by_statistics(learner: Any, given: Inputs, start: Fitted) -> Fitted:
+    """Reduce tasks to statistics, and learn from these; tasks without rows come last."""
+    tasks, keys = given.tasks, given.keys
+    empty = tasks.sizes == 0
+    if empty.any():
+        at = np.argsort(empty, kind="stable")
+        tasks, keys = tasks.subset(at), None if keys is None else keys[at]
+    kind = learner._kind_of_statistics(start.scales)
+    if kind is TaskStatistics:
+        warn_memory(len(tasks), len(start.scales.x_mean) + 1)
+    start, timed = with_times(learner, start, tasks, kind)
+    statistics = collect(start, tasks, given.points, kind, timed, keys)
+    start = start._replace(state=statistics)
+    return conclude(learner, start, given.tasks.side).without_history()
+
+
+def _learn_by_rows(learner: Any, given: Inputs, start: Fitted) -> Fitted:
+    """Learn from the rows of tasks, then solve the tasks; those without rows come last."""
+    tasks = given.tasks
     filled, empty = np.flatnonzero(tasks.sizes > 0), np.flatnonzero(tasks.sizes == 0)
-    if learner._by_statistics:
-        ordered, keys = tasks, given.keys
-        if len(empty):
-            at = np.append(filled, empty)
-            ordered, keys = tasks.subset(at), None if keys is None else keys[at]
-        kind = learner._kind_of_statistics(start.scales)
-        if kind is TaskStatistics:
-            warn_memory(len(ordered), len(start.scales.x_mean) + 1)
-        start, timed = with_times(learner, start, ordered, kind)
-        statistics = collect(start, ordered, given.points, kind, timed, keys)
-        return conclude(learner, start._replace(state=statistics), tasks.side).without_history()
     trained = tasks.subset(filled) if len(empty) else tasks
     data = training(start, trained, given.points)
     fitted = with_learned(start, learner._learn(data))._replace(n_tasks=len(trained))
@@ -195,12 +212,12 @@ def with_learned(start: Fitted, learned: Learned) -> Fitted:
 
 def conclude(learner: Any, collected: Fitted, table: Any = None) -> Fitted:
     """Learn from the statistics that were collected; `table` is what the shared model reads."""
-    if getattr(learner, "noise", None) in TAILS and learner._heavy_tails:
+    if _weighs_rows(learner):
         return _conclude_weighed(learner, collected, table)
     if isinstance(collected.state, Gathered):
         return _conclude_rows(learner, collected)
     start, Phi = _encode_sides(collected)
-    fitted = _learn_statistics(learner, start, Phi)
+    fitted = _learn_tau(learner, start, Phi)
     store = None
     if isinstance(fitted.inner, NestedGaussian):
         groups, store = solve_in_groups(fitted, Phi, jobs_of(learner))
@@ -239,7 +256,7 @@ def _encode_sides(collected: Fitted) -> tuple[Fitted, np.ndarray]:
     return start, Phi
 
 
-def _learn_statistics(learner: Any, start: Fitted, Phi: np.ndarray) -> Fitted:
+def _learn_tau(learner: Any, start: Fitted, Phi: np.ndarray) -> Fitted:
     """Learn tau from the statistics of all tasks, and the drift of tasks that change."""
     state, scales = start.state, start.scales
     names = scales.names(start.columns.names)

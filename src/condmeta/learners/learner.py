@@ -79,6 +79,7 @@ class Learner(BaseEstimator):
     _streams = False  # `_learn` can go on from an earlier value
     _by_statistics = False  # `_learn` reads `Training.statistics`
     _unit_free = False  # maps of points read rows and targets in units of their size
+    _heavy_tails = False  # `noise` may have Student's t distribution
     feature_map = None
     conditioning = "shared"
     loss = "squared"

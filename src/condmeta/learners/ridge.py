@@ -271,7 +271,7 @@ class ConditionalRidge(Regressor, Learner):
     _by_statistics = True
     _drifts = True  # tasks may change with time
     _side_noise = True  # the noise may follow side information
-    _heavy_tails = True  # the noise may have Student's t distribution
+    _heavy_tails = True
     metric_, noise_, kappa_, choice_ = from_info(), from_info(), from_info(), from_info()
     nu_ = from_info()
     context_, cold_start_ = from_info(), from_info()

@@ -77,12 +77,12 @@ def learn_ridge(learner: Any, data: Training, steps: RidgeSteps | None = None) -
         "constant": overall.constant,
     }
 
-    def in_user_scales(W: np.ndarray) -> np.ndarray:
+    def in_given_scales(W: np.ndarray) -> np.ndarray:
         wide = np.zeros((len(W), len(overall.kept)))
         wide[:, overall.kept] = W
         return change.map(rotation.undo(wide))
 
-    W, cold = in_user_scales(learned.prior.W), None if cold is None else in_user_scales(cold)
+    W, cold = in_given_scales(learned.prior.W), None if cold is None else in_given_scales(cold)
     context = None if context is None else change.context(context.widen(overall.kept))
     if left_open is not None:
         wide = np.zeros_like(prior.H)
