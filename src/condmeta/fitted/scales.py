@@ -29,7 +29,7 @@ from condmeta.persistence.fields import (
     one_of,
     optional,
 )
-from condmeta.tasks.frames import is_sparse
+from condmeta.tasks.arrays import is_sparse
 from condmeta.tasks.numbers import power_of_two
 
 SCALES = ("none", "standard", "rows")

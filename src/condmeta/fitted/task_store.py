@@ -23,7 +23,7 @@ from condmeta.inner.squared import SquaredState
 from condmeta.persistence import register
 from condmeta.persistence.fields import counts, floats, ids, instance, maybe
 from condmeta.persistence.registry import construct
-from condmeta.tasks.frames import is_sparse
+from condmeta.tasks.arrays import is_sparse
 from condmeta.tasks.messages import explain_mismatch, show_id, show_ids
 from condmeta.tasks.numbers import put_rows, take_rows
 from condmeta.tasks.points import Points

@@ -12,8 +12,8 @@ from condmeta.fitted.scales import FARTHEST
 from condmeta.fitted.user_rows import no_weights
 from condmeta.fitted.weighing import TAILS
 from condmeta.tasks import TaskSet
+from condmeta.tasks.arrays import is_sparse
 from condmeta.tasks.checks import task_of_row
-from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.numbers import column_ends
 from condmeta.tasks.weights import repeats

@@ -33,7 +33,7 @@ from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import select
 from condmeta.meta.wide_tasks import WIDE
 from condmeta.tasks import TaskSet
-from condmeta.tasks.frames import is_sparse
+from condmeta.tasks.arrays import is_sparse
 from condmeta.tasks.points import Points
 from condmeta.tasks.splits import first_points, in_content_order, tasks_by_content
 
