@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import condmeta
-from condmeta.cli.fit_command import LEARNERS
+from condmeta.cli.learner_options import LEARNERS
 from condmeta.cli.options import (
     FOR_ONE_RUN,
     command_line,
