@@ -94,8 +94,9 @@ def fit_sampled(
     if len(sample) < n_tasks and prior_tasks is None:
         warn(
             f"{type(learner).__name__} learns its prior from {len(sample):,} of {n_tasks:,} tasks; "
-            "prior_tasks= sets how many.", ReadingNote
-        )  # fmt: skip
+            "prior_tasks= sets how many.",
+            ReadingNote,
+        )
     log.info("learning from a sample of %s tasks", f"{len(sample):,}")
     learner.fit(with_side(sample, side))
     if learner.keep_tasks:
