@@ -104,7 +104,7 @@ class ConditionalLevels(ConditionalRidge):
         trains. Only maps of points are concerned; the paper's guarantees need "split", or side
         information from elsewhere.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: raise an error, or take the mean training Phi.
+        What to do for a task without a side row: say so, or take the mean training Phi.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional

@@ -63,7 +63,7 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     fit_intercept : bool
         Whether models have an intercept. It is one more coordinate of w, theta and the regulariser.
     missing_side : "error" or "mean"
-        What to do for a task without a side row: raise an error, or take the mean training Phi.
+        What to do for a task without a side row: say so, or take the mean training Phi.
     task_column : str or list of str, optional
         The column, or columns, of a frame X that hold the task ids.
     side_columns : str or list of str, optional
