@@ -1,10 +1,10 @@
 """The fresh tables of the benchmark, a few lines each; `tables.py` explains the columns.
 
 They were added on 2026-11-18, and no learner was designed on them: they are looked at only to
-report. They were chosen for their kind and size, before any method ran on them: panels, schools, ratings, prices, salaries, growth, biology, medicine, sensors;
-10 to 4,300 tasks; none to 21 side columns; skewed, heavy-tailed, bent and drifting targets; some
-with next to nothing to learn. None shares rows with a table of `registry.py` or with the first
-twelve data sets.
+report. They were chosen for their kind and size, before any method ran on them: panels, schools,
+ratings, prices, salaries, growth, biology, medicine, sensors; 10 to 4,300 tasks; none to 21 side
+columns; skewed, heavy-tailed, bent and drifting targets; some with next to nothing to learn. None
+shares rows with a table of `registry.py` or with the first twelve data sets.
 """
 
 # fmt: off

@@ -14,7 +14,7 @@ _NAMES = {  # module: the public names that it defines
     "evaluation": """
         Advantage Calibrated CheckReport Comparison Explanation
         advantage calibrate check compare cross_validate_tasks explain""",
-    "fitted.against_rest": "ClassModel ClassModels",
+    "fitted.class_models": "ClassModel ClassModels",
     "fitted.count_distribution": "CountDistribution",
     "fitted.summary": "Summary",
     "fitted.task_model": "TaskModel TaskModels",

@@ -24,8 +24,8 @@ from condmeta.evaluation import check as check
 from condmeta.evaluation import compare as compare
 from condmeta.evaluation import cross_validate_tasks as cross_validate_tasks
 from condmeta.evaluation import explain as explain
-from condmeta.fitted.against_rest import ClassModel as ClassModel
-from condmeta.fitted.against_rest import ClassModels as ClassModels
+from condmeta.fitted.class_models import ClassModel as ClassModel
+from condmeta.fitted.class_models import ClassModels as ClassModels
 from condmeta.fitted.count_distribution import CountDistribution as CountDistribution
 from condmeta.fitted.summary import Summary as Summary
 from condmeta.fitted.task_model import TaskModel as TaskModel

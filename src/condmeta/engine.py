@@ -9,7 +9,6 @@ always available as `function.reference`.
 import functools
 import importlib
 import os
-import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import EngineWarning
+from condmeta.warn import warn
 
 PLAIN = np.ndarray, float, int, type(None)  # most arguments; never a loss or a kernel
 ALWAYS_PLAIN = frozenset((*PLAIN, bool, np.float64))
@@ -103,4 +103,4 @@ def _warn_once() -> None:
         "This fit is large and condmeta runs on its NumPy engine, because its compiled core "
         "was not built at installation. Install a C++ compiler and reinstall condmeta."
     )
-    warnings.warn(text, EngineWarning, stacklevel=4)
+    warn(text, EngineWarning)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import condmeta
-from condmeta.cli.fit_command import LEARNERS
+from condmeta.cli.learner_options import LEARNERS
 from condmeta.cli.options import (
     FOR_ONE_RUN,
     command_line,
@@ -166,7 +166,7 @@ def _read(path, columns, params, shots, note) -> tuple[Any, Any]:
     from condmeta.cli.inputs import read_training
 
     table, side, columns = read_training(path, columns, params)
-    from condmeta.tables.schema import learn_schema  # after reading: it loads scikit-learn
+    from condmeta.tables.schema_learning import learn_schema  # after reading: it loads scikit-learn
 
     n_tasks = table.group_by(columns.task).aggregate([]).num_rows
     note(

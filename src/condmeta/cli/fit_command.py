@@ -4,45 +4,20 @@ from functools import partial
 
 import click
 
-import condmeta
+from condmeta.cli.learner_options import (
+    FLAGS,
+    LEARNERS,
+    kind_of_learner,
+    learner_of,
+    model_of,
+    names_a_learner,
+)
 from condmeta.cli.options import Names, common_options, force_option, table_options, wait_option
 from condmeta.cli.terminal import show_notes, spinner
 from condmeta.errors import DataError
 from condmeta.text import pluralize
 
-# For numbers, for classes. Class names, not classes: `--help` must not load them.
-LEARNERS = {
-    "ridge": ("ConditionalRidge", None),
-    "levels": ("ConditionalLevels", None),
-    "logistic": (None, "ConditionalLogistic"),
-    "count": ("ConditionalCount", None),
-    "ordinal": (None, "ConditionalOrdinal"),
-    "auto": ("AutoRegressor", "AutoClassifier"),
-    "erm": ("ConditionalERMRegressor", None),
-    "coin": ("ConditionalCoinRegressor", None),
-    "sgd": ("ConditionalSGDRegressor", "ConditionalSGDClassifier"),
-    "independent": ("IndependentRegressor", "IndependentClassifier"),
-    "pooled": ("PooledRegressor", "PooledClassifier"),
-}
 BY_FILES = None, "ridge", "logistic", "count", "ordinal"  # need not have all rows at once
-KINDS = {  # what learners for one kind of target read
-    "ridge": "number", "levels": "number", "erm": "number", "coin": "number",
-    "logistic": "class", "count": "count", "ordinal": "ordered",
-}  # fmt: skip
-
-DEFAULTS = {"number": "ridge", "count": "count", "class": "logistic", "ordered": "ordinal"}
-HOLDS = {"number": "numbers", "count": "counts", "class": "classes", "ordered": "ordered classes"}
-
-SETTINGS = {  # options that set parameters of the learner: their values, and who has them
-    "boosting": (lambda on: {"base": "boosting" if on else None},
-                 "ridge, levels, logistic and auto"),
-    "random": (lambda names: {"random": "intercept" if names == ["intercept"] else names},
-               "ridge, levels, logistic, ordinal and count"),
-    "shared_start": (lambda on: {"feature_map": None}, "learners that read side information"),
-    "linear": (lambda on: {"x_transform": None, "y_transform": None},
-               "ridge, levels and count"),
-}  # fmt: skip
-FLAGS = "shared_start", "linear"  # settings that are there or not
 
 
 @click.command("fit", short_help="Learn a model from a table.")
@@ -183,16 +158,15 @@ def _fit_whole(path, columns, params):
     from condmeta.cli.inputs import read_training
 
     table, side, columns = read_training(path, columns, params)
-    from condmeta.tables.schema import kind_of_target  # after reading: it loads scikit-learn
+    from condmeta.tables.schema_learning import kind_of_target  # it loads scikit-learn
 
     learner = None  # TableModel chooses by the target
     if params["classes"] is not None and params["learner"] != "ordinal":
         raise DataError("--classes and --learner ordinal go together: give both.")
-    if any(params[name] is not None for name in ("learner", *SETTINGS)):
-        name = params["learner"]
-        kind = KINDS.get(name) or kind_of_target(table, columns, None)
-        learner = _learner(params, kind)
-    return _model(columns, learner, params).fit(table, side)
+    if names_a_learner(params):
+        kind = kind_of_learner(params) or kind_of_target(table, columns, None)
+        learner = learner_of(params, kind)
+    return model_of(columns, learner, params).fit(table, side)
 
 
 def _refuse_with_files(path, columns, params, chunks) -> None:
@@ -263,9 +237,10 @@ def _open_files(path, columns, params):
     side, paths = read_side(columns, params), find_files(path)
     names = [*names_in_file(paths[0]), *(side.column_names if side else [])]
     columns = columns.with_commas(names)
-    chosen = any(params[name] is not None for name in ("learner", *SETTINGS))
-    learner = _learner(params, KINDS.get(params["learner"], "number")) if chosen else None
-    return paths, side, _model(columns, learner, params), columns
+    learner = None
+    if names_a_learner(params):
+        learner = learner_of(params, kind_of_learner(params) or "number")
+    return paths, side, model_of(columns, learner, params), columns
 
 
 def _csv(params):
@@ -292,50 +267,8 @@ def _fit_parts(path, columns, params):
         check_training(part, side, columns)
         return part
 
-    return _model(columns, _learner(params, "number"), params).fit_batches(map(check, parts), side)
-
-
-def _learner(params, target: str):
-    """Return the learner that the options name, for what the target holds."""
-    name = params["learner"] or DEFAULTS[target]
-    kind = LEARNERS[name][target in ("class", "ordered")]
-    if kind is None:  # only in parts: elsewhere the learner decides how the target is read
-        raise DataError(
-            f"--learner {name} predicts two classes, and --chunks needs a numeric target: leave "
-            "one of them out."
-        )
-    learner = getattr(condmeta, kind)()
-    if params["classes"] is not None:
-        learner.set_params(classes=params["classes"])
-    for option, (values_of, who) in SETTINGS.items():
-        if params[option] is None:
-            continue
-        known = learner.get_params().keys()
-        values = {key: value for key, value in values_of(params[option]).items() if key in known}
-        if not values:
-            flag = option.replace("_", "-")
-            chosen = f", which is for a target of {HOLDS[target]}: add --learner, such as ridge"
-            why = "" if params["learner"] else chosen
-            raise DataError(f"--{flag} works with {who}, not with {name}{why}.")
-        learner.set_params(**values)
-    return learner.set_params(order=_order(params)) if name == "auto" else learner
-
-
-def _model(columns, learner, params):
-    """Return an unfitted model that reads the columns of the options."""
-    settings = {name: params[name] for name in ("missing", "missing_side", "intervals")}
-    return condmeta.TableModel(
-        learner, task=columns.task, target=columns.target, features=columns.features,
-        exclude=columns.excluded, side=columns.side, side_key=columns.side_key,
-        order=_order(params), text=columns.text, dates=columns.dates, holidays=columns.holidays,
-        decimal=columns.decimal, time=columns.time, exposure=columns.exposure,
-        trials=columns.trials, weight=columns.weight, side_decimal=columns.side_decimal, **settings,
-    )  # fmt: skip
-
-
-def _order(params) -> str:
-    """Return which rows of a held-out task are shown: the first ones of a sorted table."""
-    return "random" if params["sort_by"] is None and params["time"] is None else "first"
+    model = model_of(columns, learner_of(params, "number"), params)
+    return model.fit_batches(map(check, parts), side)
 
 
 def _summary(model) -> str:

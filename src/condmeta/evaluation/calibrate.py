@@ -35,8 +35,8 @@ from condmeta.persistence.fields import (
 )
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
+from condmeta.tasks.arrays import as_vector
 from condmeta.tasks.call_input import as_tasks, take_time
-from condmeta.tasks.frames import as_vector
 from condmeta.tasks.ids import factorize, positions
 from condmeta.tasks.messages import bad_parameter
 from condmeta.tasks.splits import check_shots, folds_of_tasks

@@ -123,10 +123,9 @@ def compare(
     progress = progress or no_progress
     require_data(X, y, "compare")
     classes = _classes(X, y, learners) if classes is None else np.asarray(classes)
-    coded = y
     if classes is not None and not isinstance(X, TaskSet):
-        coded = np.maximum(encode_labels(_as_array(y), classes), 0.0)
-    tasks = as_tasks(X, coded, task, side_info, side_key, sample_weight, time)
+        y = np.maximum(encode_labels(_as_array(y), classes), 0.0)
+    tasks = as_tasks(X, y, task, side_info, side_key, sample_weight, time)
     if tasks.time is not None:
         tasks, order = in_time_order(tasks), "first"
         if learners is None:
@@ -137,23 +136,10 @@ def compare(
             f"The 'order' parameter must be 'random' or 'first'. Got {order!r} instead: to adapt "
             "to the earliest points, sort the rows and use 'first'."
         )
-    if criterion not in CRITERIA:
-        listed = ", ".join(map(repr, CRITERIA))
-        raise DataError(f"The 'criterion' parameter must be one of {listed}. Got {criterion!r}.")
-    judge = CRITERIA[criterion] if classes is None else LOG_LOSS
-    if classes is None:
-        refuse_negative(criterion, tasks.y)
-    two = classes is not None and len(classes) == 2
-    about = {"order": order, "positive": None if classes is None else POSITIVE}
-    if judge.density:
-        about["positive"] = "the label"
-    if two:
-        about["positive"] = str(classes[1])
-    held = tasks
-    if two:  # the log loss takes labels -1 and +1
-        held = tasks.with_target(np.where(tasks.y == tasks.y.max(), 1.0, -1.0))
-    elif classes is not None:
-        held = tasks.with_target(np.unique(tasks.y, return_inverse=True)[1].astype(float))
+    judge = _judge(criterion, tasks.y, classes)
+    about = {"order": order, "positive": _positive(judge, classes)}
+    coded = _coded(tasks, classes)
+    how = {"shots": shots, "order": order, "random_state": random_state}
     if learners is not None:
         _check_given(learners, classes is not None)
         if judge.density:
@@ -161,33 +147,58 @@ def compare(
         models = {}
         for name, learner in learners.items():
             progress(f"fitting: {name}")
-            models[name] = _fit(clone(learner), held, classes)
-        how = shots, order, random_state, progress, judge.density
-        trials = hold_out(dict(learners), held, None, *how)
+            models[name] = _fit(clone(learner), coded, classes)
+        trials = hold_out(
+            dict(learners), coded, None, **how, progress=progress, density=judge.density
+        )
         if tasks.time is not None:
-            about["ahead"] = answers_ahead(learners, held, judge.density, progress)
+            about["ahead"] = answers_ahead(learners, coded, judge.density, progress)
         return Comparison(list(learners), models, trials, judge, None, [], tasks, **about)
-    options = {
-        "shots": shots, "order": order, "random_state": random_state, "missing_side": "mean",
-        "side_key": side_key, "n_jobs": n_jobs,
-    }  # fmt: skip
+    how |= {"missing_side": "mean", "side_key": side_key, "n_jobs": n_jobs}
     if classes is None:
-        auto: Any = AutoRegressor(feature_map, base=base, criterion=criterion, **options)
+        auto: Any = AutoRegressor(feature_map, base=base, criterion=criterion, **how)
     else:
-        auto = AutoClassifier(feature_map, base=base, **options)
-    chosen, fitted, trials = auto.compare(inputs_of(auto, held, classes), progress)
+        auto = AutoClassifier(feature_map, base=base, **how)
+    chosen, models, trials = auto.compare(inputs_of(auto, coded, classes), progress)
     if not trials:
         raise DataError(f"There is nothing to compare on: {chosen.report.partition(': ')[2]}")
-    auto = auto.with_choice(chosen)
-    names = [*fitted, AUTO]
-    trials = [_with_choice(trial, judge, learned_priors(fitted)) for trial in trials]
-    found = _gains(names, trials, judge)
+    names, towards = [*models, AUTO], learned_priors(models)
+    models = models | {AUTO: auto.with_choice(chosen)}
+    trials = [_with_choice(trial, judge, towards) for trial in trials]
+    gains = _gains(names, trials, judge)
     paid = None
-    if "conditional" in fitted and classes is None:
+    if "conditional" in models and classes is None:
         progress("variance explained by side information")
         with suppress(DataError):  # the map reads y, or there are too few tasks
-            paid = replace(advantage(tasks, feature_map=feature_map, shots=()), gains=found)
-    return Comparison(names, fitted | {AUTO: auto}, trials, judge, paid, found, tasks, **about)
+            paid = replace(advantage(tasks, feature_map=feature_map, shots=()), gains=gains)
+    return Comparison(names, models, trials, judge, paid, gains, tasks, **about)
+
+
+def _judge(criterion: str, y: Any, classes: np.ndarray | None) -> Criterion:
+    """Return how errors are measured: by the criterion, or for classes by the log loss."""
+    if criterion not in CRITERIA:
+        listed = ", ".join(map(repr, CRITERIA))
+        raise DataError(f"The 'criterion' parameter must be one of {listed}. Got {criterion!r}.")
+    if classes is not None:
+        return LOG_LOSS
+    refuse_negative(criterion, y)
+    return CRITERIA[criterion]
+
+
+def _positive(judge: Criterion, classes: np.ndarray | None) -> str | None:
+    """Return of what answers are probabilities or densities; None: they are numbers."""
+    if classes is not None:
+        return str(classes[1]) if len(classes) == 2 else POSITIVE
+    return "the label" if judge.density else None
+
+
+def _coded(tasks: TaskSet, classes: np.ndarray | None) -> TaskSet:
+    """Return tasks with labels as learners take them: two classes are -1 and +1, more 0, 1, ..."""
+    if classes is None:
+        return tasks
+    if len(classes) == 2:
+        return tasks.with_target(np.where(tasks.y == tasks.y.max(), 1.0, -1.0))
+    return tasks.with_target(np.unique(tasks.y, return_inverse=True)[1].astype(float))
 
 
 def _learners_in_time(feature_map: Any, side_key: Any, classes: Any) -> dict[str, Any]:

@@ -236,8 +236,9 @@ class Comparison:
         """
         from condmeta.display.pages.comparison import render_comparison  # needs jinja2, matplotlib
 
-        told = {"title": title, "command": command, "following": following}
-        text = render_comparison(self, words_of(self), **told)
+        text = render_comparison(
+            self, words_of(self), title=title, command=command, following=following
+        )
         if path is None:
             return text
         write_atomically(path, lambda file: file.write(text.encode("utf-8")))

@@ -21,7 +21,7 @@ def gain_of_forgetting(learner: Any, tasks: TaskSet) -> float | None:
     """Return the share by which errors one step ahead would be lower with drift; 0 if unclear.
 
     The statistics of known tasks are as of the time of their first new row, which is not judged.
-    None if it cannot be told: no times, too few tasks, or not a `ConditionalRidge` without drift.
+    None if this is not known: no times, too few tasks, or not a `ConditionalRidge` without drift.
     """
     fitted = learner.fitted_
     if tasks.time is None or type(fitted.inner) is not Gaussian or fitted.tasks is None:

@@ -1,30 +1,25 @@
 """More than two classes without order: one fitted value for each class, against the rest.
 
-Part k says how probable class k is; the probabilities of a row are divided by their sum. Parts are
-independent, so a task's models, its points and its files are those of K learners of two classes.
+Part k has the probability of class k; the probabilities of a row are divided by their sum. Parts
+are independent: the models of a task are those of K learners of two classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.class_models import ClassModels, chances_of
 from condmeta.fitted.fitted import Fitted, Rows
 from condmeta.fitted.predictor import LinearPredictor
-from condmeta.fitted.task_model import TaskModel, TaskModels
-from condmeta.fitted.update import updated
 from condmeta.persistence.fields import InvalidFieldError, instance, labels, sequence
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks import TaskSet
-from condmeta.text import pluralize
-from condmeta.typing import Ids, Matrix, Values
 
 REST = np.array([0, 1])  # the classes of a part: the rest, and its own
-LEAST = 1e-300  # a probability of which the logarithm is finite
 
 
 def coded_against_rest(codes, k: int) -> np.ndarray:
@@ -32,10 +27,11 @@ def coded_against_rest(codes, k: int) -> np.ndarray:
     return np.where(codes == k, 1.0, -1.0)
 
 
-def chances_of(positive: list[np.ndarray]) -> np.ndarray:
-    """Return the probabilities of K classes (N, K), from those of each against the rest (N,)."""
-    P = np.maximum(np.column_stack(positive), LEAST)
-    return P / P.sum(axis=1, keepdims=True)
+def points_against_rest(points: TaskSet | None, label: Any) -> TaskSet | None:
+    """Return conditioning points with 1 for the labels of a class and 0 for the rest."""
+    if points is None or points.y is None:
+        return points
+    return points.with_target(1.0 * (points.y == label))
 
 
 class StackedTau(NamedTuple):
@@ -82,9 +78,10 @@ def _check_parts(stored: dict, sizes: dict[str, int]) -> None:
     rule=_check_parts,
 )
 class AgainstRest(NamedTuple):
-    """What a fit with K > 2 classes leaves: a `Fitted` for each class, and the surface of one.
+    """What a fit with K > 2 classes leaves: a `Fitted` for each class.
 
-    Where it answers for all classes, arrays have an axis of classes before that of coefficients.
+    It has the attributes and methods of a `Fitted`. Arrays that hold all classes have an axis of
+    classes before that of coefficients.
     """
 
     classes: np.ndarray
@@ -122,31 +119,23 @@ class AgainstRest(NamedTuple):
     inner = property(lambda self: self.first.inner)
     tasks = property(lambda self: self.first.tasks)
     n_tasks = property(lambda self: self.first.n_tasks)
+    state = property(lambda self: self.first.state)
     target = groups = seen = None
-
-    @property
-    def state(self) -> Any:
-        """What further points need, of the first class."""
-        return self.first.state
 
     def by_class(
         self, tasks: TaskSet, points: TaskSet | None
     ) -> Iterator[tuple[Fitted, TaskSet, TaskSet | None]]:
         """Yield each part, with labelled tasks and conditioning points as it reads them."""
         for k, part in enumerate(self.parts):
-            own = points
-            if points is not None and points.y is not None:
-                own = points.with_target(1.0 * (points.y == self.classes[k]))
-            yield part, tasks.with_target(coded_against_rest(tasks.y, k)), own
-
-    def _rows_of_class(self, k: int, rows: Rows) -> Rows:
-        points = rows.points
-        if points is None or points.y is None:
-            return rows
-        return rows._replace(points=points.with_target(1.0 * (points.y == self.classes[k])))
+            own = tasks.with_target(coded_against_rest(tasks.y, k))
+            yield part, own, points_against_rest(points, self.classes[k])
 
     def _each(self, ask: Callable[[Fitted, Rows], np.ndarray], rows: Rows) -> list[np.ndarray]:
-        return [ask(part, self._rows_of_class(k, rows)) for k, part in enumerate(self.parts)]
+        """Return what each part answers; its conditioning points are coded for its class."""
+        return [
+            ask(part, rows._replace(points=points_against_rest(rows.points, label)))
+            for part, label in zip(self.parts, self.classes, strict=True)
+        ]
 
     def theta(self, ids, table, points=None, n_jobs: int = 1) -> np.ndarray:
         """Return where tasks start (T, K, width)."""
@@ -161,7 +150,7 @@ class AgainstRest(NamedTuple):
 
     def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Self:
         """Return a value in which known tasks have further points, and new tasks are added."""
-        parts = [updated(*given, n_jobs) for given in self.by_class(tasks, points)]
+        parts = [part.update(*given, n_jobs) for part, *given in self.by_class(tasks, points)]
         return self._replace(parts=tuple(parts))
 
     def scores(self, rows: Rows, n_jobs: int = 1) -> np.ndarray:
@@ -192,141 +181,6 @@ class AgainstRest(NamedTuple):
         return self._replace(parts=tuple(part.slim(tasks, resume) for part in self.parts))
 
 
-class ClassModel:
-    """The model of one task with more than two classes, what `adapt` returns.
-
-    Attributes
-    ----------
-    classes_ : (K,) array
-    coef_ : (K, d) array
-    intercept_ : (K,) array
-    theta_ : (K, d) array, or (K, d+1) with the intercept last
-    n_ : int, or float if points have weights
-
-    Examples
-    --------
-    >>> import condmeta as cm
-    >>> X, y = [[-1.0], [0.0], [1.0]], ["a", "b", "c"]
-    >>> learner = cm.PooledClassifier().fit(X, y)
-    >>> learner.adapt(X, y).predict([[-2.0], [2.0]]).tolist()
-    ['a', 'c']
-    """
-
-    def __init__(self, parts: list[TaskModel], classes: np.ndarray):
-        self._parts, self.classes_ = parts, classes
-
-    def _stacked(self, name: str) -> np.ndarray:
-        return np.stack([getattr(part, name) for part in self._parts])
-
-    @property
-    def coef_(self) -> np.ndarray:
-        return self._stacked("coef_")
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        return self._stacked("intercept_")
-
-    @property
-    def theta_(self) -> np.ndarray:
-        return self._stacked("theta_")
-
-    @property
-    def n_(self) -> int:
-        return self._parts[0].n_
-
-    def predict(self, X: Matrix) -> np.ndarray:
-        """Return the most probable class of rows X (N, d)."""
-        return self.classes_[np.argmax(self.decision_function(X), axis=1)]
-
-    def predict_proba(self, X: Matrix) -> np.ndarray:
-        """Return the probabilities of the classes (N, K); logistic loss only."""
-        return chances_of([part.predict_proba(X)[:, 1] for part in self._parts])
-
-    def decision_function(self, X: Matrix) -> np.ndarray:
-        """Return log probabilities (N, K), or scores where there are none."""
-        if self._parts[0]._predictor.probabilistic:
-            return np.log(self.predict_proba(X))
-        return np.column_stack([part.decision_function(X) for part in self._parts])
-
-    def update(self, X: Matrix, y: Values, sample_weight: Values = None) -> ClassModel:
-        """Add points; the result equals one `adapt` on all of them."""
-        own = require_classes(y, self.classes_)
-        for label, part in zip(self.classes_, self._parts, strict=True):
-            part.update(X, (own == label).astype(int), sample_weight)
-        return self
-
-    def __repr__(self) -> str:
-        return f"ClassModel(n={self.n_}, classes={len(self.classes_)})"
-
-
-class ClassModels(Mapping):
-    """Models of many tasks with more than two classes, a mapping from task id to `ClassModel`.
-
-    Attributes
-    ----------
-    ids : (T,) array
-    classes_ : (K,) array
-    coef_ : (T, K, d) array
-    intercept_ : (T, K) array
-    theta_ : (T, K, d) array, or (T, K, d+1) with the intercept last
-    n_ : (T,) array
-
-    Examples
-    --------
-    >>> import condmeta as cm
-    >>> X, y = [[-1.0], [0.0], [1.0]], ["a", "b", "c"]
-    >>> models = cm.PooledClassifier().fit(X, y).adapt(X, y, task=[1, 1, 2])
-    >>> list(models), models.coef_.shape
-    ([1, 2], (2, 3, 1))
-    """
-
-    def __init__(self, parts: list[TaskModels], classes: np.ndarray):
-        self._parts, self.classes_ = parts, classes
-        self.ids, self.n_ = parts[0].ids, parts[0].n_
-
-    def _stacked(self, name: str) -> np.ndarray:
-        return np.stack([getattr(part, name) for part in self._parts], axis=1)
-
-    coef_ = ClassModel.coef_
-    intercept_ = ClassModel.intercept_
-    theta_ = ClassModel.theta_
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __iter__(self):
-        return iter(self.ids.tolist())
-
-    @cached_property
-    def _index(self) -> dict[Any, int]:
-        return {task: t for t, task in enumerate(self.ids.tolist())}
-
-    def __getitem__(self, task) -> ClassModel:
-        return self.at(self._index[task])
-
-    def at(self, t: int) -> ClassModel:
-        """Return the model of the task at position t."""
-        return ClassModel([part.at(t) for part in self._parts], self.classes_)
-
-    def predict(self, X: Matrix, *, task: Ids = None) -> np.ndarray:
-        """Return the most probable class of rows X (N, d), each by the model of its task."""
-        return self.classes_[np.argmax(self.decision_function(X, task=task), axis=1)]
-
-    def predict_proba(self, X: Matrix, *, task: Ids = None) -> np.ndarray:
-        """Return the probabilities of the classes (N, K); logistic loss only."""
-        return chances_of([part.predict_proba(X, task=task)[:, 1] for part in self._parts])
-
-    def decision_function(self, X: Matrix, *, task: Ids = None) -> np.ndarray:
-        """Return log probabilities (N, K), or scores where there are none."""
-        if self._parts[0]._predictor.probabilistic:
-            return np.log(self.predict_proba(X, task=task))
-        return np.column_stack([part.decision_function(X, task=task) for part in self._parts])
-
-    def __repr__(self) -> str:
-        tasks = pluralize(len(self), "task")
-        return f"ClassModels({tasks}, classes={len(self.classes_)})"
-
-
 def with_classes(fitted: Fitted | AgainstRest, names: Any) -> Fitted | AgainstRest:
     """Return the value with other names of its classes, None for those that it has."""
     if names is None:
@@ -334,15 +188,6 @@ def with_classes(fitted: Fitted | AgainstRest, names: Any) -> Fitted | AgainstRe
     if isinstance(fitted, AgainstRest):
         return fitted._replace(classes=np.array(names))
     return fitted._replace(predictor=fitted.predictor._replace(classes=np.array(names)))
-
-
-def require_classes(y: Any, classes: np.ndarray) -> np.ndarray:
-    """Return labels as an array, or raise if one is no class."""
-    y = np.asarray(y)
-    unknown = [label for label in np.unique(y).tolist() if label not in classes.tolist()]
-    if unknown:
-        raise DataError(f"y holds labels {unknown} that are not classes: {classes.tolist()}.")
-    return y
 
 
 def one_class_only(fitted: Any, what: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,3 +42,10 @@ class ChangeOfScale(NamedTuple):
         stretch = np.diag(self.B)[:-1]  # new scale over old one
         center = (context.center - self.B[-1, :-1]) / stretch
         return context._replace(center=center, axes=context.axes * stretch)
+
+
+def in_units_of_y(s2: float, objective: float, n_points: Any, y_scale: float) -> dict[str, float]:
+    """Return the noise and the log likelihood of y, from those of y / y_scale."""
+    with np.errstate(over="ignore"):
+        s2 = float(np.square(y_scale) * s2)
+    return {"s2_": s2, "objective_": float(objective - n_points * np.log(y_scale))}

@@ -1,4 +1,4 @@
-"""Learners by statistics: reduce tasks to their statistics, and solve tasks from them."""
+"""Learners by statistics: reduce tasks to their statistics."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condmeta.fitted.at_times import required_clock
-from condmeta.fitted.prepared import raw_points, user_points
-from condmeta.fitted.starts import aligned_features, with_cold_start
-from condmeta.fitted.task_store import TaskStore, narrow
-from condmeta.meta.blocks import LEAF
-from condmeta.meta.task_statistics import TaskStatistics, scaled_packed
+from condmeta.fitted.prepared import raw_points, scaled_rows, user_points
+from condmeta.fitted.starts import aligned_features
+from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
@@ -58,20 +56,7 @@ def collect(
     return kind.of(tasks.ids, raw, None, data.Phi, features, keys=keys)
 
 
-def solve_statistics(fitted: Fitted, state: TaskStatistics, Phi, n_jobs: int = 1) -> TaskStore:
-    """Return the models of all tasks of `state`, leaf after leaf.
-
-    A task's model depends on the tasks of its leaf by rounding; so it has the same bits for any
-    order of the tasks. The statistics stay in `state` alone.
-    """
-    theta = np.empty((len(state.ids), fitted.scales.width))
-    coef = np.empty_like(theta)
-    packed = scaled_packed(state.whole, fitted.scales)
-    empty = np.flatnonzero(state.whole.count == 0)
-    spare = [empty[lo : lo + LEAF] for lo in range(0, len(empty), LEAF)]
-    for at in (*state.leaves(np.flatnonzero(state.whole.count > 0)), *spare):
-        theta[at] = fitted.tau.theta(Phi[at])
-        how = {} if fitted.tau.noise is None else {"factors": fitted.tau.noise_factors(Phi[at])}
-        coef[at] = fitted.inner.posterior(packed.take(at), theta[at], n_jobs, **how).mean
-    coef = with_cold_start(fitted, coef, Phi, state.whole.count)
-    return TaskStore(state.ids, state.whole.count, theta, coef, Phi=narrow(Phi))
+def history_rows(fitted: Fitted) -> Timed:
+    """Return the rows of all tasks with their times, in the learner's units."""
+    history = fitted.state.history
+    return Timed(*scaled_rows(history.points, fitted.scales), history.time)

@@ -13,7 +13,7 @@ from scipy.special import betainc
 
 from condmeta.errors import DataError
 from condmeta.inner.likelihoods import NegativeBinomial
-from condmeta.tasks.frames import as_vector
+from condmeta.tasks.arrays import as_vector
 from condmeta.tasks.points import Points
 from condmeta.typing import Numbers
 

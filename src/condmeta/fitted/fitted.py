@@ -32,6 +32,7 @@ from condmeta.fitted.target import TargetScale
 from condmeta.fitted.task_model import TaskModels
 from condmeta.fitted.task_store import TaskStore, solve_named
 from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.fitted.update import updated
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.persistence.fields import (
     ANY,
@@ -124,9 +125,11 @@ class Fitted(NamedTuple):
 
     def prepare(self, tasks: TaskSet, points: TaskSet | None) -> Prepared:
         """Return tasks in the learner's units; `tasks` have passed the shared model."""
-        conditioning = self.conditioning if self.reader.reads_points else None
-        how = self.scales, conditioning, partial(aligned_features, self), self.predictor.classes
-        return prepare(tasks, points, *how, farthest=FARTHEST)
+        return prepare(
+            tasks, points, self.scales, self.conditioning if self.reader.reads_points else None,
+            features=partial(aligned_features, self), classes=self.predictor.classes,
+            farthest=FARTHEST,
+        )  # fmt: skip
 
     def past_shared_model(self, tasks: TaskSet) -> TaskSet:
         """Return tasks as the per-task models see them: labels on their scale, then residuals."""
@@ -152,24 +155,31 @@ class Fitted(NamedTuple):
     def adapt(self, tasks: TaskSet, points: TaskSet | None, n_jobs=1, keep_state=False):
         """Return the models of tasks (`TaskModels`), solved from their points."""
         data = self.prepare(self.past_shared_model(tasks), points)
-        (theta, begun), rows = start(self, data.ids, data.Phi, n_jobs), data.points
-        clock = self.clock(tasks)
+        theta, prior_state = start(self, data.ids, data.Phi, n_jobs)
+        rows, clock = data.points, self.clock(tasks)
         keeps = keep_state or clock is not None
-        solved = solve_named(self.inner, data.ids, theta, rows, n_jobs, keeps, begun, clock)
+        solved = solve_named(
+            self.inner, data.ids, theta, rows, n_jobs, keeps, start=prior_state, time=clock
+        )
         solved = solved._replace(coef=with_cold_start(self, solved.coef, data.Phi, rows.sizes))
         sides = self.shared_sides(tasks.ids, tasks.side)
         n = rows.count
         if keep_state:  # of one task, all its points, though some may only condition
             n = Points(tasks.X, tasks.y, tasks.offsets, tasks.weight).count
-        return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides, begun)
+        return TaskModels(self.predictor, data.ids, theta, solved, rows, n, sides, prior_state)
 
     def solve(self, ids, Phi, points: Points, n_jobs: int, clock=None) -> TaskStore:
         """Return the models of tasks, from points in the learner's units, as a store."""
-        theta, begun = start(self, ids, Phi, n_jobs)
-        keep_own = self.predictor.label_kind == "number" and clock is None
-        options = keep_own, begun, clock
-        store = TaskStore.solve(self.inner, ids, theta, points, n_jobs, Phi, *options)
+        theta, prior_state = start(self, ids, Phi, n_jobs)
+        store = TaskStore.solve(
+            self.inner, ids, theta, points, n_jobs, Phi, start=prior_state, time=clock,
+            keep_own=self.predictor.label_kind == "number" and clock is None,
+        )  # fmt: skip
         return replace(store, coef=with_cold_start(self, store.coef, Phi, points.sizes))
+
+    def update(self, tasks: TaskSet, points: TaskSet | None, n_jobs: int = 1) -> Fitted:
+        """Return a value in which known tasks have further points, and new tasks are added."""
+        return updated(self, tasks, points, n_jobs)
 
     @property
     def keeps_history(self) -> bool:

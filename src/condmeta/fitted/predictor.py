@@ -25,7 +25,7 @@ from condmeta.persistence.fields import (
     sequence,
 )
 from condmeta.persistence.registry import register_tuple
-from condmeta.tasks.frames import is_sparse
+from condmeta.tasks.arrays import is_sparse
 
 
 def _has_its_classes(state: dict, sizes: dict[str, int]) -> None:

@@ -10,8 +10,8 @@ from condmeta.errors import DataError
 from condmeta.fitted.label_codes import encode_labels
 from condmeta.fitted.scales import FARTHEST, LARGEST, Scales
 from condmeta.tasks import TaskSet
+from condmeta.tasks.arrays import is_sparse
 from condmeta.tasks.checks import task_of_row
-from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.ids import positions
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.points import Points

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from condmeta.inner.coin import row_norms
-from condmeta.tasks.frames import is_sparse
+from condmeta.tasks.arrays import is_sparse
 from condmeta.tasks.numbers import column_ends, power_of_two
 from condmeta.tasks.weights import weighted_median
 

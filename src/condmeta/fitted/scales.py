@@ -29,7 +29,7 @@ from condmeta.persistence.fields import (
     one_of,
     optional,
 )
-from condmeta.tasks.frames import is_sparse
+from condmeta.tasks.arrays import is_sparse
 from condmeta.tasks.numbers import power_of_two
 
 SCALES = ("none", "standard", "rows")
@@ -156,7 +156,7 @@ class Scales:
 
     @property
     def kept(self) -> np.ndarray:
-        """Which coordinates of a weight vector (width,) tasks are told apart by; at least one."""
+        """Which coordinates (width,) of weights are learned: not those of constant columns."""
         kept = np.ones(self.width, bool)
         if self.constant is not None:
             kept[: len(self.constant)] = ~self.constant

@@ -1,4 +1,4 @@
-r"""Splines of the columns of X, with which the linear model of a task bends.
+r"""Natural cubic splines of the columns of X: linear models of tasks are then non-linear in x.
 
 A column x with knots a_1 < .. < a_K keeps itself and gets K - 2 columns more,
 
@@ -20,7 +20,7 @@ from condmeta.persistence.registry import register_tuple
 SPLINES = "splines"  # the word for them, as a parameter
 QUANTILES = 0.05, 0.35, 0.65, 0.95  # of a column: its knots
 FEWEST_VALUES = 6  # a column with fewer different values stays a line
-MOST_COLUMNS = 8  # that bend; with more, all stay lines
+MOST_COLUMNS = 8  # with splines; if more could have some, none has
 
 
 def _knots_rise(state: dict, sizes: dict[str, int]) -> None:
@@ -56,11 +56,11 @@ class Splines(NamedTuple):
 
     @property
     def bends(self) -> np.ndarray:
-        """Which columns (d,) bend."""
+        """Which columns (d,) have splines."""
         return np.isfinite(self.knots[:, 0])
 
     def transform(self, X: np.ndarray) -> np.ndarray:
-        """Return X and the further columns of those that bend."""
+        """Return X, followed by the splines of its columns."""
         more = [_bends(X[:, j], self.knots[j]) for j in np.flatnonzero(self.bends)]
         return np.hstack([X, *more])
 

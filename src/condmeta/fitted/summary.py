@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,23 +13,22 @@ from condmeta.fitted.at_times import drift_of
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.splines import Splines
 from condmeta.fitted.standard_errors import MapErrors, map_std
-from condmeta.fitted.tables import BASE, INTERCEPT, by_class, coefficient_names, map_effects
+from condmeta.fitted.summary_notes import law_in_words, no_standard_error, settings_in_words
+from condmeta.fitted.tables import (
+    BASE,
+    by_class,
+    coefficient_names,
+    differing_coefficients,
+    level_names,
+    map_effects,
+)
+from condmeta.fitted.text_table import CORR, Table, cells_of, in_a_line, text_of
 from condmeta.inner.nested import NestedGaussian
-from condmeta.inner.row_posterior import Bernoulli, Counts, Ordinal, RowPosterior
-from condmeta.meta.levels import NONE
 from condmeta.meta.rotation import Rotation
 from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks.frames import make_frame
 from condmeta.text import pluralize
 from condmeta.typing import Frame
-
-Table = dict[str, np.ndarray]
-CORR = "corr "  # before the name of a coefficient: the column of correlations with it
-WIDEST = 80  # letters in a line of a table of correlations
-NO_ROWS = {  # how a task without rows is predicted, by `cold_start_`
-    "pooled": "one model of all rows",
-    "mixture": "the mean of the effects and one model of all rows",
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +74,7 @@ class Summary:
     splines : bool
         Whether coefficients are those of splines of x, named such as "x0 (bend 1)".
     law : str or None
-        The law of counts or classes, in words; None for numbers.
+        The distribution of counts or classes, in words; None for numbers.
     settings : tuple of str
         A sentence for each setting by which predictions or numbers differ from those of maximum
         likelihood with these effects, and what to write instead.
@@ -132,8 +130,8 @@ class Summary:
             by_side=getattr(fitted.tau, "noise", None) is not None,
             splines=isinstance(fitted.scales.transformer, Splines),
             nu=getattr(fitted.inner, "nu", None),
-            law=_law(fitted),
-            settings=tuple(_settings(parts[0])),
+            law=law_in_words(fitted),
+            settings=tuple(settings_in_words(parts[0])),
         )  # fmt: skip
 
     @property
@@ -161,7 +159,7 @@ class Summary:
     def __repr__(self) -> str:
         head, *titles = self._lines
         parts = [
-            f"{title}\n{_text(_in_a_line(table))}"
+            f"{title}\n{text_of(in_a_line(table))}"
             for title, table in zip(titles, self._tables, strict=True)
         ]
         return "\n\n".join([head, *parts, *self._notes])
@@ -169,8 +167,8 @@ class Summary:
     def _repr_html_(self) -> str:
         head, *titles = self._lines
         tables = (
-            html_table(list(table), _cells(table), title)
-            for title, table in zip(titles, map(_in_a_line, self._tables), strict=True)
+            html_table(list(table), cells_of(table), title)
+            for title, table in zip(titles, map(in_a_line, self._tables), strict=True)
         )
         return html_block(paragraph(head), *tables, *map(paragraph, self._notes))
 
@@ -181,110 +179,7 @@ class Summary:
         lacking = np.isnan(effects["std_error"])
         if not lacking.any():
             return list(self.settings)
-        return [*self.settings, _no_standard_error(effects, lacking)]
-
-
-def _no_standard_error(effects: Table, lacking: np.ndarray) -> str:
-    """Say why some effects have no standard error, and what to do."""
-    names, sides = effects["coefficient"], effects["side"][lacking]
-    sides = [side for side in dict.fromkeys(sides.tolist()) if side != BASE]
-    if sides and set(names[lacking]) == set(names):
-        return (
-            f"Effects of {', '.join(sides[:4])} have no standard error: the tasks determine only "
-            "their differences, as with all levels of a category. Give a 0/1 column for all levels "
-            "but one, or a kappa above 0."
-        )
-    columns = [name for name in dict.fromkeys(names[lacking].tolist()) if name != INTERCEPT]
-    return (
-        f"Coefficients of {', '.join(columns[:4])} have no standard error: the rows do not "
-        "determine them, because one column is a linear combination of others. Leave that column "
-        "out."
-    )
-
-
-def _settings(fitted: Fitted) -> Iterator[str]:
-    """Say which settings make numbers or predictions differ from maximum likelihood."""
-    info, differing = fitted.info, _differing(fitted)
-    kappa = info.get("kappa_", 0) if fitted.reader.names else 0
-    if kappa == np.inf:
-        yield "Side information is not used (kappa=inf)."
-    elif kappa > 0:
-        yield (
-            f"A penalty (kappa={kappa:g}) shrinks the effects and is part of the log likelihood: "
-            "kappa=0 gives maximum likelihood."
-        )
-        dependent = _dependent_sides(fitted)
-        if dependent:
-            yield (
-                "The tasks determine only differences between effects of "
-                f"{', '.join(dependent[:4])}, as with all levels of a category. The penalty "
-                f"fixes the rest, so their standard errors, and those of {BASE}, are large: give "
-                "a 0/1 column for all levels but one."
-            )
-    if _has_weak_prior(fitted):
-        yield (
-            "A weak prior of the coefficients of an average task is part of the log likelihood: "
-            "kappa=0 gives maximum likelihood."
-        )
-    metric, scaled = info["metric_"], fitted.scales.scale != "none"
-    if np.count_nonzero(differing) > 1 and (
-        metric == "identity" or (metric == "diagonal" and scaled)
-    ):
-        columns = " in scaled columns" if scaled else ""
-        yield (
-            f'The covariance between tasks has the shape metric="{metric}"{columns}: metric="full" '
-            "estimates every standard deviation and correlation."
-        )
-    for name, form in zip(_level_names(fitted), info.get("levels_", ()), strict=False):
-        if form == NONE:
-            yield (
-                f"Differences between groups by {name} are left out, by Akaike's criterion: "
-                'metric="full" estimates them.'
-            )
-    if info.get("context_"):
-        yield (
-            "In predictions the level of a task also depends on the means of its features "
-            "(context), which the effects above leave out: context=False switches this off."
-        )
-    if info.get("cold_start_", "prior") != "prior":
-        yield (
-            f"A task without rows is predicted by {NO_ROWS[info['cold_start_']]}: "
-            'cold_start="prior" predicts it by the effects above.'
-        )
-
-
-def _dependent_sides(fitted: Fitted) -> list[str]:
-    """Return the side features of which a sum is constant over the tasks."""
-    Phi = fitted.tasks.Phi[fitted.tasks.sizes > 0]
-    if len(Phi) <= Phi.shape[1] + 1:
-        return []
-    centred = Phi - Phi.mean(axis=0)
-    values, axes = np.linalg.eigh(centred.T @ centred)
-    loose = np.abs(axes[:, values <= 1e-12 * values[-1]]).max(axis=1, initial=0.0) > 1e-6
-    names = [name for name, part in zip(fitted.reader.names, loose, strict=True) if part]
-    return names if len(names) > 1 else []  # one alone is constant
-
-
-def _has_weak_prior(fitted: Fitted) -> bool:
-    """Return whether the constant of the map has a prior (see `condmeta.meta.constant_prior`)."""
-    if not isinstance(fitted.inner, Bernoulli | Ordinal) or fitted.info["kappa_"] == 0:
-        return False
-    several = isinstance(fitted.inner, Ordinal) and len(fitted.inner.gaps) > 0
-    slopes = _differing(fitted)[: len(fitted.scales.x_mean)]
-    return fitted.n_tasks > 1 and (not several or bool(slopes.any()))
-
-
-def _law(fitted: Fitted | AgainstRest) -> str | None:
-    """Return the law of labels that are no numbers, in words."""
-    inner, classes = fitted.inner, fitted.predictor.classes
-    if isinstance(fitted, AgainstRest):
-        return "log odds of each class against the rest"
-    if isinstance(inner, Counts):
-        return f"log rates; counts have variance mu + {inner.alpha:.4g} mu^2"
-    if isinstance(inner, Ordinal) and len(inner.gaps):
-        cuts = ", ".join(f"{cut:.4g}" for cut in inner.likelihood.cuts)
-        return f"log odds of a higher class, with cuts at {cuts}"
-    return f"log odds of {classes[1]}" if isinstance(inner, RowPosterior) else None
+        return [*self.settings, no_standard_error(effects, lacking)]
 
 
 def _effects(fitted: Fitted, errors: MapErrors, level: float) -> Table:
@@ -303,38 +198,22 @@ def _effects(fitted: Fitted, errors: MapErrors, level: float) -> Table:
         "lower": values - reach,
         "upper": values + reach,
     }
-    estimated = _differing(fitted)[:, None] | (np.arange(len(sides)) == 0)
+    estimated = differing_coefficients(fitted)[:, None] | (np.arange(len(sides)) == 0)
     estimated &= fitted.scales.kept[:, None]
     return {key: column[estimated.ravel()] for key, column in table.items()}
 
 
-def _differing(fitted: Fitted) -> np.ndarray:
-    """Return which coefficients (width,) may differ between tasks."""
-    shared = fitted.info.get("shared", False)
-    return fitted.scales.kept & ~np.broadcast_to(shared, fitted.scales.width)
-
-
 def _between(fitted: Fitted) -> Table:
-    C, differing = fitted.scales.user_matrix(), _differing(fitted)
+    C, differing = fitted.scales.user_matrix(), differing_coefficients(fitted)
     C = C[differing]
     names = np.array(coefficient_names(fitted))[differing].tolist()
     if not isinstance(fitted.inner, NestedGaussian):
         return {"coefficient": np.array(names)} | _spread(names, C @ fitted.info["H_"] @ C.T)
-    factors, columns = C @ fitted.inner.factors, _level_names(fitted)
+    factors, columns = C @ fitted.inner.factors, level_names(fitted)
     levels = [_spread(names, L @ L.T) for L in factors]
     table = {"level": np.repeat(np.array(columns, str), len(names))}
     table["coefficient"] = np.array(names * len(factors))
     return table | {key: np.concatenate([level[key] for level in levels]) for key in levels[0]}
-
-
-def _level_names(fitted: Fitted) -> list[str]:
-    """Return the names of the levels of `ConditionalLevels`, tasks last."""
-    names, levels = fitted.columns.task_name, range(len(fitted.info.get("levels_", ())) + 1)
-    return (
-        [str(name) for name in names]
-        if isinstance(names, tuple)
-        else [f"level {j}" for j in levels]
-    )
 
 
 def _spread(names: list[str], H) -> Table:
@@ -343,43 +222,3 @@ def _spread(names: list[str], H) -> Table:
     varies = np.where(std > 0, std, np.nan)
     correlation = H / np.outer(varies, varies)
     return {"std": std} | {f"{CORR}{name}": correlation[:, j] for j, name in enumerate(names)}
-
-
-def _in_a_line(table: Table) -> Table:
-    """Return a table that fits in a line: of too many correlations the strongest of each row."""
-    keys = [key for key in table if key.startswith(CORR)]
-    if len(keys) < 2 or max(map(len, _text(table).splitlines())) <= WIDEST:
-        return table
-    names = np.array([key.removeprefix(CORR) for key in keys])
-    correlation = np.column_stack([table[key] for key in keys])
-    others = np.where(names == table["coefficient"][:, None], 0.0, correlation)
-    at = np.abs(np.nan_to_num(others)).argmax(axis=1)
-    strongest = {"strongest correlation": correlation[np.arange(len(at)), at], "with": names[at]}
-    return {key: column for key, column in table.items() if key not in keys} | strongest
-
-
-def _cells(table: Table) -> list[list[str]]:
-    """Return the cells of a table, row by row; a number has four digits, NaN is empty."""
-
-    def show(value) -> str:
-        if not isinstance(value, float):
-            return str(value)
-        return "" if np.isnan(value) else f"{value:.4g}"
-
-    return [
-        [show(value) for value in row]
-        for row in zip(*(c.tolist() for c in table.values()), strict=True)
-    ]
-
-
-def _text(table: Table) -> str:
-    rows = [list(table), *_cells(table)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    words = [values.dtype.kind == "U" for values in table.values()]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if word else cell.rjust(width)
-            for cell, width, word in zip(row, widths, words, strict=True)
-        ).rstrip()
-        for row in rows
-    )

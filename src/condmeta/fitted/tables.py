@@ -25,6 +25,22 @@ def coefficient_names(fitted: Fitted) -> list[str]:
     return [*names, INTERCEPT] if fitted.scales.fit_intercept else names
 
 
+def differing_coefficients(fitted: Fitted) -> np.ndarray:
+    """Return which coefficients (width,) may differ between tasks."""
+    shared = fitted.info.get("shared", False)
+    return fitted.scales.kept & ~np.broadcast_to(shared, fitted.scales.width)
+
+
+def level_names(fitted: Fitted) -> list[str]:
+    """Return the names of the levels of `ConditionalLevels`, tasks last."""
+    names, levels = fitted.columns.task_name, range(len(fitted.info.get("levels_", ())) + 1)
+    return (
+        [str(name) for name in names]
+        if isinstance(names, tuple)
+        else [f"level {j}" for j in levels]
+    )
+
+
 def coef_table(fitted: Fitted | AgainstRest, wide: bool, std: bool = False):
     """Return the table of `coef_frame`; with `std`, with posterior standard deviations."""
     columns = by_class(fitted, lambda part: coef_columns(part, wide, std))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -24,10 +23,11 @@ from condmeta.inner.squared import SquaredState
 from condmeta.persistence import register
 from condmeta.persistence.fields import counts, floats, ids, instance, maybe
 from condmeta.persistence.registry import construct
-from condmeta.tasks.frames import is_sparse
+from condmeta.tasks.arrays import is_sparse
 from condmeta.tasks.messages import explain_mismatch, show_id, show_ids
 from condmeta.tasks.numbers import put_rows, take_rows
 from condmeta.tasks.points import Points
+from condmeta.warn import warn
 
 MOST_FEATURES = 128  # of Phi, kept for each task
 MOST_STATISTICS = 1 << 21  # numbers that are kept for own estimates alone: 16 MB
@@ -85,8 +85,10 @@ class TaskStore:
         statistics = None
         if keep_own and start is None and not _is_full(solved.state, theta):
             statistics = SquaredState.of(*points)
-        parts = points.count, theta, solved.coef, None, solved.gap, solved.state
-        return cls(ids, *parts, Phi=narrow(Phi), own_statistics=statistics)
+        return cls(
+            ids, points.count, theta, solved.coef, gap=solved.gap, state=solved.state,
+            Phi=narrow(Phi), own_statistics=statistics,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -268,11 +270,10 @@ def solve_named(
         require_finite(solved)
     if solved.unsolved is not None and len(solved.unsolved):
         first = show_ids(ids[solved.unsolved])
-        warnings.warn(
+        warn(
             f"{len(solved.unsolved)} tasks were not solved to tol={inner.tol:g}: {first}. Their "
             "gap_ bounds the error. A larger lam or scale='standard' makes them easier to solve.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return solved
 

@@ -9,9 +9,10 @@ from condmeta.errors import DataError
 from condmeta.fitted.label_codes import encode
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.inner.low_rank import LowRankGaussian
+from condmeta.tasks.arrays import as_matrix, is_sparse
 from condmeta.tasks.checks import check_finite
 from condmeta.tasks.containers import refuse_odd
-from condmeta.tasks.frames import as_matrix, column_names, is_frame, is_sparse
+from condmeta.tasks.frames import column_names, is_frame
 from condmeta.tasks.numbers import refuse_masked, to_floats
 from condmeta.tasks.times import read_times
 from condmeta.tasks.weights import read_weight, repeats, split_time

@@ -1,4 +1,4 @@
-r"""Levels that go with the inputs of a task: its context.
+r"""Context: levels of tasks that depend on the inputs of the tasks.
 
 Tasks whose inputs are larger on average may have another level than their side information says
 (Mundlak, "On the pooling of time series and cross section data", Econometrica 1978). With m_t the
@@ -9,7 +9,7 @@ mean of a task's inputs and the last coordinate of w the level,
 m_t is known only through the inputs seen: x_i = m_t + v_i, Cov(m_t) = B, Cov(v_i) = V. The best
 linear estimate from n inputs with the sum S around c is B (n B + V)^-1 S. The row to predict is one
 more input of the task, so that its own x moves the level as well: a task without points has the
-coefficients of the pooled regression, and with more points they pass to those within tasks.
+coefficients of the pooled regression, and with more points they come close to those within tasks.
 
 In coordinates a = Q (x - c) with Cov(a) = I the axes of B and V are the same: B = diag(r), where r
 is the share of the variance that lies between tasks, V = diag(1 - r), and the estimate is

@@ -179,7 +179,7 @@ class Gaussian:
         Whether each task has a noise of its own, s2_t = (rss_t + 4 s2) / (n_t + 4), updated in
         turn with its weights.
     context : Context, optional
-        How levels go with inputs.
+        How levels depend on inputs.
     open_root : (d, d) array, optional
         R with U = R R^T, what the estimation of the prior adds to the covariance of weights (see
         `meta.estimated_prior`).
@@ -230,7 +230,7 @@ class Gaussian:
         return self._in_context(state, theta, s2, n_jobs, rounds)
 
     def _in_context(self, state: Any, theta, s2, n_jobs, rounds) -> Posterior:
-        """Return the posteriors if levels go with inputs.
+        """Return the posteriors if levels depend on inputs.
 
         The variance v of a level that its unknown m_t adds makes V + v X e (X e)^T of V; with
         u = X^T V^-1 X e, the gradient g becomes g - v u g_e / (1 + v u_e), and u becomes

@@ -74,9 +74,9 @@ class StudentGaussian(Gaussian):
         """Return rows of T tasks with precisions u times their own, at the fixed point.
 
         theta (T, d); `state` holds earlier points of the tasks. There may be several fixed points:
-        with few rows, a far label is that of a task far from its prior, or is wild. The rounds
-        start at the u of labels predicted from the prior and `state`: r^2 / (s2 + x^T P x) in place
-        of E r^2 / s2.
+        with few rows, a far label may come from a task far from its prior, or be an outlier. The
+        rounds start at the u of labels predicted from the prior and `state`: r^2 / (s2 + x^T P x)
+        in place of E r^2 / s2.
         """
         before = SquaredState.start(*theta.shape) if state is None else state
         repeat = np.ones(len(rows.y)) if rows.weight is None else repeats(rows.weight)

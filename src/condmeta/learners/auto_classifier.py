@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logit
 
-from condmeta.fitted.against_rest import LEAST
+from condmeta.fitted.class_models import LEAST
 from condmeta.fitted.label_codes import encode_labels
 from condmeta.learners.auto import Auto
 from condmeta.learners.auto_candidates import Kinds

@@ -10,11 +10,12 @@ import numpy as np
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.algorithms import get_inner, solve_tasks
 from condmeta.inner.no_adaptation import NoAdaptation
-from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import Learner, found
+from condmeta.learners.attributes import from_info
+from condmeta.learners.learner import Learner
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import POSITIVE, jobs_of, or_word
 from condmeta.learners.targets import Classifier, Regressor
+from condmeta.learners.training import Learned, Training
 from condmeta.losses import get_loss
 from condmeta.meta.lam_choice import choose_lam
 from condmeta.tasks.splits import across_tasks, within_tasks
@@ -34,7 +35,7 @@ class Baseline(Learner):
     missing_side = "mean"
     _learns_across_tasks = False
     _rules = {"lam": or_word("cv", POSITIVE)}
-    lam_ = found()
+    lam_ = from_info()
 
     @property
     def _weighs(self) -> bool:

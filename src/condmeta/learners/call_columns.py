@@ -12,8 +12,8 @@ from condmeta.errors import DataError
 from condmeta.fitted.columns import Columns
 from condmeta.fitted.user_rows import numbers
 from condmeta.tasks import TaskSet
+from condmeta.tasks.arrays import as_matrix, is_sparse
 from condmeta.tasks.frames import (
-    as_matrix,
     backend_of,
     column_names,
     drop_columns,
@@ -22,7 +22,6 @@ from condmeta.tasks.frames import (
     get_series,
     is_dask,
     is_frame,
-    is_sparse,
     numeric_matrix,
     require_columns,
     select_columns,

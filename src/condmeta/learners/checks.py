@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ from condmeta.fitted.scales import FARTHEST
 from condmeta.fitted.user_rows import no_weights
 from condmeta.fitted.weighing import TAILS
 from condmeta.tasks import TaskSet
+from condmeta.tasks.arrays import is_sparse
 from condmeta.tasks.checks import task_of_row
-from condmeta.tasks.frames import is_sparse
 from condmeta.tasks.messages import name_task
 from condmeta.tasks.numbers import column_ends
 from condmeta.tasks.weights import repeats
+from condmeta.warn import warn
 
 MUCH_MEMORY = 1e9  # bytes
 FAR_FROM_ZERO = 1e3  # times how much a column varies
@@ -62,7 +62,7 @@ def warn_constant(names: list[str], n_rows: int) -> None:
         text = f"Feature {some} has one value in all rows: it is left out (coefficient 0)."
         if len(names) > 1:
             text = f"{len(names)} features have one value in all rows: {some}. They are left out."
-        warnings.warn(text, ConstantFeatureWarning, stacklevel=3)
+        warn(text, ConstantFeatureWarning)
 
 
 def warn_far_values(learner: Any, tasks: TaskSet) -> None:
@@ -99,19 +99,18 @@ def warn_far_values(learner: Any, tasks: TaskSet) -> None:
                 "Use scale='standard' with fit_intercept=True, or subtract a constant from the "
                 "column."
             )
-        warnings.warn(text, ConstantFeatureWarning, stacklevel=3)
+        warn(text, ConstantFeatureWarning)
 
 
 def warn_memory(n_tasks: int, width: int) -> None:
     """Say how much memory statistics of tasks will take, if it is much."""
     size = 8 * n_tasks * width * (width + 1) // 2
     if size > MUCH_MEMORY:
-        warnings.warn(
+        warn(
             f"The statistics of {n_tasks} tasks with {width - 1} features will take about "
             f"{size / 1e9:.1f} GB: the square of the number of features for each task. Leave out "
             "features, or fit a sample of the tasks and adapt the others.",
             MemoryUseWarning,
-            stacklevel=5,
         )
 
 

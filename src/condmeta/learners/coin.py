@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -11,16 +10,17 @@ from condmeta.errors import DivergenceError, FewTasksWarning
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.coin import Coin
-from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import found
+from condmeta.learners.attributes import from_info
 from condmeta.learners.model_file import storable
 from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Regressor
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.coin import CoinState, coin_pass
 from condmeta.meta.coin_stake import STAKES, stake_errors
 from condmeta.persistence.fields import number
 from condmeta.text import pluralize
 from condmeta.typing import Conditioning, FeatureMapLike, MissingSide, Scale
+from condmeta.warn import warn
 
 ENOUGH_TASKS = 30
 
@@ -117,7 +117,7 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
 
     loss = "absolute"
     _unit_free = True
-    n_cut_rows_, stake_, stake_errors_ = found(), found(), found()
+    n_cut_rows_, stake_, stake_errors_ = from_info(), from_info(), from_info()
     partial_fit = partial_fit
 
     def _learn(self, data: Training, before: Fitted | None = None) -> Learned:
@@ -153,12 +153,11 @@ class ConditionalCoinRegressor(Regressor, StreamLearner):
 
 def _start(data: Training) -> CoinState:
     if len(data.ids) < ENOUGH_TASKS:
-        warnings.warn(
+        warn(
             "ConditionalCoinRegressor takes the scales of X and y from its first "
             f"{pluralize(len(data.ids), 'task')}, and predicts badly if there are fewer than "
             f"{ENOUGH_TASKS}. Give fit, or the first call of partial_fit, more tasks, or use "
             "ConditionalSGDRegressorCV.",
             FewTasksWarning,
-            stacklevel=6,
         )
     return CoinState.start(data.rows.X, data.rows.y, data.Phi)

@@ -12,9 +12,9 @@ from condmeta.fitted.kept_rows import KeptRows
 from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.inner.likelihoods import NegativeBinomial
 from condmeta.inner.row_posterior import Counts
+from condmeta.learners.attributes import chosen_transform, from_info
 from condmeta.learners.gathered import gather_more
-from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import Learner, chosen_transform, found
+from condmeta.learners.learner import Learner
 from condmeta.learners.model_file import storable
 from condmeta.learners.offsets import read_exposure, require_exposure
 from condmeta.learners.parameters import FINITE, NON_NEGATIVE, jobs_of, one_of, or_word
@@ -22,6 +22,7 @@ from condmeta.learners.row_prior import learn_row_prior
 from condmeta.learners.row_summary import summary
 from condmeta.learners.shared_columns import is_random
 from condmeta.learners.targets import Regressor, target_of
+from condmeta.learners.training import Learned, Training
 from condmeta.learners.writing import writing
 from condmeta.meta.logistic_choice import COLD_STARTS
 from condmeta.meta.prior import METRICS
@@ -183,9 +184,9 @@ class ConditionalCount(Regressor, Learner):
         "cold_start": one_of(("auto", *COLD_STARTS)),
     }
     _labels = "count"
-    metric_, kappa_, choice_, cold_start_ = found(), found(), found(), found()
-    H_, n_iter_, objective_ = found(), found(), found()
-    x_transform_, transform_choice_ = chosen_transform(), found([])
+    metric_, kappa_, choice_, cold_start_ = from_info(), from_info(), from_info(), from_info()
+    H_, n_iter_, objective_ = from_info(), from_info(), from_info()
+    x_transform_, transform_choice_ = chosen_transform(), from_info([])
 
     @property
     def alpha_(self) -> float:

@@ -11,7 +11,7 @@ from condmeta.fitted.task_store import naming_task
 from condmeta.inner.algorithms import Batch, Online, diverged
 from condmeta.inner.online import HUGE, loss_is_unbounded
 from condmeta.inner.scores import row_scores
-from condmeta.learners.learn import Training
+from condmeta.learners.training import Training
 
 
 def refuse_divergence(

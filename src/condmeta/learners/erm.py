@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -11,11 +10,12 @@ from condmeta.errors import ConvergenceWarning
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.algorithms import Batch
 from condmeta.inner.batch import require_conjugate
-from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import Learner, found
+from condmeta.learners.attributes import from_info
+from condmeta.learners.learner import Learner
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import POSITIVE, POSITIVE_OR_INF, jobs_of, or_word
 from condmeta.learners.targets import Regressor
+from condmeta.learners.training import Learned, Training
 from condmeta.losses import get_loss
 from condmeta.meta.erm import learn_map
 from condmeta.meta.erm_choice import KAPPAS, PointSplit, choose, lam_grid
@@ -23,6 +23,7 @@ from condmeta.meta.rotation import Rotation
 from condmeta.meta.selection import Selection
 from condmeta.tasks.splits import fifths, fold_numbers
 from condmeta.typing import Conditioning, FeatureMapLike, LossLike, MissingSide
+from condmeta.warn import warn
 
 SAMPLE = 300  # tasks that lam and kappa are chosen on
 
@@ -139,8 +140,8 @@ class ConditionalERMRegressor(Regressor, Learner):
     max_iter: int = 1000
 
     _rules = {"lam": or_word("auto", POSITIVE), "kappa": or_word("auto", POSITIVE_OR_INF)}
-    lam_, kappa_, choice_ = found(), found(), found()
-    objective_, dual_gap_, n_iter_ = found(), found(), found()
+    lam_, kappa_, choice_ = from_info(), from_info(), from_info()
+    objective_, dual_gap_, n_iter_ = from_info(), from_info(), from_info()
 
     def _learn(self, data: Training) -> Learned:
         loss, jobs = require_conjugate(get_loss(self.loss)), jobs_of(self)
@@ -152,12 +153,11 @@ class ConditionalERMRegressor(Regressor, Learner):
                 max_evaluations=self.max_iter, n_jobs=jobs,
             )  # fmt: skip
         if learned.gap > self.tol * learned.objective:
-            warnings.warn(
+            warn(
                 f"ConditionalERMRegressor stopped after {learned.passes} evaluations with "
                 f"dual_gap_={learned.gap:.3g}, above tol times objective_={learned.objective:.3g}. "
                 "Use a larger max_iter, tol or kappa.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         lam, kappa = choice.chosen
         info = {

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
+from condmeta.fitted.collect import history_rows
 from condmeta.fitted.fitted import Fitted
-from condmeta.fitted.prepared import scaled_rows
 from condmeta.inner.drift import KINDS, Drift, Process
 from condmeta.inner.drifting import DriftingGaussian
 from condmeta.inner.hedge import Hedge, HedgedGaussian
@@ -23,7 +23,6 @@ from condmeta.meta.selection import GIVEN, Selection
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide_tasks import WIDE
 from condmeta.tasks import TaskSet
-from condmeta.tasks.timed import Timed
 from condmeta.tasks.times import kind_of
 
 DRIFTS = "'auto', None, ('decay', rho), ('ar', phi) or rho alone, with rho and phi in (0, 1]"
@@ -68,7 +67,7 @@ def noises_of(learner: Any, alike: bool) -> tuple[str, ...]:
 
 
 def context_of(learner: Any, timed: bool) -> Any:
-    """Return whether levels may go with inputs: not where tasks may change with time."""
+    """Return whether levels may depend on inputs: not if tasks may change with time."""
     if not timed:
         return learner.context
     if learner.context is True:
@@ -180,12 +179,6 @@ def _hedge(fitted: Fitted, error: float) -> Hedge:
     gap, first, last = typical_gap(rows), rows.time.min(), rows.time.max()
     rows_of_gap = len(rows.time) / ((last - first) / gap + 1)
     return Hedge.start(error * rows_of_gap, last, gap)
-
-
-def history_rows(fitted: Fitted) -> Timed:
-    """Return the rows of all tasks with their times, in the learner's units."""
-    history = fitted.state.history
-    return Timed(*scaled_rows(history.points, fitted.scales), history.time)
 
 
 def require_history(learner: Any, fitted: Fitted, what: str) -> None:

@@ -6,7 +6,6 @@ and `read_rows` rows to predict. One task without an id is a set of one task, wi
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,13 +30,14 @@ from condmeta.learners.form import Form
 from condmeta.learners.labels import read_labels, sizes_of
 from condmeta.learners.side_by_row import by_row
 from condmeta.learners.side_inputs import NAMELESS, read_one_side, read_side, side_reader
-from condmeta.tasks import TaskSet, TaskTable
+from condmeta.tasks import TaskSet
 from condmeta.tasks.checks import check_finite
 from condmeta.tasks.containers import refuse_odd
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.read import join_side, require_rows, task_name_of
 from condmeta.tasks.weights import split_time
 from condmeta.typing import Ids, Matrix, SideInfo, Values
+from condmeta.warn import warn
 
 # scikit-learn's routing passes these to every method that takes ids, without a request.
 METADATA = {"task": True, "side_info": True}
@@ -79,11 +79,11 @@ def is_nameless(learner: Any, X: Matrix, task: Ids) -> bool:
 def warn_of_one_task(learner: Any, X: Matrix, task: Ids) -> None:
     """Warn if a call of `fit` does not name the tasks of its rows; a baseline needs no names."""
     if learner._learns_across_tasks and is_nameless(learner, X, task):
-        warnings.warn(
+        warn(
             "task= is missing, so all rows count as one task and nothing can be learned across "
             "tasks. Pass task=: the ids, or the name of a column of X.",
-            OneTaskWarning, stacklevel=3,
-        )  # fmt: skip
+            OneTaskWarning,
+        )
 
 
 def read_training(
@@ -96,15 +96,12 @@ def read_training(
     classes: Any = None,
 ) -> Inputs:
     """Read the tasks that a learner learns from first."""
-    reader = side_reader(learner)
+    fmap = side_reader(learner).map
     if isinstance(X, TaskSet):
         X = readable_tasks(learner, X)
         _refuse_company(X, (y, task, weight))
         columns = _columns_of(X)
-        table, points = read_side(learner, side_info, reader.map, columns)
-        labels, classes = read_labels(learner, X.y, None, classes, sizes_of(learner, X))
-        tasks = X.with_target(labels)
-        tasks = tasks if table is None else tasks.with_side(table)
+        labelled = _labelled_set(learner, X, side_info, fmap, columns, classes)
         require_rows(X.X)
     else:
         rows = read_columns(learner, X, task, None)
@@ -114,10 +111,8 @@ def read_training(
                 "Pass task=: the ids, or the name of a column of X."
             )
         columns = rows.columns
-        target = read_target(y, len(rows.X), type(learner).__name__)
-        labels, classes = read_labels(learner, target, rows.task, classes, weight)
-        table, points = read_side(learner, rows.side_info(side_info), reader.map, columns)
-        tasks = _grouped(rows, labels, table, weight)
+        labelled = _labelled_rows(learner, rows, y, side_info, fmap, classes, weight)
+    tasks, points, classes = labelled
     tasks = drop_weightless(check_weights(learner, tasks))
     if not len(tasks.X):
         raise DataError("Every weight is zero: there is nothing to learn from.")
@@ -146,15 +141,10 @@ def read_tasks(
         _refuse_company(X, (y, task, weight))
         check_features(learner, X, columns, "X")
         named = columns._replace(task_name=X.task_name or columns.task_name)
-        table, points = read_side(learner, side_info, fmap, named)
-        tasks = X.with_target(read_labels(learner, X.y, None, classes, sizes_of(learner, X))[0])
-        tasks = tasks if table is None else tasks.with_side(table)
+        tasks, points, _ = _labelled_set(learner, X, side_info, fmap, named, classes)
     else:
         rows = read_columns(learner, X, task, columns)
-        target = read_target(y, len(rows.X), type(learner).__name__)
-        labels, _ = read_labels(learner, target, rows.task, classes, weight)
-        table, points = read_side(learner, rows.side_info(side_info), fmap, rows.columns)
-        tasks = _grouped(rows, labels, table, weight)
+        tasks, points, _ = _labelled_rows(learner, rows, y, side_info, fmap, classes, weight)
     return drop_weightless(check_weights(learner, tasks)), points
 
 
@@ -225,16 +215,34 @@ def read_rows(learner: Any, fitted: Fitted, X: Matrix, task: Ids, side_info: Sid
     return Rows(rows.X, codes, ids, table, points)
 
 
-def _grouped(rows: CallColumns, labels: Any, table: TaskTable | None, weight: Any) -> TaskSet:
-    """Return the rows of a call as tasks."""
+def _labelled_set(
+    learner: Any, tasks: TaskSet, side_info: SideInfo, fmap: Any, columns: Columns, classes: Any
+) -> tuple[TaskSet, TaskSet | None, Any]:
+    """Return tasks with labels as numbers and side rows, conditioning points, and the classes."""
+    table, points = read_side(learner, side_info, fmap, columns)
+    labels, classes = read_labels(learner, tasks.y, None, classes, sizes_of(learner, tasks))
+    tasks = tasks.with_target(labels)
+    return tasks if table is None else tasks.with_side(table), points, classes
+
+
+def _labelled_rows(
+    learner: Any, rows: CallColumns, y: Values, side_info: SideInfo, fmap: Any, classes: Any,
+    weight: Any,
+) -> tuple[TaskSet, TaskSet | None, Any]:  # fmt: skip
+    """Return the rows of a call as `_labelled_set` returns tasks."""
+    target = read_target(y, len(rows.X), type(learner).__name__)
+    labels, classes = read_labels(learner, target, rows.task, classes, weight)
+    table, points = read_side(learner, rows.side_info(side_info), fmap, rows.columns)
     weight, time = split_time(weight)
-    return TaskSet.from_arrays(
+    tasks = TaskSet.from_arrays(
         rows.X, labels, rows.task, side_info=table, missing_side="mean", weight=weight, time=time,
         feature_names=rows.columns.names,
     )  # fmt: skip
+    return tasks, points, classes
 
 
 def _refuse_company(tasks: TaskSet, others: Any) -> None:
+    """Raise if a call gives a TaskSet and also what it carries, or needs y and has none."""
     if any(other is not None for other in others):
         raise DataError("A TaskSet carries y and the task ids: pass it alone, without y and task.")
     if tasks.y is None and len(others) > 1:

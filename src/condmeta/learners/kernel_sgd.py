@@ -17,12 +17,12 @@ from condmeta.inner.algorithms import Batch, Online, get_inner, solve_one
 from condmeta.kernels import check_kernel
 from condmeta.kernels.side_readers import has_side, join_sides
 from condmeta.learners.divergence import refuse_divergence
-from condmeta.learners.learn import Learned, Training
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import jobs_of
 from condmeta.learners.side_inputs import read_sides
 from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Regressor
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.kernel_sgd import (
     kernel_pass,
     kernel_steps,
@@ -247,7 +247,7 @@ class KernelConditionalSGDRegressor(Regressor, StreamLearner):
         path : str or path
             The file is written atomically: after a crash there is the old file or the new one.
         tasks : bool
-            Whether the models of the tasks go with the map.
+            Whether to write the models of the tasks too.
         resume : bool
             Whether to keep what `partial_fit`, `update` and `learning_curve` need.
         include_points : bool

@@ -6,110 +6,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from condmeta import engine
-from condmeta.fitted.against_rest import REST, AgainstRest, coded_against_rest
-from condmeta.fitted.at_times import drift_of
-from condmeta.fitted.collect import collect, solve_statistics
+from condmeta.fitted.against_rest import (
+    REST,
+    AgainstRest,
+    coded_against_rest,
+    points_against_rest,
+)
+from condmeta.fitted.collect import collect
 from condmeta.fitted.fitted import Fitted
-from condmeta.fitted.groups import regroup
 from condmeta.fitted.kept_rows import Gathered, KeptRows
 from condmeta.fitted.predictor import LinearPredictor
-from condmeta.fitted.prepared import prepare, raw_points, scaled_rows
+from condmeta.fitted.prepared import prepare, raw_points
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.fitted.shared_model import OutOfTask, SharedModel
-from condmeta.fitted.task_store import TaskStore, narrow
-from condmeta.fitted.tau import KernelTau, LinearTau
+from condmeta.fitted.solve import solve_collected, solve_in_groups
+from condmeta.fitted.task_store import TaskStore
+from condmeta.fitted.tau import LinearTau
 from condmeta.fitted.weighing import TAILS, with_tails
 from condmeta.inner.algorithms import can_resume
 from condmeta.inner.nested import NestedGaussian
 from condmeta.inner.row_posterior import RowPosterior
 from condmeta.learners.checks import warn_memory
 from condmeta.learners.copies import altered, with_fitted
-from condmeta.learners.forgetting import history_rows, settle_drift, with_times
+from condmeta.learners.forgetting import settle_drift, with_times
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.labels import kind_of
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.shared_base import shared_model_of
 from condmeta.learners.side_inputs import side_reader
 from condmeta.learners.student import learn_noise
+from condmeta.learners.training import Learned, Training
 from condmeta.learners.transforms import with_transforms
 from condmeta.losses import get_loss
-from condmeta.meta.task_statistics import TaskStatistics, scaled_statistics
+from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.meta.wide_tasks import WideTasks
 from condmeta.tasks import TaskSet
 from condmeta.tasks.points import Points
-from condmeta.tasks.splits import first_halves, in_content_order, tasks_by_content
 from condmeta.tasks.weights import masses
-
-
-class Training(NamedTuple):
-    """What a learner learns from: T tasks, all of which have rows.
-
-    Attributes
-    ----------
-    tasks : TaskSet or None
-        The tasks as the user gave them.
-    given_points : TaskSet or None
-        Separate conditioning points.
-    ids : (T,) array
-    rows : Points or None
-        Their points in the learner's units.
-    Phi : (T, k) array, or what a kernel reads of T tasks
-    scales : Scales
-    features : callable or None
-        `features(at, points)` returns Phi of the tasks at positions `at` if they show these points
-        only; None if Phi does not depend on the task's own points.
-    kernel : kernel or None
-        The kernel that reads Phi.
-    statistics : TaskStatistics, WideTasks or None
-        In place of `tasks` and `rows`, for a learner with `_by_statistics`; tasks without rows are
-        among them.
-    names : list of str
-        Names of the columns of scaled rows, with `statistics`.
-    """
-
-    tasks: TaskSet | None
-    given_points: TaskSet | None
-    ids: np.ndarray
-    rows: Points | None
-    Phi: Any
-    scales: Scales
-    features: Callable[..., Any] | None = None
-    kernel: Any = None
-    statistics: TaskStatistics | WideTasks | None = None
-    names: Sequence[str] = ()
-
-    def by_content(self, most: int | None = None) -> tuple[np.ndarray, Points]:
-        """Return the positions of at most `most` tasks, and their points, to choose settings on.
-
-        Tasks and rows are in an order of the rows' numbers alone: neither ids nor the order of the
-        input matter.
-        """
-        raw = self.tasks
-        if len(raw.y) > len(self.rows.y):  # the first halves condition
-            raw = raw.where(~first_halves(raw.offsets)[0])
-        order = tasks_by_content(raw)[:most]
-        return order, in_content_order(self.rows, raw).take(order)
-
-
-class Learned(NamedTuple):
-    """What a learner learns: the map, the inner algorithm, and the learner's own attributes.
-
-    `state` is what a stream goes on from.
-    """
-
-    tau: LinearTau | KernelTau
-    inner: Any
-    info: dict[str, Any] = {}
-    state: Any = None
 
 
 def fit_inputs(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> Any:
@@ -132,29 +73,46 @@ def learn(learner: Any, given: Inputs, shared: OutOfTask | None = None) -> Fitte
     if shared is not None:
         given = given._replace(tasks=shared.head_inputs(given.tasks), keys=None)
     engine.warn_if_slow(given.tasks.X.size)
-    if getattr(learner, "noise", None) in TAILS and learner._heavy_tails:
+    if _weighs_rows(learner):
         return learn_noise(learner, given, partial(_learn_tasks, shared=model))
     return _learn_tasks(learner, given, model)
 
 
+def _weighs_rows(learner: Any) -> bool:
+    """Return whether noise may have heavy tails: a fit then gives outliers less weight."""
+    return learner._heavy_tails and learner.noise in TAILS
+
+
 def _learn_tasks(learner: Any, given: Inputs, shared: SharedModel | None) -> Fitted:
     """Learn from tasks with labels as the linear models see them."""
-    tasks, start = given.tasks, begin(learner, given, shared)
+    start = begin(learner, given, shared)
+    by = _learn_by_statistics if learner._by_statistics else _learn_by_rows
+    return by(learner, given, start)
+
+
+def _learn_by_statistics(learner: Any, given: Inputs, start: Fitted) -> Fitted:
+    """Reduce tasks to statistics, and learn from these; tasks without rows come last."""
+    tasks, keys = given.tasks, given.keys
+    empty = tasks.sizes == 0
+    if empty.any():
+        at = np.argsort(empty, kind="stable")
+        tasks, keys = tasks.subset(at), None if keys is None else keys[at]
+    kind = learner._kind_of_statistics(start.scales)
+    if kind is TaskStatistics:
+        warn_memory(len(tasks), len(start.scales.x_mean) + 1)
+    start, timed = with_times(learner, start, tasks, kind)
+    statistics = collect(start, tasks, given.points, kind, timed, keys)
+    start = start._replace(state=statistics)
+    return conclude(learner, start, given.tasks.side).without_history()
+
+
+def _learn_by_rows(learner: Any, given: Inputs, start: Fitted) -> Fitted:
+    """Learn from the rows of tasks, then solve the tasks; those without rows come last."""
+    tasks = given.tasks
     filled, empty = np.flatnonzero(tasks.sizes > 0), np.flatnonzero(tasks.sizes == 0)
-    if learner._by_statistics:
-        ordered, keys = tasks, given.keys
-        if len(empty):
-            at = np.append(filled, empty)
-            ordered, keys = tasks.subset(at), None if keys is None else keys[at]
-        kind = learner._kind_of_statistics(start.scales)
-        if kind is TaskStatistics:
-            warn_memory(len(ordered), len(start.scales.x_mean) + 1)
-        start, timed = with_times(learner, start, ordered, kind)
-        statistics = collect(start, ordered, given.points, kind, timed, keys)
-        return conclude(learner, start._replace(state=statistics), tasks.side).without_history()
     trained = tasks.subset(filled) if len(empty) else tasks
     data = training(start, trained, given.points)
-    fitted = settled(start, learner._learn(data))._replace(n_tasks=len(trained))
+    fitted = with_learned(start, learner._learn(data))._replace(n_tasks=len(trained))
     if not learner.keep_tasks:
         seen = SeenIds(trained.ids.tolist()) if learner._streams else None
         return fitted._replace(seen=seen)
@@ -171,11 +129,10 @@ def _learn_tasks(learner: Any, given: Inputs, shared: SharedModel | None) -> Fit
 
 def _against_rest(learner: Any, given: Inputs) -> AgainstRest:
     """Learn each of more than two classes against the rest."""
-    tasks, points, parts = given.tasks, given.points, []
+    tasks, parts = given.tasks, []
     for k, label in enumerate(given.classes):
-        if points is not None and points.y is not None:
-            points = given.points.with_target(1.0 * (given.points.y == label))
         own = tasks.with_target(coded_against_rest(tasks.y, k))
+        points = points_against_rest(given.points, label)
         parts.append(learn(learner, given._replace(tasks=own, points=points, classes=REST)))
     return AgainstRest(given.classes, tuple(parts))
 
@@ -195,11 +152,16 @@ def begin(learner: Any, given: Inputs, shared: Any = None, validate: bool = Fals
     reader = side_reader(learner)
     if validate or reader.reads_points or not learner._by_statistics:
         reader = reader.fit(tasks, scales, columns.names)
-    parts = given.classes, shared, columns.names, False, bool(learner._weighs), given.target
-    predictor = LinearPredictor(type(learner).__name__, scales, None, *parts)
+    predictor = LinearPredictor(
+        type(learner).__name__, scales, inner=None, classes=given.classes, shared=shared,
+        feature_names=columns.names, weighs=bool(learner._weighs), target=given.target,
+    )  # fmt: skip
     info = {"constant": scales.constant & (learner.scale == "standard")}
     info |= given.chosen_form()
-    return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning, info)
+    return Fitted(
+        predictor, reader, tau=None, tasks=None, columns=columns, n_tasks=0,
+        conditioning=learner.conditioning, info=info,
+    )  # fmt: skip
 
 
 def _centre(learner: Any):
@@ -217,13 +179,6 @@ def _follows_y(learner: Any) -> bool:
     )
 
 
-def in_units_of_y(s2: float, objective: float, n_points: Any, y_scale: float) -> dict[str, float]:
-    """Return the noise and the log likelihood of y, from those of y / y_scale."""
-    with np.errstate(over="ignore"):
-        s2 = float(np.square(y_scale) * s2)
-    return {"s2_": s2, "objective_": float(objective - n_points * np.log(y_scale))}
-
-
 def training(start: Fitted, tasks: TaskSet, points: TaskSet | None) -> Training:
     """Return tasks as a learner learns from them."""
     reader, scales, features = start.reader, start.scales, None
@@ -238,11 +193,12 @@ def training(start: Fitted, tasks: TaskSet, points: TaskSet | None) -> Training:
             given = (*rows, shown.offsets, masses(shown.weight))
             return reader.features(tasks.ids[at], tasks.side, given, mean)
 
-    parts = data.ids, data.points, data.Phi, scales, features, reader.kernel
-    return Training(tasks, points, *parts)
+    return Training(
+        tasks, points, data.ids, data.points, data.Phi, scales, features, kernel=reader.kernel
+    )
 
 
-def settled(start: Fitted, learned: Learned) -> Fitted:
+def with_learned(start: Fitted, learned: Learned) -> Fitted:
     """Return the value with what was learned."""
     inner = learned.inner
     resumable = can_resume(inner) and not start.reader.reads_points
@@ -256,62 +212,63 @@ def settled(start: Fitted, learned: Learned) -> Fitted:
 
 def conclude(learner: Any, collected: Fitted, table: Any = None) -> Fitted:
     """Learn from the statistics that were collected; `table` is what the shared model reads."""
-    if getattr(learner, "noise", None) in TAILS and learner._heavy_tails:
+    if _weighs_rows(learner):
         return _conclude_weighed(learner, collected, table)
-    state, reader = collected.state, collected.reader
-    if isinstance(state, Gathered):
+    if isinstance(collected.state, Gathered):
         return _conclude_rows(learner, collected)
-    order, trained, table_by_key = state.order(), state.whole.count > 0, None
+    start, Phi = _encode_sides(collected)
+    fitted = _learn_tau(learner, start, Phi)
+    store = None
+    if isinstance(fitted.inner, NestedGaussian):
+        groups, store = solve_in_groups(fitted, Phi, jobs_of(learner))
+        fitted = fitted._replace(groups=groups)
+    elif learner.keep_tasks:
+        store = solve_collected(fitted, Phi, jobs_of(learner))
+    return with_store(fitted, store, table) if learner.keep_tasks else fitted
+
+
+def _encode_sides(collected: Fitted) -> tuple[Fitted, np.ndarray]:
+    """Learn the encodings of the side table; return the value with them, and Phi of all tasks.
+
+    The encodings, and the scales of the rows, are learned from the tasks with rows in an order that
+    does not depend on the input. Sums in another order would have other bits.
+    """
+    state, reader, predictor = collected.state, collected.reader, collected.predictor
+    order, table = state.order(), None
     if state.table is not None:
         rows = state.table.positions(state.ids)[order]
-        table_by_key = state.table.rows(rows[rows >= 0])
+        table = state.table.rows(rows[rows >= 0])
     if not reader.reads_points:
-        reader = reader.refit(table_by_key)
+        reader = reader.refit(table)
+        if isinstance(state, TaskStatistics):
+            overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), predictor.scales)
+            predictor = predictor._replace(scales=predictor.scales.moved_to(overall))
     Phi = state.Phi
     if Phi is None:
+        trained = state.whole.count > 0
         reader.find_rows(state.ids[trained], state.table)  # an error names tasks as they came
         Phi = np.empty((len(state.ids), len(reader.names)))
-        Phi[order] = reader.features(state.ids[order], table_by_key, None)
+        Phi[order] = reader.features(state.ids[order], table, None)
         if not trained.all():
             mean = LinearTau(np.empty(0), Phi[order].mean(axis=0))
             Phi[~trained] = reader.features(state.ids[~trained], state.table, None, mean)
-        table_by_key = None
-    predictor = collected.predictor
-    if isinstance(state, TaskStatistics) and not reader.reads_points:
-        # Not the scales of the rows as they came: they have other bits in another order.
-        overall = Scales.of_moments(*state.whole.overall(state.leaves(order)), predictor.scales)
-        predictor = predictor._replace(scales=predictor.scales.moved_to(overall))
-    start = collected._replace(predictor=predictor, reader=reader, tasks=None)
-    names = start.scales.names(start.columns.names)
-    data = Training(None, None, state.ids, None, Phi, start.scales, statistics=state, names=names)
-    learned = learner._learn(data)._replace(state=state)
-    fitted = settled(start, learned)._replace(n_tasks=len(order))
-    if hasattr(learner, "drift"):
+    start = collected._replace(predictor=predictor, reader=reader, tasks=None, n_tasks=len(order))
+    return start, Phi
 
-        def stay() -> Fitted:
-            still = data._replace(statistics=state._replace(history=None))
-            return settled(start, learner._learn(still))._replace(n_tasks=len(order))
 
-        fitted = settle_drift(learner, fitted, Phi, stay)
-    if not learner.keep_tasks and not isinstance(fitted.inner, NestedGaussian):
+def _learn_tau(learner: Any, start: Fitted, Phi: np.ndarray) -> Fitted:
+    """Learn tau from the statistics of all tasks, and the drift of tasks that change."""
+    state, scales = start.state, start.scales
+    names = scales.names(start.columns.names)
+
+    def learned_from(statistics: TaskStatistics | WideTasks) -> Fitted:
+        data = Training.of_statistics(statistics, Phi, scales, names)
+        return with_learned(start, learner._learn(data)._replace(state=state))
+
+    fitted = learned_from(state)
+    if not hasattr(learner, "drift"):
         return fitted
-    if drift_of(fitted.inner) is not None:
-        *points, clock = history_rows(fitted)
-        parts = state.ids, Phi, Points(*points), jobs_of(learner), clock
-        return with_store(fitted, fitted.solve(*parts), table)
-    if isinstance(state, WideTasks):
-        rows = scaled_rows(state.whole, fitted.scales)
-        return with_store(fitted, fitted.solve(state.ids, Phi, rows, jobs_of(learner)), table)
-    if not isinstance(fitted.inner, NestedGaussian):
-        return with_store(fitted, solve_statistics(fitted, state, Phi, jobs_of(learner)), table)
-    stats, base = scaled_statistics(state.whole, fitted.scales), fitted.tau.theta(Phi)
-    found = regroup(state.ids, stats, base, narrow(Phi), fitted.inner, jobs_of(learner))
-    fitted = fitted._replace(groups=found.groups)
-    if not learner.keep_tasks:
-        return fitted
-    models = found.theta, found.coef
-    store = TaskStore(state.ids, stats.count, *models, state=found.priors, Phi=narrow(Phi))
-    return with_store(fitted, store, table)
+    return settle_drift(learner, fitted, Phi, lambda: learned_from(state._replace(history=None)))
 
 
 def _conclude_weighed(learner: Any, collected: Fitted, table: Any) -> Fitted:

@@ -1,13 +1,12 @@
 """What all learners share: `fit` makes one `Fitted`, and every other method asks it.
 
-A learner is a docstring, a constructor and one hook: `_learn(data: Training) -> Learned`. A learner
-that goes on with further tasks takes the value so far as a second argument, `_learn(data, before)`.
+A learner is a docstring, a constructor and one hook: `_learn(data: Training) -> Learned`. The hook
+of a learner that learns from further tasks has a second argument, the value so far.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self, overload
 
 import numpy as np
@@ -16,13 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from condmeta import persistence
 from condmeta.fitted import tables
-from condmeta.fitted.against_rest import AgainstRest
 from condmeta.fitted.columns import Columns
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.rows import Rows
 from condmeta.fitted.sql import Tables, score_query
 from condmeta.fitted.task_model import TaskModel, TaskModels
-from condmeta.fitted.update import updated
 from condmeta.learners import model_file
 from condmeta.learners.call_columns import n_rows
 from condmeta.learners.checks import warn_constant, warn_far_values
@@ -37,9 +34,10 @@ from condmeta.learners.inputs import (
     warn_of_one_task,
 )
 from condmeta.learners.labels import some_classes, two_classes
-from condmeta.learners.learn import Learned, Training, conclude, learn
-from condmeta.learners.parameters import check_learner, is_auto, jobs_of
+from condmeta.learners.learn import conclude, learn
+from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.side_inputs import read_sides
+from condmeta.learners.training import Learned, Training
 from condmeta.learners.writing import writing
 from condmeta.tasks import TaskSet
 from condmeta.typing import Frame, Ids, Matrix, Names, PathLike, Scale, SideInfo, Values
@@ -50,42 +48,6 @@ INSTEAD = {  # of methods that a learner does not have
     "summary": "standard errors of effects are for learners with a learned prior, such as "
     "ConditionalRidge, ConditionalCount and ConditionalLogistic. M_frame() has the effects.",
 }
-
-
-class found:  # noqa: N801 - reads like `property`
-    """An attribute of the fitted value's `info`, by its name in the class.
-
-    `default` is its value where `info` has none; without, that is an AttributeError.
-    """
-
-    def __init__(self, *default: Any):
-        self.default = default
-
-    def __set_name__(self, owner: Any, name: str):
-        self.name = name
-
-    def __get__(self, learner: Any, owner: Any = None):
-        if learner is None:
-            return self
-        info = learner.fitted_.info
-        if self.name in info:
-            return info[self.name]
-        if not self.default:
-            raise AttributeError(f"This {type(learner).__name__} has no {self.name}.")
-        return self.default[0]
-
-
-class chosen_transform:  # noqa: N801 - reads like `property`
-    """An attribute `x_transform_` or `y_transform_`: the parameter, or what "auto" has chosen."""
-
-    def __set_name__(self, owner: Any, name: str):
-        self.name = name
-
-    def __get__(self, learner: Any, owner: Any = None):
-        if learner is None:
-            return self
-        given = getattr(learner, self.name.removesuffix("_"))
-        return learner.fitted_.info.get(self.name) if is_auto(given) else given
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -117,6 +79,7 @@ class Learner(BaseEstimator):
     _streams = False  # `_learn` can go on from an earlier value
     _by_statistics = False  # `_learn` reads `Training.statistics`
     _unit_free = False  # maps of points read rows and targets in units of their size
+    _heavy_tails = False  # `noise` may have Student's t distribution
     feature_map = None
     conditioning = "shared"
     loss = "squared"
@@ -360,10 +323,8 @@ class Learner(BaseEstimator):
                 if len(fitted.tasks) != 1:
                     raise fitted.which_task()
                 task = np.repeat(fitted.tasks.ids, n_rows(X))
-            given = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
-            many = isinstance(fitted, AgainstRest)
-            update = fitted.update if many else partial(updated, fitted)
-            self._model = update(*given, jobs_of(self))
+            tasks, points = read_tasks(self, fitted, X, y, task, side_info, sample_weight)
+            self._model = fitted.update(tasks, points, jobs_of(self))
         return self
 
     def predict(self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None) -> np.ndarray:

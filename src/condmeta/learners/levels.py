@@ -13,13 +13,13 @@ from condmeta.fitted.scales import Scales
 from condmeta.fitted.tables import group_table
 from condmeta.inner.nested import NestedGaussian
 from condmeta.inner.posterior import Gaussian
-from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import found
+from condmeta.learners.attributes import from_info
 from condmeta.learners.levels_learning import STEPS
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import one_of
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.learners.ridge_learning import learn_ridge
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.task_statistics import TaskStatistics
 from condmeta.persistence.fields import floats, maybe, number
 from condmeta.typing import ColdStart, Drift, Frame
@@ -179,7 +179,7 @@ class ConditionalLevels(ConditionalRidge):
     _drifts = False
     _side_noise = False
     _heavy_tails = False
-    levels_ = found()
+    levels_ = from_info()
 
     @property
     def H_levels_(self) -> np.ndarray:  # noqa: N802 - the model's name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from condmeta.fitted.scales import Scales
 from condmeta.inner.nested import NestedGaussian
 from condmeta.inner.posterior import Gaussian, lower_root
 from condmeta.inner.tree import Tree
-from condmeta.learners.learn import Learned, Training
 from condmeta.learners.parameters import jobs_of
 from condmeta.learners.ridge_learning import RidgeSteps, choose_and_fit, gaussian_of
 from condmeta.learners.shared_columns import SomeColumns
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.cold_start import LearnedMaps
 from condmeta.meta.levels import NONE, LevelsPrior, learn_levels
@@ -27,6 +26,7 @@ from condmeta.meta.prior import carried_metrics
 from condmeta.meta.task_statistics import scaled_statistics
 from condmeta.tasks.messages import show_id
 from condmeta.typing import Ids
+from condmeta.warn import warn
 
 
 def choose_and_fit_levels(learner: Any, tasks: Any, rotation: Any, overall: Scales) -> LearnedMaps:
@@ -80,7 +80,7 @@ def learn_some_columns_of_levels(learner: Any, data: Training, columns: np.ndarr
             stopping=Stopping(learner.tol, learner.max_iter), n_jobs=jobs_of(learner),
         )  # fmt: skip
     prior = prior.widen(kept)
-    tau, info = found.settled(data, prior.W, prior.H, prior.s2, *rest)
+    tau, info = found.tau_and_info(data, prior.W, prior.H, prior.s2, *rest)
     change = ChangeOfScale.between(found.overall, data.scales)
     return Learned(tau, nested_of(prior, change, setting.noise == "per_task"), info)
 
@@ -100,10 +100,9 @@ STEPS = RidgeSteps(choose_and_fit_levels, learn_some_columns_of_levels, nested_o
 
 def warn_no_groups(task: Ids) -> None:
     """Say that task ids name no groups."""
-    warnings.warn(
+    warn(
         f"The task ids have one part, such as {show_id(task)}, so no task is in a group and the "
         "model is the same as ConditionalRidge. Give the columns of all levels, the largest "
         "group first: task=['region', 'store'].",
         NoGroupsWarning,
-        stacklevel=2,
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
-from condmeta.tasks.frames import as_vector
+from condmeta.tasks.arrays import as_vector
 from condmeta.typing import Values
 
 

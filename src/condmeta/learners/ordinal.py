@@ -11,16 +11,17 @@ from condmeta.errors import DataError
 from condmeta.fitted.kept_rows import KeptRows
 from condmeta.inner.likelihoods import Ordered
 from condmeta.inner.row_posterior import Ordinal
+from condmeta.learners.attributes import from_info
 from condmeta.learners.gathered import gather_more
 from condmeta.learners.labels import two_classes
-from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import Learner, found
+from condmeta.learners.learner import Learner
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, one_of, or_word
 from condmeta.learners.row_prior import learn_row_prior
 from condmeta.learners.row_summary import summary
 from condmeta.learners.shared_columns import is_random
 from condmeta.learners.targets import Classifier
+from condmeta.learners.training import Learned, Training
 from condmeta.learners.writing import writing
 from condmeta.meta.prior import METRICS
 from condmeta.persistence.fields import InvalidFieldError, floats
@@ -182,8 +183,8 @@ class ConditionalOrdinal(Classifier, Learner):
         "kappa": or_word("auto", NON_NEGATIVE),
         "random": (is_random, "'all', 'intercept' or a list of columns"),
     }
-    metric_, kappa_, choice_ = found(), found(), found()
-    H_, n_iter_, objective_ = found(), found(), found()
+    metric_, kappa_, choice_ = from_info(), from_info(), from_info()
+    H_, n_iter_, objective_ = from_info(), from_info(), from_info()
 
     @property
     def cuts_(self) -> np.ndarray:

@@ -18,42 +18,35 @@ from condmeta.errors import DataError
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.prepared import raw_points
 from condmeta.fitted.scales import Scales
-from condmeta.fitted.side_reader import SideReader
-from condmeta.fitted.starts import with_cold_start
-from condmeta.fitted.task_store import TaskStore, narrow
-from condmeta.fitted.tau import LinearTau
-from condmeta.inner.scatter import Scatter
+from condmeta.fitted.solve import solve_stored
 from condmeta.learners.checks import refuse_weighing
 from condmeta.learners.copies import with_fitted
 from condmeta.learners.form import Form
 from condmeta.learners.gathered import refuse_base
 from condmeta.learners.inputs import Inputs, read_tasks, read_training
-from condmeta.learners.learn import Training, begin, conclude, settled
+from condmeta.learners.learn import begin, conclude, with_learned
 from condmeta.learners.parameters import check_learner
+from condmeta.learners.side_rows import SideRows
 from condmeta.learners.task_sample import (
     LARGEST_KEY,
     Candidates,
-    Found,
+    KeyedTasks,
     joined,
     largest_key,
     narrowed,
     read_candidates,
 )
-from condmeta.learners.transforms import on_scale, settle
-from condmeta.meta.blocks import LEAF
+from condmeta.learners.training import Training
+from condmeta.learners.transforms import choose_transforms, put_on_scale
 from condmeta.meta.stored_tasks import Here, Runner, StoredTasks
 from condmeta.meta.task_files import Piece, distinct_in_all, write_piece
-from condmeta.meta.task_statistics import TaskStatistics, scaled_packed, without_ties
-from condmeta.meta.trained_tasks import RawBlock
+from condmeta.meta.task_statistics import TaskStatistics, without_ties
 from condmeta.meta.wide_tasks import WIDE
 from condmeta.tasks import TaskSet, TaskTable
-from condmeta.tasks.points import Points
 from condmeta.tasks.splits import copied_columns, keys_by_content
 from condmeta.tasks.weights import repeats
 
 log = logging.getLogger("condmeta")
-FEATURES_AT_ONCE = 1 << 16  # tasks
-
 
 ReadSide = Callable[[], TaskTable | None]
 
@@ -147,10 +140,10 @@ def learn_parts(
         log.info("choosing the transformations on %s tasks", f"{len(tasks):,}")
         table, ends = sides[0].of_tasks(tasks.ids), ends_of(parts)
         tasks = tasks if table is None else tasks.with_side(table)
-        given = settle(learner, named, Inputs(tasks, None, start.columns, None), ends)
+        given = choose_transforms(learner, named, Inputs(tasks, None, start.columns, None), ends)
         if any(value is not None for value in given.form):
             log.info("transforming the rows")
-            start = require_statistics(learner, begin(learner, on_scale(given)))
+            start = require_statistics(learner, begin(learner, put_on_scale(given)))
             parts, sampled = join_reduced(reduced, Reduction(start))
         else:
             start = start._replace(info=start.info | given.chosen_form())
@@ -184,7 +177,7 @@ def join_reduced(reduced: Reduce, how: Reduction) -> tuple[list[Reduced], TaskSt
 def sample_of_parts(parts: Sequence[Reduced], runner: Runner) -> TaskSet:
     """Return the sample of the tasks of all parts, by rising key; remove the candidates."""
     every = [part.candidates for part in parts]
-    limit = largest_key(Found.joined([some.found for some in every]))
+    limit = largest_key(KeyedTasks.joined([some.found for some in every]))
     jobs = [(some.path, limit) for some in every if (some.found.keys <= limit).any()]
     tasks = joined(list(runner.map(read_candidates, jobs)))
     for some in every:
@@ -205,15 +198,9 @@ def start_with(first: TaskSet, learner: Any) -> Fitted:
     """
     if first.weight is not None and not repeats(first.weight).any():
         first = TaskSet.trusted(
-            first.X,
-            first.y,
-            first.offsets,
-            first.ids,
-            feature_names=first.feature_names,
-            target_name=first.target_name,
-            task_name=first.task_name,
-            backend=first.backend,
-        )
+            first.X, first.y, first.offsets, first.ids, feature_names=first.feature_names,
+            target_name=first.target_name, task_name=first.task_name, backend=first.backend,
+        )  # fmt: skip
     refuse_base(learner)
     refuse_weighing(learner)
     if learner.drift not in (None, "auto"):
@@ -252,7 +239,7 @@ def reduce_part(
         keys = found.keys
         if start.scales.scale == "rows":  # points are not the rows as they came
             keys = without_ties(keys_by_content(tasks, how.distinct), tasks.ids)
-        some = Found(tasks.ids, keys, tasks.sizes)
+        some = KeyedTasks(tasks.ids, keys, tasks.sizes)
         candidates = Candidates.write(f"{path}-sample", some, tasks, bound)
     low, high = (
         np.append(end(points.X, axis=0, initial=far), end(tasks.y, initial=far))
@@ -284,8 +271,8 @@ def learn_stored(
     start = start._replace(predictor=start.predictor._replace(scales=scales), reader=reader)
     log.info("learning from %s tasks", f"{len(stored):,}")
     names = scales.names(start.columns.names)
-    data = Training(None, None, stored.ids, None, None, scales, statistics=stored, names=names)
-    fitted = settled(start, learner._learn(data))._replace(n_tasks=len(stored))
+    data = Training.of_statistics(stored, None, scales, names)
+    fitted = with_learned(start, learner._learn(data))._replace(n_tasks=len(stored))
     if learner.keep_tasks:
         log.info("solving the tasks")
         fitted = fitted._replace(tasks=solve_stored(fitted, stored, ids, Phi_empty))
@@ -293,115 +280,3 @@ def learn_stored(
         return fitted._replace(state=sides.statistics(stored))
     log.info("the statistics of the tasks, %s MB, are not kept", f"{stored.nbytes / 1e6:,.0f}")
     return fitted
-
-
-def solve_stored(fitted: Fitted, stored: StoredTasks, ids: Any, Phi_empty: Any) -> TaskStore:
-    """Return the models of all tasks, leaf after leaf; those without points come last."""
-    T, how = len(ids), (fitted.tau, fitted.scales, fitted.inner)
-    theta, coef = np.empty((T, fitted.scales.width)), np.empty((T, fitted.scales.width))
-    Phi, count = np.empty((T, Phi_empty.shape[1])), np.zeros(T, stored.sampled.whole.count.dtype)
-    for at, *found in stored.map_blocks(solve_block, *how):
-        count[at], theta[at], coef[at], Phi[at] = found
-    for lo in range(len(stored), T, LEAF):
-        at = slice(lo, lo + LEAF)
-        Phi[at] = Phi_empty[lo - len(stored) : lo - len(stored) + LEAF]
-        block = RawBlock(no_statistics(len(Phi[at]), len(fitted.scales.x_mean)), None, Phi[at])
-        _, theta[at], solved, _ = solve_block(block, *how)
-        coef[at] = with_cold_start(fitted, solved, Phi[at], np.zeros(len(solved)))
-    return TaskStore(ids, count, theta, coef, Phi=narrow(Phi))
-
-
-def solve_block(raw: RawBlock, tau: LinearTau, scales: Scales, inner: Any) -> tuple[Any, ...]:
-    """Return the number of points, theta, the model and the features of each task."""
-    theta = tau.theta(raw.Phi)
-    stats = scaled_packed(raw.scatter, scales, raw.at)
-    count = raw.scatter.count if raw.at is None else raw.scatter.count[raw.at]
-    how = {} if tau.noise is None else {"factors": tau.noise_factors(raw.Phi)}
-    return count.copy(), theta, inner.posterior(stats, theta, **how).mean, raw.Phi.copy()
-
-
-def no_statistics(n_tasks: int, d: int) -> Scatter:
-    """Return the statistics of tasks without points."""
-    offsets = np.zeros(n_tasks + 1, np.int64)
-    return Scatter.of(np.empty((0, d)), np.empty(0), offsets)
-
-
-class SideRows(NamedTuple):
-    """The side rows of tasks.
-
-    ids : (T,) the tasks with points, then those without: of the rows, then of the side table
-    rows : (n,) the row of each task with points, -1 if it has none
-    empty : (T - n,) the row of each task without points, -1 if it has none
-    """
-
-    ids: np.ndarray
-    rows: np.ndarray
-    empty: np.ndarray
-    table: TaskTable | None
-
-    @classmethod
-    def of(cls, ids: np.ndarray, spare: np.ndarray, side: TaskTable | None) -> SideRows:
-        """Find the rows of tasks with points, and of those without."""
-        n = len(ids)
-        ids = np.append(ids, spare) if len(spare) else ids
-        if side is None:
-            return cls(ids, np.full(n, -1), np.full(len(ids) - n, -1), None)
-        rows, left = side.positions(ids), np.ones(side.n_tasks, bool)
-        side = TaskTable.trusted(side.ids, side.data, side.backend)  # without its index
-        left[rows[rows >= 0]] = False
-        further = np.flatnonzero(left)
-        return cls(np.append(ids, side.ids[further]), rows[:n], np.append(rows[n:], further), side)
-
-    def require(self, reader: SideReader) -> None:
-        """Raise if tasks with points lack side rows that a map reads."""
-        if (self.rows < 0).any():
-            reader.require_rows(self.ids[: len(self.rows)], self.table)
-
-    def of_tasks(self, ids: np.ndarray) -> TaskTable | None:
-        """Return the side rows of some tasks with points."""
-        if self.table is None:
-            return None
-        n, wanted = len(self.rows), set(ids.tolist())
-        rows = self.rows[np.fromiter((task in wanted for task in self.ids[:n]), bool, n)]
-        return self.table.rows(rows[rows >= 0])
-
-    def encode(
-        self, reader: SideReader, at: np.ndarray
-    ) -> tuple[SideReader, np.ndarray, np.ndarray]:
-        """Learn the encodings; return the reader, and Phi of tasks with points, and without.
-
-        `at` are the tasks with points by rising key: encodings are learned in this order.
-        """
-        rows, side = self.rows[at], self.table
-        has = rows >= 0
-        self.require(reader)
-        reader = reader.refit(None if side is None else side.rows(rows[has]))
-        zero = LinearTau(np.empty(0), np.zeros(len(reader.names)))
-        Phi = np.empty((len(rows), len(reader.names)))
-        for lo in range(0, len(rows), FEATURES_AT_ONCE):
-            part = slice(lo, lo + FEATURES_AT_ONCE)
-            some = None if side is None else side.rows(rows[part][has[part]])
-            Phi[part] = reader.features(self.ids[at[part]], some, None, zero)
-        if reader.map.reads_table and not has.all():
-            Phi[~has] = Phi[has].mean(axis=0) if has.any() else 0.0
-        empty = np.empty((0, Phi.shape[1]))
-        if len(self.empty):
-            spare = None if side is None else side.rows(self.empty[self.empty >= 0])
-            mean = LinearTau(np.empty(0), Phi.mean(axis=0))
-            empty = reader.features(self.ids[len(rows) :], spare, None, mean)
-        return reader, Phi, empty
-
-    def statistics(self, stored: StoredTasks) -> TaskStatistics:
-        """Return the statistics of all tasks in memory, with their side rows."""
-        state, n = stored.load(), len(self.rows)
-        if len(self.empty):
-            points = Points(
-                np.empty((0, state.whole.mean.shape[1] - 1)), np.empty(0),
-                np.zeros(len(self.empty) + 1, np.int64),
-            )  # fmt: skip
-            state = state.join(TaskStatistics.of(self.ids[n:], points))
-        if self.table is None:
-            return state
-        have = np.append(self.rows, self.empty)
-        have = have[have >= 0]
-        return state._replace(table=self.table.rows(have))

@@ -18,10 +18,11 @@ from condmeta.inner.hedge import HedgedGaussian
 from condmeta.inner.low_rank import LowRankGaussian
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.student import StudentGaussian
+from condmeta.learners.attributes import chosen_transform, from_info
 from condmeta.learners.forgetting import DRIFTS, is_drift, require_timed
+from condmeta.learners.form_trial import LOSSES
 from condmeta.learners.inputs import METADATA
-from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import Learner, chosen_transform, found
+from condmeta.learners.learner import Learner
 from condmeta.learners.model_file import storable
 from condmeta.learners.offsets import (
     is_zero,
@@ -35,7 +36,7 @@ from condmeta.learners.ridge_learning import collect_more, learn_ridge
 from condmeta.learners.shared_base import is_base
 from condmeta.learners.shared_columns import is_random
 from condmeta.learners.targets import Regressor
-from condmeta.learners.transform_trial import LOSSES
+from condmeta.learners.training import Learned, Training
 from condmeta.learners.writing import writing
 from condmeta.meta.prior import METRICS
 from condmeta.meta.ridge_choice import COLD_STARTS, NOISES
@@ -276,13 +277,13 @@ class ConditionalRidge(Regressor, Learner):
     _by_statistics = True
     _drifts = True  # tasks may change with time
     _side_noise = True  # the noise may follow side information
-    _heavy_tails = True  # the noise may have Student's t distribution
-    metric_, noise_, kappa_, choice_ = found(), found(), found(), found()
-    nu_ = found()
-    context_, cold_start_ = found(), found()
+    _heavy_tails = True
+    metric_, noise_, kappa_, choice_ = from_info(), from_info(), from_info(), from_info()
+    nu_ = from_info()
+    context_, cold_start_ = from_info(), from_info()
     x_transform_, y_transform_, base_ = chosen_transform(), chosen_transform(), chosen_transform()
-    transform_choice_ = found([])
-    s2_, n_iter_, objective_, drift_choice_ = found(), found(), found(), found()
+    transform_choice_ = from_info([])
+    s2_, n_iter_, objective_, drift_choice_ = from_info(), from_info(), from_info(), from_info()
     __metadata_request__fit = METADATA | {"time": True}
     __metadata_request__partial_fit = METADATA | {"time": True}
     __metadata_request__predict = METADATA | {"time": True}
@@ -350,10 +351,9 @@ class ConditionalRidge(Regressor, Learner):
         self
         """
         X, time = take_time(X, time)
-        call = {"task": task, "side_info": side_info}
-        call["sample_weight"] = weighted(sample_weight, precision, time)
+        weight, y = weighted(sample_weight, precision, time), minus_offset(y, offset)
         with writing(self):
-            super().fit(X, minus_offset(y, offset), **call)
+            super().fit(X, y, task=task, side_info=side_info, sample_weight=weight)
             self._model = remember_offset(self._model, offset)
         return self
 
@@ -410,9 +410,8 @@ class ConditionalRidge(Regressor, Learner):
         if X is not None:
             require_offset(self._model, offset)
         X, time = self._take_time(X, time)
-        call = {"task": task, "side_info": side_info}
-        call["sample_weight"] = weighted(sample_weight, precision, time)
-        return super().adapt(X, minus_offset(y, offset), **call)
+        weight, y = weighted(sample_weight, precision, time), minus_offset(y, offset)
+        return super().adapt(X, y, task=task, side_info=side_info, sample_weight=weight)
 
     def update(
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
@@ -445,9 +444,8 @@ class ConditionalRidge(Regressor, Learner):
         """
         require_offset(self._model, offset)
         X, time = self._take_time(X, time)
-        call = {"task": task, "side_info": side_info}
-        call["sample_weight"] = weighted(sample_weight, precision, time)
-        return super().update(X, minus_offset(y, offset), **call)
+        weight, y = weighted(sample_weight, precision, time), minus_offset(y, offset)
+        return super().update(X, y, task=task, side_info=side_info, sample_weight=weight)
 
     def partial_fit(
         self, X: Matrix, y: Values = None, *, task: Ids = None, side_info: SideInfo = None,
@@ -490,9 +488,8 @@ class ConditionalRidge(Regressor, Learner):
         """
         with writing(self):
             require_offset(self._model, offset)
-            y = minus_offset(y, offset)
             X, time = take_time(X, time)
-            weight = weighted(sample_weight, precision, time)
+            weight, y = weighted(sample_weight, precision, time), minus_offset(y, offset)
             model = collect_more(self, self._model, X, y, task, side_info, weight)
             self._check_ids(model.state.ids)
             self._model = remember_offset(model, offset)
@@ -632,7 +629,7 @@ class ConditionalRidge(Regressor, Learner):
 
 
 def weighted(sample_weight: Values, precision: Any, time: Any = None):
-    """Return the weights of rows, with their precision and their times if there are any."""
+    """Return the weights of rows; precision and times travel with them, if there are any."""
     if precision is None and time is None:
         return sample_weight
     return Weighted(sample_weight, precision, time=time)

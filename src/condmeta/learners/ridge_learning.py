@@ -9,7 +9,7 @@ import numpy as np
 
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
-from condmeta.fitted.change_of_scale import ChangeOfScale
+from condmeta.fitted.change_of_scale import ChangeOfScale, in_units_of_y
 from condmeta.fitted.collect import collect
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.scales import Scales
@@ -22,9 +22,10 @@ from condmeta.learners.checks import refuse_weighing, warn_far_values
 from condmeta.learners.forgetting import context_of, noises_of, require_history, with_times
 from condmeta.learners.gathered import free_id, refuse_base, refuse_far
 from condmeta.learners.inputs import read_tasks, read_training
-from condmeta.learners.learn import Learned, Training, begin, in_units_of_y
+from condmeta.learners.learn import begin
 from condmeta.learners.parameters import check_learner, jobs_of
 from condmeta.learners.shared_columns import differing_columns, learn_some_columns
+from condmeta.learners.training import Learned, Training
 from condmeta.learners.transforms import with_transforms
 from condmeta.learners.wide import learn_wide_tasks
 from condmeta.meta.ascent import Stopping
@@ -76,12 +77,12 @@ def learn_ridge(learner: Any, data: Training, steps: RidgeSteps | None = None) -
         "constant": overall.constant,
     }
 
-    def in_user_scales(W: np.ndarray) -> np.ndarray:
+    def in_given_scales(W: np.ndarray) -> np.ndarray:
         wide = np.zeros((len(W), len(overall.kept)))
         wide[:, overall.kept] = W
         return change.map(rotation.undo(wide))
 
-    W, cold = in_user_scales(learned.prior.W), None if cold is None else in_user_scales(cold)
+    W, cold = in_given_scales(learned.prior.W), None if cold is None else in_given_scales(cold)
     context = None if context is None else change.context(context.widen(overall.kept))
     if left_open is not None:
         wide = np.zeros_like(prior.H)

@@ -14,9 +14,9 @@ from condmeta.fitted.tau import LinearTau
 from condmeta.inner.likelihoods import Likelihood
 from condmeta.inner.posterior import lower_root
 from condmeta.inner.prior_covariance import PriorCovariance
-from condmeta.learners.learn import Training
 from condmeta.learners.parameters import jobs_of
 from condmeta.learners.shared_columns import differing_columns, divide_columns
+from condmeta.learners.training import Training
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.logistic import learn_prior
 from condmeta.meta.logistic_choice import COLD_STARTS, choose, choose_cold_start
@@ -89,7 +89,7 @@ def _learn_all_columns(learner: Any, data: Training, kind: dict[str, Any]) -> Ro
         }
         prior = mix([learned.prior for learned in fits.values()], weights.values(), Z)
         main = max(weights, key=weights.__getitem__)
-        found = settled(data, rotation, choice, fits[main], prior.widen(kept), main)
+        found = _row_prior(data, rotation, choice, fits[main], prior.widen(kept), main)
         law = kind["likelihood"](prior.s2)
         found = _with_open_map(found, rotation, kept, points, Z, law, prior, main.kappa)
         ridge = None if found.spread is None else _pooled_ridge(learner, judge, main)
@@ -149,13 +149,13 @@ def _learn_some_columns(
         kept = np.isin(np.arange(data.scales.width), parts.own)
         prior = own.widen(kept)
         prior.W[-1, parts.shared] = beta
-        found = settled(data, rotation, choice, learned, prior, choice.chosen)
+        found = _row_prior(data, rotation, choice, learned, prior, choice.chosen)
         found = found._replace(info=found.info | {"shared": ~kept})
         law, points = kind["likelihood"](own.s2), parts.reduce(data.rows, beta)
         return _with_open_map(found, rotation, kept, points, Z, law, own, choice.chosen.kappa)
 
 
-def settled(
+def _row_prior(
     data: Training, rotation: Rotation, choice: Selection, learned: Any, prior: Any, setting: Any
 ) -> RowPrior:
     """Return what was learned with a setting, from a prior of all columns."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
@@ -34,9 +33,9 @@ from condmeta.learners.ordinal import ConditionalOrdinal
 from condmeta.learners.parameters import check_learner
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.learners.task_sample import (
-    Found,
-    find_tasks,
+    KeyedTasks,
     joined,
+    keyed_tasks,
     largest_key,
     rows_of,
     sample_of,
@@ -44,6 +43,7 @@ from condmeta.learners.task_sample import (
     write_value,
 )
 from condmeta.tasks import TaskSet, TaskTable
+from condmeta.warn import warn
 
 BY_ROWS = ConditionalLogistic, ConditionalCount, ConditionalOrdinal
 log = logging.getLogger("condmeta")
@@ -86,16 +86,17 @@ def fit_sampled(
         How many tasks the prior is learned from; by default up to 10,000 with 2,000,000 rows.
     """
     check_learner(learner)
-    found = parts.map(find_tasks)
-    limit = largest_key(Found.joined(found), prior_tasks)
+    found = parts.map(keyed_tasks)
+    limit = largest_key(KeyedTasks.joined(found), prior_tasks)
     sample = joined(parts.map(sample_of, [(limit,)] * len(found)))
     side = read_side()
     n_tasks = sum(int((part.sizes > 0).sum()) for part in found)
     if len(sample) < n_tasks and prior_tasks is None:
-        warnings.warn(
+        warn(
             f"{type(learner).__name__} learns its prior from {len(sample):,} of {n_tasks:,} tasks; "
-            "prior_tasks= sets how many.", ReadingNote, stacklevel=6,
-        )  # fmt: skip
+            "prior_tasks= sets how many.",
+            ReadingNote,
+        )
     log.info("learning from a sample of %s tasks", f"{len(sample):,}")
     learner.fit(with_side(sample, side))
     if learner.keep_tasks:
@@ -106,8 +107,8 @@ def fit_sampled(
 
 
 def solve_parts(
-    learner: Any, parts: RowParts, found: Sequence[Found], side: TaskTable | None, folder: Path,
-    limit: np.uint64 | None = None,
+    learner: Any, parts: RowParts, found: Sequence[KeyedTasks], side: TaskTable | None,
+    folder: Path, limit: np.uint64 | None = None,
 ) -> Fitted | AgainstRest:  # fmt: skip
     """Return the fitted value of a learner with the models of all tasks.
 
@@ -147,7 +148,7 @@ def solve_part(tasks: TaskSet, prior: str, limit: np.uint64 | None, side: str, p
     """Write the models of the tasks of a part with keys above a limit to a file."""
     learner = _load_once(prior, os.stat(prior).st_mtime_ns)
     tasks = drop_weightless(tasks)
-    found = find_tasks(tasks)
+    found = keyed_tasks(tasks)
     order = np.argsort(found.keys, kind="stable")
     order = order[found.sizes[order] > 0]
     order = order if limit is None else order[found.keys[order] > limit]
@@ -177,7 +178,7 @@ def _add(stores: list[list[TaskStore]], more: Sequence[TaskStore]) -> None:
         parts.append(replace(store, **dict.fromkeys(lacking)))
 
 
-def _without_rows(found: Sequence[Found], side: TaskTable | None) -> np.ndarray:
+def _without_rows(found: Sequence[KeyedTasks], side: TaskTable | None) -> np.ndarray:
     """Return the ids of tasks without rows: of weight 0, then of the side table."""
     spare = [part.ids[part.sizes == 0] for part in found]
     if side is not None:

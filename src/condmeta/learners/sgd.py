@@ -14,10 +14,10 @@ from condmeta.fitted.task_store import naming_task
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.algorithms import Batch, Online, get_inner, solve_one
 from condmeta.learners.divergence import refuse_divergence, refuse_huge_map
-from condmeta.learners.learn import Learned, Training
 from condmeta.learners.model_file import storable
 from condmeta.learners.streams import StreamLearner, partial_fit
 from condmeta.learners.targets import Classifier, Regressor
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.sgd import SGDState, sgd_pass, sgd_steps
 from condmeta.meta.sgd_outer import OuterState, outer_steps
 from condmeta.outer_steps import (

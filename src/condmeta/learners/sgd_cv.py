@@ -11,13 +11,13 @@ import numpy as np
 
 from condmeta.errors import DataError
 from condmeta.inner.algorithms import get_inner
+from condmeta.learners.attributes import from_info
 from condmeta.learners.grid_trial import GridState, GridTrial, best_pair
-from condmeta.learners.learn import Learned, Training
-from condmeta.learners.learner import found
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import POSITIVES, one_of
 from condmeta.learners.sgd import ConditionalSGD, ConditionalSGDRegressor
 from condmeta.learners.targets import Regressor
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.sgd import SGDState
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import TaskSplit, as_split
@@ -120,8 +120,8 @@ class ConditionalSGDRegressorCV(Regressor, ConditionalSGD):
     random_state: RandomState = 0
 
     _rules = {"search": one_of(("grid", "halving")), "lams": POSITIVES, "meta_steps": POSITIVES}
-    lam_, meta_step_, cv_results_, learning_curve_ = found(), found(), found(), found()
-    best_index_, best_error_ = found(), found()
+    lam_, meta_step_, cv_results_ = from_info(), from_info(), from_info()
+    learning_curve_, best_index_, best_error_ = from_info(), from_info(), from_info()
 
     def fit(
         self,

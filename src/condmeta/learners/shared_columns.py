@@ -10,12 +10,12 @@ from sklearn.base import clone
 
 from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
-from condmeta.fitted.change_of_scale import ChangeOfScale
+from condmeta.fitted.change_of_scale import ChangeOfScale, in_units_of_y
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.posterior import Gaussian, lower_root
-from condmeta.learners.learn import Learned, Training, in_units_of_y
 from condmeta.learners.parameters import jobs_of
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.prior import LearnedPrior
 from condmeta.meta.ridge_judge import BY_SIDE, ROUGH
@@ -116,7 +116,7 @@ class SomeColumns(NamedTuple):
             found = learn_shared(parts, Z, *settings, first, stopping=stopping, n_jobs=jobs)
         return cls(order, rotation, overall, parts, Z, choice, *found)
 
-    def settled(
+    def tau_and_info(
         self, data: Training, W: np.ndarray, H: np.ndarray, s2: float, objective: float, passes: int
     ):
         """Return tau and the learner's attributes, from W (k+1, width) and H (width, width)."""
@@ -136,7 +136,7 @@ class SomeColumns(NamedTuple):
         W, H = np.zeros((len(prior.W), width)), np.zeros((width, width))
         W[-1, self.parts.shared], W[:, own] = self.beta, prior.W
         H[np.ix_(own, own)] = prior.H
-        tau, info = self.settled(data, W, H, prior.s2, *found)
+        tau, info = self.tau_and_info(data, W, H, prior.s2, *found)
         inner = Gaussian(lower_root(info["H_"]), prior.s2, info["noise_"] == "per_task")
         return Learned(tau, inner, info)
 

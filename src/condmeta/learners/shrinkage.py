@@ -16,11 +16,13 @@ from condmeta.fitted.task_model import TaskModel, TaskModels
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.estimates import GaussianOfEstimates
 from condmeta.inner.squared import SquaredState
+from condmeta.learners.attributes import from_info
 from condmeta.learners.inputs import inputs_of
-from condmeta.learners.learn import Learned, Training, learn
-from condmeta.learners.learner import Learner, found
+from condmeta.learners.learn import learn
+from condmeta.learners.learner import Learner
 from condmeta.learners.model_file import storable
 from condmeta.learners.parameters import NON_NEGATIVE, check_learner, jobs_of, one_of, or_word
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.ascent import Stopping
 from condmeta.meta.map_covariance import best_map
 from condmeta.meta.prior import METRICS
@@ -132,7 +134,8 @@ class Shrinkage(Learner):
         "metric": or_word("auto", one_of(METRICS)),
         "kappa": or_word("auto", NON_NEGATIVE),
     }
-    metric_, kappa_, choice_, H_, objective_ = found(), found(), found(), found(), found()
+    metric_, kappa_, choice_ = from_info(), from_info(), from_info()
+    H_, objective_ = from_info(), from_info()
 
     def fit(
         self,

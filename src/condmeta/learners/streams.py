@@ -15,9 +15,10 @@ from condmeta.fitted.user_rows import no_weights
 from condmeta.learners.checks import warn_far_values
 from condmeta.learners.inputs import is_nameless, read_tasks, read_training
 from condmeta.learners.labels import two_classes
-from condmeta.learners.learn import Training, begin, settled, training
+from condmeta.learners.learn import begin, training, with_learned
 from condmeta.learners.learner import Learner
 from condmeta.learners.parameters import check_learner
+from condmeta.learners.training import Training
 from condmeta.learners.writing import writing
 from condmeta.tasks.messages import show_id
 from condmeta.typing import Ids, Labels, Matrix, SideInfo, Values
@@ -152,7 +153,7 @@ def go_on(
         if isinstance(before.reader.map, ComposedMap):
             fmap = before.reader.map.with_ranges_of(tasks.side)
             start = before._replace(reader=before.reader._replace(map=fmap))
-    fitted = settled(start, learner._learn(data, before))
+    fitted = with_learned(start, learner._learn(data, before))
     return fitted._replace(n_tasks=start.n_tasks + len(tasks), seen=seen.add(named))
 
 

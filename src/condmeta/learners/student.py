@@ -17,11 +17,11 @@ from condmeta.fitted.weighing import STUDENT, with_tails
 from condmeta.inner.posterior import Gaussian
 from condmeta.inner.student import StudentGaussian, bound_of_weights
 from condmeta.learners.copies import altered
+from condmeta.learners.form_choice import can_judge
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.parameters import jobs_of
 from condmeta.learners.student_judge import tails_pay
 from condmeta.learners.student_trial import NoiseTrial, is_settled
-from condmeta.learners.transforms import can_judge
 from condmeta.meta.ridge_judge import BY_SIDE
 
 ROUNDS = 5  # of weighing all rows and fitting the prior, at most

@@ -12,8 +12,8 @@ from condmeta.inner.posterior import Gaussian
 from condmeta.inner.scores import row_scores
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.student import StudentGaussian
+from condmeta.learners.form_choice import FEWEST_HELD_OUT
 from condmeta.learners.student_trial import CLOSE, NoiseTrial, Weighed
-from condmeta.learners.transforms import FEWEST_TASKS
 from condmeta.meta.prior import SMALLEST
 from condmeta.meta.ridge_choice import LOG_DENSITY_TIE, MARGIN_ERRORS
 from condmeta.meta.ridge_judge import HeldOutFeatures, Judge, SplitStatistics
@@ -71,7 +71,7 @@ class NoiseJudge:
             totals += normal.sum(axis=1), heavy.sum(axis=1)
             gain = np.append(gain, likelier - logs)
             smaller = np.mean(totals[1] / np.maximum(totals[0], SMALLEST)) < 1
-            if gain.sum() < 0 or (len(gain) >= FEWEST_TASKS and not smaller):
+            if gain.sum() < 0 or (len(gain) >= FEWEST_HELD_OUT and not smaller):
                 return False
         least = max(LOG_DENSITY_TIE, MARGIN_ERRORS * np.sqrt(len(gain)) * gain.std())
         return bool(smaller and gain.sum() > least)

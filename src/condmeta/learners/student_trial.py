@@ -10,9 +10,9 @@ import numpy as np
 from condmeta.fitted.fitted import Fitted
 from condmeta.inner.squared import SquaredState
 from condmeta.inner.student import StudentGaussian, bound_of_weights
+from condmeta.learners.form_trial import LOSSES
 from condmeta.learners.inputs import Inputs
 from condmeta.learners.parameters import jobs_of
-from condmeta.learners.transform_trial import LOSSES
 from condmeta.meta.prior import LearnedPrior, Prior
 from condmeta.meta.ridge import learn_prior
 from condmeta.meta.ridge_judge import ROUGH, RidgeSetting

@@ -1,7 +1,7 @@
 """A sample of whole tasks, those with the smallest keys: the same one wherever the rows are.
 
-Keys are hashes of the tasks' rows. What a fit needs rows for, and cannot sum up task by task, is
-learned from the sample: transformations of x and y, or a whole prior.
+Keys are hashes of the tasks' rows. The sample serves where a fit needs rows, and statistics of each
+task do not suffice: for transformations of x and y, or for a whole prior.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ TASKS, ROWS = 10_000, 2_000_000  # the most that a sample has, unless the caller
 LARGEST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-class Found(NamedTuple):
-    """Some tasks: ids, keys (T,) and numbers of rows (T,)."""
+class KeyedTasks(NamedTuple):
+    """Tasks by their keys, without their rows: ids, keys (T,) and numbers of rows (T,)."""
 
     ids: np.ndarray
     keys: np.ndarray
     sizes: np.ndarray
 
     @classmethod
-    def joined(cls, parts: Sequence[Found]) -> Found:
+    def joined(cls, parts: Sequence[KeyedTasks]) -> KeyedTasks:
         """Return the tasks of all parts."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def where(self, mask: np.ndarray) -> Found:
+    def where(self, mask: np.ndarray) -> KeyedTasks:
         """Return the tasks that a mask (T,) selects."""
-        return Found(*(part[mask] for part in self))
+        return KeyedTasks(*(part[mask] for part in self))
 
 
-def find_tasks(tasks: TaskSet) -> Found:
-    """Return the tasks of a part; those whose rows all have weight 0 have no rows."""
+def keyed_tasks(tasks: TaskSet) -> KeyedTasks:
+    """Return the keys of the tasks of a part; a task whose rows all have weight 0 has no rows."""
     tasks = drop_weightless(tasks)
-    return Found(tasks.ids, without_ties(keys_by_content(tasks), tasks.ids), tasks.sizes)
+    return KeyedTasks(tasks.ids, without_ties(keys_by_content(tasks), tasks.ids), tasks.sizes)
 
 
-def largest_key(found: Found, n_tasks: int | None = None) -> np.uint64:
+def largest_key(found: KeyedTasks, n_tasks: int | None = None) -> np.uint64:
     """Return the largest key of the sample, of `n_tasks` tasks if this is given."""
     order = np.argsort(found.keys, kind="stable")
     order = order[found.sizes[order] > 0]
@@ -62,18 +62,18 @@ def largest_key(found: Found, n_tasks: int | None = None) -> np.uint64:
 def sample_of(tasks: TaskSet, limit: np.uint64) -> tuple[np.ndarray, TaskSet]:
     """Return the tasks of a part with keys up to a limit, and their keys."""
     tasks = drop_weightless(tasks)
-    return up_to(find_tasks(tasks), tasks, limit)
+    return tasks_up_to(keyed_tasks(tasks), tasks, limit)
 
 
-def up_to(found: Found, tasks: TaskSet, limit: np.uint64) -> tuple[np.ndarray, TaskSet]:
-    """Return the keys up to a limit, and their tasks; `found` is what was found of `tasks`."""
+def tasks_up_to(found: KeyedTasks, tasks: TaskSet, limit: np.uint64) -> tuple[np.ndarray, TaskSet]:
+    """Return the keys up to a limit, and their tasks; `found` has the keys of `tasks`."""
     at = np.flatnonzero((found.keys <= limit) & (found.sizes > 0))
     return found.keys[at], tasks.subset(at)
 
 
-def sampled(found: Found, tasks: TaskSet) -> TaskSet:
-    """Return the sample of tasks in memory, by rising key; `found` is what was found of them."""
-    return joined([up_to(found, tasks, largest_key(found))])
+def sampled(found: KeyedTasks, tasks: TaskSet) -> TaskSet:
+    """Return the sample of tasks in memory, by rising key; `found` has their keys."""
+    return joined([tasks_up_to(found, tasks, largest_key(found))])
 
 
 def joined(parts: Sequence[tuple[np.ndarray, TaskSet]]) -> TaskSet:
@@ -97,21 +97,21 @@ class Candidates(NamedTuple):
     """The tasks of a part that may belong to the sample; their rows are in a file."""
 
     path: str
-    found: Found
+    found: KeyedTasks
 
     @classmethod
-    def write(cls, path: str, found: Found, tasks: TaskSet, bound: np.uint64) -> Candidates:
+    def write(cls, path: str, found: KeyedTasks, tasks: TaskSet, bound: np.uint64) -> Candidates:
         """Write the sample of a part, if the sample of all tasks has no key above a bound."""
         if len(found.ids):
-            keys, few = up_to(found, tasks, min(bound, largest_key(found)))
-            found = Found(few.ids, keys, few.sizes)
+            keys, few = tasks_up_to(found, tasks, min(bound, largest_key(found)))
+            found = KeyedTasks(few.ids, keys, few.sizes)
             write_value(path, (keys, few))
         return cls(path, found)
 
 
-def narrowed(near: Sequence[Found], more: Found) -> tuple[list[Found], np.uint64]:
+def narrowed(near: Sequence[KeyedTasks], more: KeyedTasks) -> tuple[list[KeyedTasks], np.uint64]:
     """Return the sample of the tasks so far, and a bound on the keys of the sample of all tasks."""
-    found = Found.joined([*near, more])
+    found = KeyedTasks.joined([*near, more])
     if not len(found.ids):
         return [], LARGEST_KEY
     limit = largest_key(found)
@@ -122,7 +122,7 @@ def narrowed(near: Sequence[Found], more: Found) -> tuple[list[Found], np.uint64
 def read_candidates(path: str, limit: np.uint64) -> tuple[np.ndarray, TaskSet]:
     """Return the keys up to a limit, and their tasks, of a file of candidates."""
     keys, tasks = pickle.loads(Path(path).read_bytes())
-    return up_to(Found(tasks.ids, keys, tasks.sizes), tasks, limit)
+    return tasks_up_to(KeyedTasks(tasks.ids, keys, tasks.sizes), tasks, limit)
 
 
 def with_side(tasks: TaskSet, side: TaskTable | None) -> TaskSet:

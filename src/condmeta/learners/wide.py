@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.base import clone
 
 from condmeta.blas_threads import limit_threads
+from condmeta.fitted.change_of_scale import in_units_of_y
 from condmeta.fitted.prepared import user_points
 from condmeta.fitted.scales import Scales
 from condmeta.fitted.tau import LinearTau
 from condmeta.inner.low_rank import LowRankGaussian
-from condmeta.learners.learn import Learned, Training, in_units_of_y
 from condmeta.learners.shared_columns import PLAIN, differing_columns
+from condmeta.learners.training import Learned, Training
 from condmeta.meta.ridge_choice import COLD_STARTS
 from condmeta.meta.ridge_judge import BY_SIDE
 from condmeta.meta.rotation import Rotation
@@ -49,7 +50,7 @@ def learn_wide_tasks(learner: Any, data: Training) -> Learned:
         zero = np.zeros(rows.X.shape[1])
         scales = Scales("none", learner.fit_intercept, zero, zero + 1.0, 0.0, len(zero))
         statistics = TaskStatistics.of(ids, rows, None, features)
-        return heads._learn(Training(None, None, ids, None, Phi, scales, statistics=statistics))
+        return heads._learn(Training.of_statistics(statistics, Phi, scales))
 
     rows = points._replace(X=overall.rescaled(points.X), y=overall.target(points.y))
     with limit_threads(1):

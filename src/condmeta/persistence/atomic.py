@@ -4,12 +4,12 @@ import contextlib
 import errno
 import os
 import stat
-import warnings
 from collections.abc import Callable
 from typing import BinaryIO
 
 from condmeta.errors import ModelFileError
 from condmeta.persistence.temporary import create_temporary, remove_leftovers
+from condmeta.warn import warn
 
 _ACCESS_LIST = "system.posix_acl_access"  # rights beyond the nine bits of the mode
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -51,7 +51,7 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
         raise
     _sync_folder(folder)
     for note in notes:
-        warnings.warn(f"'{name}' {note}", UserWarning, stacklevel=4)
+        warn(f"'{name}' {note}", UserWarning)
 
 
 def _old_file(name: str, target: str) -> os.stat_result | None:

@@ -3,7 +3,6 @@
 import math
 import os
 import platform
-import warnings
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from condmeta.persistence.decoder import Decoder
 from condmeta.persistence.encoder import encode
 from condmeta.persistence.file_errors import errors_name_field, errors_name_file
 from condmeta.persistence.some_tasks import DecoderOfTasks
+from condmeta.warn import warn
 
 ENDING = ".condmeta"
 
@@ -94,12 +94,11 @@ def read_model(path: str | os.PathLike, tasks: set[Any] | None = None) -> Any:
                 obj = decoder.decode_all(model)
         written, here = card["scikit_learn_version"], _version("scikit-learn")
     if decoder.has_sklearn and str(written).split(".")[:2] != here.split(".")[:2]:
-        warnings.warn(
+        warn(
             f"'{os.fspath(path)}' holds a transformer saved with scikit-learn {written}, "
             f"and this is {here}: it may behave differently. Fit and save the model again, or "
             f"install scikit-learn {written}.",
             UserWarning,
-            stacklevel=2,
         )
     return obj
 

@@ -1,4 +1,4 @@
-"""Digests of the tables whose rows a model holds: the same rows are not added twice unnoticed."""
+"""Digests of the tables that a model has learned from: it notices rows that it has already."""
 
 import hashlib
 

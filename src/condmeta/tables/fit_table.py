@@ -13,7 +13,8 @@ from condmeta.tables.additions import digest_of
 from condmeta.tables.fitted_table import FittedTable, as_table
 from condmeta.tables.learner import kind_of_learner, make_learner, uncalibrated
 from condmeta.tables.roles import ColumnOptions
-from condmeta.tables.schema import Schema, learn_schema
+from condmeta.tables.schema import Schema
+from condmeta.tables.schema_learning import learn_schema
 from condmeta.tables.task_columns import with_task_columns
 from condmeta.tasks import TaskSet
 from condmeta.tasks.messages import show_ids
@@ -89,8 +90,7 @@ def note_transforms(learner: Any, target: Any) -> None:
         itself = f"{target!r} itself set x_transform=None and y_transform=None."
         remedy = f"For straight lines and {itself}"
     if taken:
-        told = f"The model {taken}: held-out tasks are then predicted better. {remedy}"
-        warn(told, ReadingNote)
+        warn(f"The model {taken}: held-out tasks are then predicted better. {remedy}", ReadingNote)
 
 
 def _require_drift(learner: Any, time: str | None) -> None:

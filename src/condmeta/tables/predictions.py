@@ -1,4 +1,4 @@
-"""The predictions of a table model: columns of tables, intervals, scores."""
+"""What a table model answers: predictions, intervals, scores, columns of tables."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 
 from condmeta.errors import DataError
 from condmeta.evaluation import Calibrated
+from condmeta.fitted.tables import INTERCEPT, coefficient_names
+from condmeta.fitted.task_model import TaskModels
+from condmeta.learners.blend import BlendedModels
 from condmeta.learners.count import ConditionalCount
 from condmeta.tables.fitted_table import FittedTable
 from condmeta.tasks import TaskSet
+from condmeta.tasks.ids import id_columns
 
 
 def predict(model: FittedTable, tasks: TaskSet) -> np.ndarray:
@@ -44,6 +48,22 @@ def columns(
     found["task_points"] = points = model.learner.n_points(tasks)
     kind = np.where(points > 0, "known", np.where(outside, "outside", "new"))
     return found | {"task_kind": kind.astype(object)}
+
+
+def adapted_columns(
+    model: FittedTable, models: TaskModels | BlendedModels
+) -> dict[str, np.ndarray]:
+    """Return the columns of `TableModel.adapt_frame`: a row for each task, or task and class."""
+    fitted, classes, coef = model.linear.fitted_, model.schema.classes, models.coef_
+    T, K = len(models.ids), coef.shape[1] if coef.ndim == 3 else 1
+    ids = [task for task in models.ids.tolist() for _ in range(K)]
+    found = id_columns(ids, model.schema.roles.task_name)
+    if coef.ndim == 3:
+        found["class"] = np.array(classes * T, dtype=object)
+    found["n"] = np.repeat(models.n_, K)
+    found[INTERCEPT] = np.broadcast_to(models.intercept_, coef.shape[:-1]).ravel()
+    names = [name for name in coefficient_names(fitted) if name != INTERCEPT]
+    return found | dict(zip(names, coef.reshape(T * K, -1).T, strict=True))
 
 
 def score(model: FittedTable, tasks: TaskSet, labelled: TaskSet) -> float:

@@ -1,6 +1,5 @@
-"""How a table is read: `fit` learns it once, and later tables are read in the same way."""
+"""How tables are read: `fit` has learned it (`schema_learning.py`), all later tables follow it."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +8,6 @@ import numpy as np
 
 from condmeta import persistence
 from condmeta.errors import DataError
-from condmeta.feature_maps.column_profile import ColumnProfile
 from condmeta.feature_maps.table_encoder import TableEncoder
 from condmeta.feature_maps.training_ranges import RANGE
 from condmeta.fitted.label_codes import encode
@@ -27,37 +25,24 @@ from condmeta.persistence.fields import (
 )
 from condmeta.persistence.registry import construct
 from condmeta.tables.dates import read_time_column
-from condmeta.tables.feature_ranges import Ranges, ranges_of, warn_far_rows, widen
-from condmeta.tables.raw_columns import Readers, apply_readers, expand_names, find_readers
-from condmeta.tables.roles import ColumnOptions, Roles, assign_roles, open_side_table, read_side
-from condmeta.tables.values import (
-    Target,
-    find_target,
-    has_text,
-    is_unique,
-    read_labels,
-    require_values,
+from condmeta.tables.feature_ranges import Ranges, warn_far_rows, widen
+from condmeta.tables.raw_columns import Readers, apply_readers, expand_names
+from condmeta.tables.role_columns import (
+    read_features,
+    read_numbers,
+    read_side_columns,
+    refuse_gaps,
+    side_of_rows,
 )
+from condmeta.tables.roles import Roles
+from condmeta.tables.values import read_labels
 from condmeta.tables.written_numbers import NumberReader
 from condmeta.tasks import TaskSet, TaskTable
-from condmeta.tasks.each_column import each_column
-from condmeta.tasks.frames import (
-    backend_of,
-    column_names,
-    eager,
-    get_column,
-    get_series,
-    is_frame,
-    require_columns,
-    select_columns,
-)
+from condmeta.tasks.frames import backend_of, column_names, require_columns
 from condmeta.tasks.ids import as_id_array, factorize
-from condmeta.tasks.numbers import DATE, to_floats
-from condmeta.tasks.side_column import type_column
-from condmeta.tasks.side_table import as_names, side_from_rows
+from condmeta.tasks.side_table import as_names
 from condmeta.tasks.weights import Weighted
 from condmeta.typing import Frame, SideInfo, Values
-from condmeta.warn import warn
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +104,10 @@ class Schema:
 
     def matrix(self, frame: Frame) -> np.ndarray:
         """Return the encoded features of a table (N, d); unseen levels are reported."""
-        rows = _read_features(frame, self.roles.features, self.readers)
+        rows = read_features(frame, self.roles.features, self.readers)
         if self.missing == "error":
             gaps = dict(zip(rows.columns, rows.gaps().sum(axis=0).tolist(), strict=True))
-            _refuse_gaps(gaps, rows.n_tasks, "fit the model with missing='impute'")
+            refuse_gaps(gaps, rows.n_tasks, "fit the model with missing='impute'")
         return np.ascontiguousarray(self.encoder.transform(rows))
 
     def side(self, frame: Frame, side_info: SideInfo) -> TaskTable | None:
@@ -141,14 +126,14 @@ class Schema:
                 f"Side column {lacking!r} is not in the table, but {given[0]!r} is: give all "
                 "side columns, or none."
             )
-        return _side_of_rows(frame, self.roles, self.side_readers)
+        return side_of_rows(frame, self.roles, self.side_readers)
 
     def side_of_table(self, side_info: SideInfo) -> TaskTable:
         """Return the columns of a side table that the model reads."""
         if not self.roles.side_columns:
             raise DataError("The model was fitted without side information: give none now.")
         # A model that was fitted with side columns of the table reads them from a side table too.
-        return _read_side(side_info, self.roles, self.roles.side_columns, self.side_readers)
+        return read_side_columns(side_info, self.roles, self.roles.side_columns, self.side_readers)
 
     def side_of_row(self, row: Mapping[str, Any]) -> TaskTable:
         """Return the side row of a new task without an id, from a dict of column -> value."""
@@ -179,12 +164,12 @@ class Schema:
         roles = self.roles
         repeat = None
         if labelled and roles.weight is not None:
-            repeat = _numbers(frame, roles.weight, "weight")
+            repeat = read_numbers(frame, roles.weight, "weight")
         names = roles.sizes if labelled or roles.exposure is not None else []
         if not names:
             return repeat
         role = "exposure" if roles.exposure is not None else "trials"
-        given = Weighted(repeat, _numbers(frame, names[0], role), role)
+        given = Weighted(repeat, read_numbers(frame, names[0], role), role)
         labels = np.zeros(len(given.size)) if y is None else y
         encode(labels, "count" if role == "exposure" else "class", None, given, RowTasks(ids))
         return given
@@ -225,198 +210,6 @@ class Schema:
             "missing": self.missing,
             "read_as": {n: r.describe() for n, r in {**self.readers, **self.side_readers}.items()},
         }  # fmt: skip
-
-
-def learn_schema(
-    frame: Frame, side_info: SideInfo, options: ColumnOptions, missing: str, kind: str | None,
-    order: Any = None,
-) -> tuple[Schema, np.ndarray, TaskTable | None]:  # fmt: skip
-    """Learn how to read tables like this one: roles, kinds of columns, levels, classes.
-
-    Parameters
-    ----------
-    frame : table
-    side_info : table, dict or TaskTable, optional
-        The side table.
-    options : ColumnOptions
-        The columns that the user named.
-    missing : "error" or "impute"
-    kind : "number", "count", "class", "ordered" or None
-        What the learner predicts; None leaves that to the target.
-    order : sequence, optional
-        Ordered classes, from the lowest to the highest.
-
-    Returns
-    -------
-    the schema, the encoded features (N, d), the side information of all tasks or None
-    """
-    if missing not in ("error", "impute"):
-        raise DataError(
-            "The 'missing' parameter of TableModel must be 'error' or 'impute'. "
-            f"Got {missing!r} instead."
-        )
-    key = as_names(options.side_key) or as_names(options.task)
-    side_table = None if side_info is None else open_side_table(side_info, key)
-    roles = assign_roles(frame, side_table, options)
-    readers = find_readers(frame, [*roles.features, roles.target], options, options.holidays)
-    rows = _read_features(frame, roles.features, readers)
-    encoder = TableEncoder(of_rows=True)
-    profiles = {name: encoder.profile(column, name) for name, column in rows.data.items()}
-    fit_encoder(encoder, profiles, missing)
-    labels = apply_readers(frame, readers, [roles.target])
-    found = target_of(labels, roles, kind, order)
-    X = np.ascontiguousarray(encoder.transform(rows))
-    side, roles, side_text, side_readers = learn_side(frame, side_table, roles, options)
-    parts = found.classes, side_text, readers, side_readers, found.kind
-    return Schema(roles, missing, encoder, *parts, ranges_of(profiles)), X, side
-
-
-def fit_encoder(encoder: TableEncoder, profiles: dict[str, ColumnProfile], missing: str) -> None:
-    """Fit the encoder of the features; refuse gaps, names and dates among them."""
-    if missing == "error":
-        n_rows = max((profile.size for profile in profiles.values()), default=0)
-        gaps = {name: profile.gaps for name, profile in profiles.items()}
-        _refuse_gaps(gaps, n_rows, "set missing='impute'")
-    encoder.fit_profiles(profiles)
-    _refuse_names_and_dates(profiles, encoder)
-
-
-def learn_side(
-    frame: Frame, side_table: Any, roles: Roles, options: ColumnOptions
-) -> tuple[TaskTable | None, Roles, list[str], Readers]:
-    """Return the side information of all tasks, the roles, its text columns and its readers."""
-    side, side_readers = None, {}
-    if side_table is not None:
-        if is_frame(side_table):
-            written = options._replace(decimal=options.side_decimal or options.decimal)
-            side_readers = find_readers(side_table, roles.side_table, written, of_tasks=True)
-        side = _read_side(side_table, roles, roles.side_table, side_readers)
-    elif roles.side:
-        side_readers = find_readers(frame, roles.side, options, of_tasks=True)
-        side = _side_of_rows(frame, roles, side_readers)
-    side_text = []
-    if side is not None:
-        side, roles = _without_names(side, roles)
-        side_text = [name for name, column in side.data.items() if has_text(column)]
-    return side, roles, side_text, side_readers
-
-
-def target_of(frame: Frame, roles: Any, kind: str | None, order: Any = None) -> Target:
-    """Return what the target holds; `roles` (or options) name it, and exposure or trials."""
-    if roles.exposure is not None and kind not in (None, "count"):
-        raise DataError("An exposure is for counts: use ConditionalCount (--learner count).")
-    if roles.trials is not None and kind not in (None, "class"):
-        raise DataError("Trials are for shares: use ConditionalLogistic (--learner logistic).")
-    if roles.trials is not None:
-        find_target(frame, roles.target, "number")
-        return Target("class")
-    return find_target(frame, roles.target, "count" if roles.exposure is not None else kind, order)
-
-
-def kind_of_target(
-    frame: Frame, options: ColumnOptions, kind: str | None, order: Any = None
-) -> str:
-    """Return what the target of a table holds, as `learn_schema` finds it."""
-    require_columns(frame, [options.target], "target")
-    readers = find_readers(frame, [options.target], options)
-    return target_of(apply_readers(frame, readers), options, kind, order).kind
-
-
-def _read_features(frame: Any, names: list[str], readers: Readers) -> TaskTable:
-    """Return the raw features of a table, typed, one entry a row."""
-    require_columns(frame, names, "features")
-    frame = apply_readers(select_columns(frame, names), readers)
-    read = expand_names(names, readers)
-    data = each_column(read, lambda name: type_column(get_series(frame, name), name, "Column"))
-    n_rows = len(next(iter(data.values()))) if data else 0
-    return TaskTable.trusted(np.arange(n_rows), data)
-
-
-def _numbers(frame: Any, name: str, role: str) -> np.ndarray:
-    """Return a column of numbers without gaps."""
-    require_columns(frame, [name], role)
-    require_values(frame, [name], role)
-    return to_floats(get_column(frame, name), f"Column {name!r}", role=role)
-
-
-def _refuse_gaps(gaps: dict[str, int], n_rows: int, remedy: str) -> None:
-    """Refuse missing features; the error counts them by column."""
-    found = [f"{name!r} {count:,}" for name, count in gaps.items() if count]
-    if found:
-        shown = ", ".join(found[:8]) + (", ..." if len(found) > 8 else "")
-        raise DataError(
-            f"Features have missing values among {n_rows:,} rows: {shown}. Fill them, drop "
-            f"the rows, or {remedy} to use the mean and mark the gaps."
-        )
-
-
-def _read_side(side_info: Any, roles: Roles, columns: list[str], readers: Readers) -> TaskTable:
-    """Return the named columns of a side table."""
-    if isinstance(side_info, Mapping):
-        key = roles.side_key or roles.task
-        if not any(isinstance(row, Mapping) for row in side_info.values()) and not set(
-            columns
-        ).isdisjoint(side_info):
-            raise DataError(
-                "side_info is one row, and does not say which task it is about: pass a dict of id "
-                f"-> row, or a table with the column {key[0]!r}."
-            )
-        side_info = open_side_table(side_info, key)
-    if is_frame(side_info):
-        have = set(column_names(side_info))
-        lacking = [name for name in columns if name not in have]
-        side_info = side_info if lacking else apply_readers(eager(side_info), readers, columns)
-        columns = columns if lacking else expand_names(columns, readers)
-    return read_side(side_info, roles._replace(side_table=columns))
-
-
-def _side_of_rows(frame: Any, roles: Roles, readers: Readers) -> TaskTable:
-    opened = apply_readers(select_columns(frame, roles.side), readers)
-    columns = {name: get_column(opened, name) for name in expand_names(roles.side, readers)}
-    return side_from_rows(columns, *factorize(roles.ids(frame)))
-
-
-def _refuse_names_and_dates(profiles: dict[str, ColumnProfile], encoder: TableEncoder) -> None:
-    """Refuse text features that are dates, or where nearly every value is different."""
-
-    def refuse(name: str) -> None:
-        levels, pooled = encoder.levels_[name], encoder.pooled_[name]
-        texts = levels or pooled
-        if len(texts) > 1 and all(re.match(DATE, text) for text in texts):
-            raise DataError(
-                f"Column {name!r} holds dates ({texts[0]}, ...)",
-                ": write them as 2024-01-31, or exclude the column.",
-            )
-        different = len(levels) + len(pooled)
-        if (not levels and pooled) or profiles[name].is_unique:
-            raise DataError(
-                f"Column {name!r} holds {different:,} different texts in "
-                f"{profiles[name].size:,} rows ({texts[0]!r}, ...)",
-                ": as categories they cannot help to predict other rows. Leave it out, or turn "
-                "it into numbers.",
-            )
-
-    each_column(encoder.levels_, refuse)
-
-
-def _without_names(side: TaskTable, roles: Roles) -> tuple[TaskTable, Roles]:
-    """Leave out text columns in which nearly every task has a value of its own, with a note."""
-    names = [name for name, column in side.data.items() if has_text(column) and is_unique(column)]
-    if not names:
-        return side, roles
-    shown = ", side column ".join(
-        f"{name!r} holds {len(set(side.data[name].tolist())):,} different texts in "
-        f"{side.n_tasks:,} rows ({side.data[name][0]!r}, ...)"
-        for name in names
-    )
-    what = f"Side column {shown}, too many to help to predict other tasks"
-    if len(names) == len(side.data):
-        raise DataError(f"{what}: give other side columns, or none.")
-    warn(f"{what}: {'it is' if len(names) == 1 else 'they are'} left out.")
-    data = {name: column for name, column in side.data.items() if name not in names}
-    kept = {"side": roles.side, "side_table": roles.side_table}
-    kept = {role: [name for name in column if name not in names] for role, column in kept.items()}
-    return TaskTable.trusted(side.ids, data, side.backend), roles._replace(**kept)
 
 
 def _upgrade(cls: type, state: dict[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.base import clone
 
 from condmeta.errors import DataError
-from condmeta.fitted.collect import solve_statistics
 from condmeta.fitted.columns import Columns
 from condmeta.fitted.fitted import Fitted
 from condmeta.fitted.predictor import LinearPredictor
 from condmeta.fitted.scales import Scales
+from condmeta.fitted.solve import solve_statistics
 from condmeta.fitted.sql import find_dialect
 from condmeta.inner.packed import triangle
 from condmeta.inner.scatter import Scatter
@@ -233,9 +233,12 @@ def _start(learner: ConditionalRidge, names: list[str], keys: list[str], backend
             "Statistics hold no rows, which feature maps of points need: use another map."
         )
     owner, given = type(learner).__name__, tuple(names)
-    predictor = LinearPredictor(owner, scales, None, feature_names=given, weighs=True)
+    predictor = LinearPredictor(owner, scales, inner=None, feature_names=given, weighs=True)
     columns = Columns(d, given, _named(keys), backend)
-    return Fitted(predictor, reader, None, None, columns, 0, learner.conditioning, {})
+    return Fitted(
+        predictor, reader, tau=None, tasks=None, columns=columns, n_tasks=0,
+        conditioning=learner.conditioning, info={},
+    )  # fmt: skip
 
 
 def _collected(ids: Any, scatter: Scatter, side: TaskTable | None) -> TaskStatistics:

@@ -12,7 +12,8 @@ from condmeta.errors import DataError
 from condmeta.learners.copies import with_fitted
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.tables.roles import ColumnOptions
-from condmeta.tables.schema import Schema, learn_schema
+from condmeta.tables.schema import Schema
+from condmeta.tables.schema_learning import learn_schema
 from condmeta.tasks.frames import backend_of
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.messages import show_id

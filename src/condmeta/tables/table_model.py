@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from inspect import signature
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
@@ -17,7 +16,6 @@ from condmeta.evaluation.extrapolation import warn_extrapolating
 from condmeta.fitted.against_rest import with_classes
 from condmeta.fitted.sql import Tables
 from condmeta.fitted.summary import Summary
-from condmeta.fitted.tables import INTERCEPT, coefficient_names
 from condmeta.fitted.task_model import TaskModels
 from condmeta.learners.blend import BlendedModels
 from condmeta.learners.copies import with_fitted
@@ -35,7 +33,6 @@ from condmeta.tables.sql import table_query
 from condmeta.tables.stream import fit_parts
 from condmeta.tasks import TaskSet
 from condmeta.tasks.frames import backend_of, is_dask, make_frame
-from condmeta.tasks.ids import id_columns
 from condmeta.tasks.side_table import as_names
 from condmeta.typing import (
     DatePart,
@@ -56,14 +53,10 @@ if TYPE_CHECKING:
     from condmeta.tables.files.dialect import CsvOptions
 
 
-PARAMETERS = (
-    "task", "target", "features", "exclude", "side", "side_key", "missing", "missing_side",
-    "intervals", "order", "text", "dates", "holidays", "decimal", "time", "exposure", "trials",
-    "weight", "side_decimal",
-)  # fmt: skip
 FITTED = "learner_", "schema_", "n_rows_", "added_"
 
 
+@dataclass(eq=False, repr=False)
 class TableModel(BaseEstimator):
     """A learner that reads tables: task, target, features and side columns are given by name.
 
@@ -161,23 +154,27 @@ class TableModel(BaseEstimator):
     ((24,), ['kind=new', 'kind=old', 'price'])
     """
 
-    def __init__(
-        self, learner: LearnerLike | None = None, *, task: Names, target: str,
-        features: Names = None, exclude: Names = (), side: Names = None, side_key: Names = None,
-        missing: Missing = "error", missing_side: MissingSide = "error", intervals: bool = False,
-        order: Order = "random", text: Names = (),
-        dates: DatePart | Sequence[DatePart] | None = None, holidays: str | None = None,
-        decimal: Literal[".", ","] | None = None,
-        time: str | None = None, exposure: str | None = None, trials: str | None = None,
-        weight: str | None = None, side_decimal: Literal[".", ","] | None = None,
-    ):  # fmt: skip
-        self.learner, self.task, self.target, self.features = learner, task, target, features
-        self.exclude, self.side, self.side_key = exclude, side, side_key
-        self.missing, self.missing_side = missing, missing_side
-        self.intervals, self.order, self.text = intervals, order, text
-        self.dates, self.holidays, self.decimal, self.time = dates, holidays, decimal, time
-        self.exposure, self.trials, self.weight = exposure, trials, weight
-        self.side_decimal = side_decimal
+    learner: LearnerLike | None = None
+    _: KW_ONLY
+    task: Names
+    target: str
+    features: Names = None
+    exclude: Names = ()
+    side: Names = None
+    side_key: Names = None
+    missing: Missing = "error"
+    missing_side: MissingSide = "error"
+    intervals: bool = False
+    order: Order = "random"
+    text: Names = ()
+    dates: DatePart | Sequence[DatePart] | None = None
+    holidays: str | None = None
+    decimal: Literal[".", ","] | None = None
+    time: str | None = None
+    exposure: str | None = None
+    trials: str | None = None
+    weight: str | None = None
+    side_decimal: Literal[".", ","] | None = None
 
     @property
     def learner_(self) -> Any:
@@ -236,10 +233,7 @@ class TableModel(BaseEstimator):
         side_info : table, optional
             Its tasks without rows are left out.
         """
-        if self.intervals:
-            raise DataError(
-                "Intervals need all rows at once: fit the table whole, or without intervals."
-            )
+        self._refuse_intervals()
         parts = map(as_table, batches)
         self._model = FittedTable(
             *fit_parts(self.learner, parts, side_info, self._columns(), self.missing)
@@ -363,13 +357,16 @@ class TableModel(BaseEstimator):
         return self
 
     def _require_statistics(self) -> None:
-        """Refuse what the statistics of tasks do not suffice for."""
+        """Refuse intervals and times, for which the statistics of tasks do not suffice."""
+        self._refuse_intervals()
+        if self.time is not None:
+            raise DataError("Times need all rows at once: fit the table whole, or without time=.")
+
+    def _refuse_intervals(self) -> None:
         if self.intervals:
             raise DataError(
                 "Intervals need all rows at once: fit the table whole, or without intervals."
             )
-        if self.time is not None:
-            raise DataError("Times need all rows at once: fit the table whole, or without time=.")
 
     def update(self, frame: Table, side_info: SideInfo = None, *, again: bool = False) -> Self:
         """Add the rows of a table to the tasks they belong to, and enrol new tasks.
@@ -526,16 +523,7 @@ class TableModel(BaseEstimator):
 
         With more than two classes it has a row for each task and class.
         """
-        models, fitted = self.adapt(frame, side_info), self._fitted.linear.fitted_
-        coef, classes, T = models.coef_, self.schema_.classes, len(models.ids)
-        K = coef.shape[1] if coef.ndim == 3 else 1  # a row for each task and class
-        ids = [task for task in models.ids.tolist() for _ in range(K)]
-        columns = id_columns(ids, self.schema_.roles.task_name)
-        columns |= {"class": np.array(classes * T, dtype=object)} if coef.ndim == 3 else {}
-        columns |= {"n": np.repeat(models.n_, K)}
-        columns[INTERCEPT] = np.broadcast_to(models.intercept_, coef.shape[:-1]).ravel()
-        names = [name for name in coefficient_names(fitted) if name != INTERCEPT]
-        columns |= dict(zip(names, coef.reshape(T * K, -1).T, strict=True))
+        columns = predictions.adapted_columns(self._fitted, self.adapt(frame, side_info))
         return make_frame(columns, backend_of(frame))
 
     def n_points(self, frame: Table) -> np.ndarray:
@@ -620,15 +608,15 @@ class TableModel(BaseEstimator):
         persistence.write_model(path, slim, card=card)
 
     def __repr__(self) -> str:
-        defaults = signature(TableModel).parameters
-        given = {name: repr(getattr(self, name)) for name in PARAMETERS}
-        shown = [f"{n}={v}" for n, v in given.items() if v != repr(defaults[n].default)]
+        given = [(each.name, repr(getattr(self, each.name)), each) for each in fields(self)[1:]]
+        shown = [f"{name}={value}" for name, value, each in given if value != repr(each.default)]
         learner = [] if self.learner is None else [repr(self.learner)]
         return f"TableModel({', '.join([*learner, *shown])})"
 
 
 def _export(model: TableModel) -> dict[str, Any]:
-    params = {name: getattr(model, name) for name in PARAMETERS}
+    names = [field.name for field in fields(model) if field.name != "learner"]
+    params = {name: getattr(model, name) for name in names}
     return {"params": params} | {name: getattr(model, name) for name in FITTED}
 
 

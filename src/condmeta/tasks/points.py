@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condmeta.tasks.frames import stack_rows
+from condmeta.tasks.arrays import stack_rows
 from condmeta.tasks.splits import task_rows
 from condmeta.tasks.weights import join_weights, repeats, task_sums
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.tasks import frames
+from condmeta.tasks import arrays, frames
 from condmeta.tasks.ids import as_id_array, combine, factorize, group_rows
 from condmeta.tasks.messages import bad_parameter, explain_absent, explain_mismatch, name_task
 from condmeta.tasks.side_table import as_names, read_side_table, side_from_rows
@@ -31,11 +31,11 @@ def matrix_and_target(
     X: Any, y: Any, feature_names: Sequence[str] | None = None, target_name: str | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return X as (N, d) float64 and y as (N,) float64 or text, of the same length."""
-    X = frames.as_matrix(X)
+    X = arrays.as_matrix(X)
     if feature_names is not None and len(feature_names) != X.shape[1]:
         raise DataError(f"There are {len(feature_names)} feature names for {X.shape[1]} features.")
     if y is not None:
-        y = frames.as_labels(y, "y" if target_name is None else f"Column {target_name!r}")
+        y = arrays.as_labels(y, "y" if target_name is None else f"Column {target_name!r}")
         if y.shape[0] != X.shape[0]:
             raise DataError(f"X has {X.shape[0]} rows and y has {y.shape[0]}.")
     return X, y
@@ -76,7 +76,7 @@ def from_frame(
     y, target_name = None, None
     if target is not None:
         target_name = str(target)
-        y = frames.as_labels(frames.get_column(frame, target), f"Column {target!r}")
+        y = arrays.as_labels(frames.get_column(frame, target), f"Column {target!r}")
     if side_names:
         table = side_from_rows({n: frames.get_column(frame, n) for n in side_names}, codes, ids)
         table.backend = frames.backend_of(frame)
@@ -227,7 +227,7 @@ def from_tasks(tasks: Iterable[Any], missing_side: str) -> dict[str, Any]:
     if table is not None and unique.size == len(ids):
         _, table = join_side(unique, table, missing_side)
     return {
-        "X": frames.stack_rows(blocks), "y": np.concatenate(targets) if targets else None,
+        "X": arrays.stack_rows(blocks), "y": np.concatenate(targets) if targets else None,
         "offsets": offsets, "ids": unique if unique.size == len(ids) else ids,
         "side": table, "weight": _join_weights(weights, points),
         "time": _join_times(times, points, ids),
@@ -249,7 +249,7 @@ def _join_weights(weights: list[Any], points: list[Any]) -> np.ndarray | None:
     if all(weight is None for weight in weights):
         return None
     parts = [
-        np.ones(len(X)) if weight is None else frames.as_vector(weight, "sample_weight")
+        np.ones(len(X)) if weight is None else arrays.as_vector(weight, "sample_weight")
         for weight, (X, _) in zip(weights, points, strict=True)
         if X is not None
     ]

@@ -10,8 +10,9 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.notebook import html_block, html_table, paragraph
 from condmeta.tasks import read
+from condmeta.tasks.arrays import is_sparse
 from condmeta.tasks.checks import check_finite, task_of_row
-from condmeta.tasks.frames import is_sparse, make_frame
+from condmeta.tasks.frames import make_frame
 from condmeta.tasks.ids import as_id_array, factorize, id_columns
 from condmeta.tasks.messages import show_id, show_ids
 from condmeta.tasks.splits import point_mask, task_parts, task_rows

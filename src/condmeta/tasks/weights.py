@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condmeta.errors import DataError
-from condmeta.tasks.frames import as_vector
+from condmeta.tasks.arrays import as_vector
 from condmeta.tasks.messages import name_task
 
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import condmeta as cm
 from condmeta.cli.app import app
 from condmeta.cli.failures import WORDS, to_cli_wording
-from condmeta.cli.fit_command import LEARNERS
+from condmeta.cli.learner_options import LEARNERS
 
 
 def draw(n_tasks=30, n=6):

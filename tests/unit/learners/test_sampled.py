@@ -8,7 +8,7 @@ import condmeta as cm
 from condmeta.errors import DataError, ReadingNote
 from condmeta.learners import task_sample
 from condmeta.learners.sampled import fit_sampled, needs_rows
-from condmeta.learners.task_sample import find_tasks
+from condmeta.learners.task_sample import keyed_tasks
 
 T, D = 90, 2
 
@@ -55,7 +55,7 @@ def fitted_values(learner):
 
 def reference(learner, parts, side, n):
     """Fit to the n tasks with the smallest keys; then `update` with the rest of each part."""
-    found = [find_tasks(part) for part in parts]
+    found = [keyed_tasks(part) for part in parts]
     keys = np.concatenate([one.keys[one.sizes > 0] for one in found])
     limit = np.sort(keys)[n - 1]
     sample = task_sample.joined([task_sample.sample_of(part, limit) for part in parts])

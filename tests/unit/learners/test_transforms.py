@@ -7,8 +7,9 @@ from sklearn.preprocessing import PolynomialFeatures
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.learners.form import Form
+from condmeta.learners.form_choice import simplest
 from condmeta.learners.inputs import read_training
-from condmeta.learners.transforms import simplest, with_transforms
+from condmeta.learners.transforms import with_transforms
 
 AUTO = {"x_transform": "auto", "y_transform": "auto"}  # the default
 LINEAR = {"x_transform": None, "y_transform": None}

@@ -26,7 +26,7 @@ import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.feature_maps.column_profile import exact_mean
 from condmeta.learners.sampled import solve_part
-from condmeta.learners.task_sample import find_tasks
+from condmeta.learners.task_sample import keyed_tasks
 from condmeta.meta import blocks
 from condmeta.tables.cluster import fit as cluster_fit
 from condmeta.tables.cluster import workers as cluster_workers
@@ -400,7 +400,7 @@ def test_learners_that_need_rows(client, kind, tmp_path, monkeypatch):
         blocks_of.setdefault(crc32(repr(task).encode()) % n, []).append(task)
     for some in blocks_of.values():
         part = tasks.subset([tasks.position(task) for task in some])
-        part = part.subset(np.argsort(find_tasks(part).keys, kind="stable"))
+        part = part.subset(np.argsort(keyed_tasks(part).keys, kind="stable"))
         here.update(part)
     a, b = first.fitted_.tasks, here.fitted_.tasks
     np.testing.assert_array_equal(b.coef, a.coef[a.positions(b.ids.tolist())])
@@ -463,7 +463,7 @@ def test_algorithm_1_goes_through_partitions_in_order(client, kind, monkeypatch)
         assert len(store) == T + 3
         for piece in pieces:  # models of tasks, block after block
             part = tasks.subset([tasks.position(task) for task in piece["store"].unique()])
-            part = part.subset(np.argsort(find_tasks(part).keys, kind="stable"))
+            part = part.subset(np.argsort(keyed_tasks(part).keys, kind="stable"))
             models = here.adapt(part)
             coef = np.array([models[task].coef_ for task in part.ids])  # without an intercept
             at = store.positions(part.ids.tolist())

@@ -12,7 +12,13 @@ import condmeta as cm
 from condmeta.errors import DataError, ReadingNote
 from condmeta.learners import task_sample
 from condmeta.learners.parts import fit_parts
-from condmeta.learners.task_sample import LARGEST_KEY, Found, find_tasks, largest_key, narrowed
+from condmeta.learners.task_sample import (
+    LARGEST_KEY,
+    KeyedTasks,
+    keyed_tasks,
+    largest_key,
+    narrowed,
+)
 from condmeta.meta import blocks
 from condmeta.tables.big import fit as big_fit
 from condmeta.tables.cluster import workers as cluster_workers
@@ -184,7 +190,7 @@ def test_predictions_reach_the_labels_of_all_tasks(tmp_path):
     X = rng.normal(size=(len(task), 1))
     y = np.exp(X[:, 0] + 0.3 * rng.normal(size=len(task)))
     tasks = TaskSet.from_arrays(X, y, task=task)
-    last = tasks.ids[np.argmax(find_tasks(tasks).keys)]  # outside of the sample
+    last = tasks.ids[np.argmax(keyed_tasks(tasks).keys)]  # outside of the sample
     y[task == last] *= 1000
     learner = cm.ConditionalRidge(**FEW, y_transform="log", x_transform=None).fit(X, y, task=task)
     assert learner.fitted_.target.high > np.log(y.max())
@@ -202,7 +208,7 @@ def test_the_log_of_labels_that_have_none(tmp_path):
 def test_bounds_narrow_until_the_sample_is_found():
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 1 << 62, 1000).astype(np.uint64)
-    found = Found(np.arange(1000).astype(object), keys, rng.integers(1, 5, 1000))
+    found = KeyedTasks(np.arange(1000).astype(object), keys, rng.integers(1, 5, 1000))
     near, bound, bounds = [], LARGEST_KEY, []
     for part in np.array_split(np.arange(1000), 20):
         near, bound = narrowed(near, found.where(part))

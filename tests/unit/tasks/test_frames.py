@@ -129,53 +129,6 @@ def test_a_pandas_index_level_counts_as_a_column():
     assert list(frames.get_series(frame, "store")) == ["u", "v"]
 
 
-@pytest.mark.parametrize(
-    ("X", "sentence"),
-    [
-        (np.ones(3), r"X must be a 2-D table .* shape \(3,\).*Reshape your data"),
-        (np.ones((2, 2, 2)), r"shape \(2, 2, 2\)"),
-        (np.ones((2, 1)) * 1j, "X holds complex numbers; X must be real"),
-        (np.array([["a"], ["b"]]), r"X holds text \('a'"),
-        (np.array([[1.0, "Rome"]], object), r"X holds text \('Rome'"),
-        (np.array([[{}]], object), r"X holds objects \(of type dict\)"),
-        ([[1, 2], [3]], "rows of unequal length"),
-        (np.array([["2024-05-01"]], "M8[D]"), "X holds dates"),
-    ],
-)
-def test_unusable_x_says_what_is_wrong(X, sentence):
-    with pytest.raises(DataError, match=sentence):
-        frames.as_matrix(X)
-
-
-def test_sparse_x_stays_sparse():
-    from scipy.sparse import csr_array
-
-    X = frames.as_matrix(csr_array(np.eye(2)))
-    assert (len(X), X.nnz, X.dtype) == (2, 2, np.float64)
-    assert frames.as_matrix(X) is X
-    with pytest.raises(DataError, match="sparse matrix of complex128; it must hold real numbers"):
-        frames.as_matrix(csr_array(np.eye(2) * 1j))
-
-
-def test_numbers_stored_as_objects_are_numbers():
-    X = np.array([[1, 2.5], [None, True]], object)
-    np.testing.assert_array_equal(frames.as_matrix(X), [[1, 2.5], [np.nan, 1]])
-
-
-@pytest.mark.parametrize(
-    ("y", "sentence"),
-    [
-        (np.ones((2, 1)), r"y must be 1-D \(one number a row\), got an array of shape \(2, 1\)"),
-        (pd.DataFrame({"y": [1]}), "y must be 1-D .* pass one column"),
-        (["a", "b"], r"y holds text \('a', \.\.\.\); y must be numeric: encode it as numbers"),
-        ([[1], [1, 2]], "y must be 1-D"),
-    ],
-)
-def test_unusable_y_says_what_is_wrong(y, sentence):
-    with pytest.raises(DataError, match=sentence):
-        frames.as_vector(y)
-
-
 def test_make_frame_gives_the_wanted_kind(backend):
     columns = {"a": np.array([1.0, 2.0]), "t": np.array(["u", None], object)}
     frame = frames.make_frame(columns, backend)

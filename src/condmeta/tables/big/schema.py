@@ -23,7 +23,8 @@ from condmeta.tables.raw_columns import (
     refuse_clash,
 )
 from condmeta.tables.roles import ColumnOptions, Roles, assign_roles
-from condmeta.tables.schema import Schema, fit_encoder, learn_side, target_of
+from condmeta.tables.schema import Schema
+from condmeta.tables.schema_learning import fit_encoder, learn_side, target_of
 from condmeta.tables.values import Target
 from condmeta.tasks import TaskTable
 from condmeta.tasks.each_column import each_column
@@ -123,8 +124,11 @@ def learn_rows(
     refuse_clash(rows.names, readers)
     fit_encoder(encoder, profiles, missing)
     side_rows = None if not roles.side else rows.distinct([*roles.task, *roles.side])
-    parts = target.classes, [], readers, {}, target.kind
-    return Schema(roles, missing, encoder, *parts, ranges_of(profiles)), side_rows
+    schema = Schema(
+        roles, missing, encoder, classes=target.classes, kind=target.kind, readers=readers,
+        side_text=[], side_readers={}, ranges=ranges_of(profiles),
+    )  # fmt: skip
+    return schema, side_rows
 
 
 def learn_sides(

@@ -1,6 +1,6 @@
 """Algorithm 1 on a cluster: through the partitions in their order, as `partial_fit` would.
 
-A worker goes on from the file that the one before it has written. Then workers solve the tasks of
+Each worker continues from the file of the worker before it. Then workers solve the tasks of
 all partitions, side by side, from the last map.
 """
 
@@ -18,7 +18,7 @@ from condmeta.blas_threads import limit_threads
 from condmeta.errors import DataError
 from condmeta.fitted.seen_ids import SeenIds
 from condmeta.learners.copies import with_fitted
-from condmeta.learners.sampled import find_tasks, rows_of, solve_parts, with_side, write_value
+from condmeta.learners.sampled import keyed_tasks, rows_of, solve_parts, with_side, write_value
 from condmeta.tables.big.table_of_files import TableOfFiles
 from condmeta.tables.cluster.partitions import Partition
 from condmeta.tables.cluster.workers import OnWorkers
@@ -51,7 +51,7 @@ class Partitions(NamedTuple):
 
 def fit_stream(table: TableOfFiles, given: Partitions, work: Path) -> None:
     """Fit the learner of a table to all partitions, one after the other."""
-    learner, found = table.learner, given.map(find_tasks)
+    learner, found = table.learner, given.map(keyed_tasks)
     filled = [at for at, part in enumerate(found) if len(part.ids)]
     given = given._replace(parts=[given.parts[at] for at in filled])
     found = [found[at] for at in filled]

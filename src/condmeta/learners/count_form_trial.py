@@ -7,7 +7,7 @@ import numpy as np
 from condmeta.fitted.scales import LARGEST
 from condmeta.inner.likelihoods import NegativeBinomial
 from condmeta.learners.form import Form
-from condmeta.learners.transform_trial import Trial
+from condmeta.learners.form_trial import Trial
 from condmeta.meta.logistic_choice import LogisticSetting
 from condmeta.meta.row_judge import FEW, SAMPLE, RowJudge, held_out_views
 from condmeta.tasks.points import Points

@@ -1,0 +1,32 @@
+"""Warnings name the line of the user, from whatever depth they come."""
+
+import numpy as np
+import pytest
+
+import condmeta as cm
+from condmeta.errors import (
+    ConstantFeatureWarning,
+    ConvergenceWarning,
+    FewTasksWarning,
+    NoGroupsWarning,
+    OneTaskWarning,
+)
+
+X, TASK = np.arange(40.0).reshape(20, 2), np.repeat(np.arange(5), 4)
+CONSTANT = X * [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("learner", "rows", "task", "category"),
+    [
+        (cm.ConditionalRidge(), X, None, OneTaskWarning),
+        (cm.ConditionalRidge(), CONSTANT, TASK, ConstantFeatureWarning),
+        (cm.ConditionalLevels(), X, TASK, NoGroupsWarning),
+        (cm.ConditionalCoinRegressor(), X, TASK, FewTasksWarning),
+        (cm.ConditionalERMRegressor(lam=1.0, kappa=1.0, max_iter=1), X, TASK, ConvergenceWarning),
+    ],
+)
+def test_a_warning_names_the_line_that_called_fit(learner, rows, task, category):
+    with pytest.warns(category) as caught:
+        learner.fit(rows, np.sin(X[:, 0]), task=task)
+    assert {note.filename for note in caught if note.category is category} == {__file__}
