@@ -269,10 +269,11 @@ def solve_named(
         solved = solve_tasks(inner, theta, X, y, offsets, n_jobs, keep_state, weight, start, time)
         require_finite(solved)
     if solved.unsolved is not None and len(solved.unsolved):
-        first = show_ids(ids[solved.unsolved])
+        count, first = len(solved.unsolved), show_ids(ids[solved.unsolved])
+        some = "1 task was" if count == 1 else f"{count} tasks were"
         warn(
-            f"{len(solved.unsolved)} tasks were not solved to tol={inner.tol:g}: {first}. Their "
-            "gap_ bounds the error. A larger lam or scale='standard' makes them easier to solve.",
+            f"{some} not solved to tol={inner.tol:g}: {first}. gap_ bounds the error. A larger lam "
+            "or scale='standard' makes a task easier to solve.",
             ConvergenceWarning,
         )
     return solved

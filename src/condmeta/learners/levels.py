@@ -32,8 +32,7 @@ from condmeta.typing import ColdStart, Drift, Frame
 )
 @dataclass(eq=False, repr=False)
 class ConditionalLevels(ConditionalRidge):
-    r"""Fit a linear model to each task, with tasks in nested groups: stores in regions in
-    countries.
+    r"""Fit a linear model to each task of nested groups, such as stores in regions in countries.
 
     With phi = (Phi(s), 1) and W = (M, b), the weights and labels of task t are
 

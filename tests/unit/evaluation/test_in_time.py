@@ -172,7 +172,7 @@ def test_files_and_tables_keep_timed_intervals(tmp_path):
 def test_classes_and_fixed_drifts_have_sentences():
     rows = panel(0.9, n_tasks=30)
     call = {"task": rows["task"], "time": rows["time"]}
-    with pytest.raises(DataError, match="No classifier forgets"):
+    with pytest.raises(DataError, match="classifiers do not forget old rows"):
         cm.compare(rows[["x"]], rows["y"] > 0, **call)
     with pytest.raises(DataError, match=r"needs the time of each row: give time="):
         cm.calibrate(cm.ConditionalRidge(drift=0.9), rows[["x"]], rows["y"], task=rows["task"])

@@ -151,5 +151,6 @@ def test_predictions_of_tables_lie_in_their_intervals():
     rows = pd.DataFrame({"pupil": task, "hours": X[:, 0], "grade": y})
     linear = cm.ConditionalRidge(x_transform=None, y_transform=None)
     model = cm.TableModel(linear, task="pupil", target="grade", intervals=True).fit(rows)
-    found = model.predict_frame(rows.assign(hours=3 * rows["hours"]), coverage=0.9)
+    with pytest.warns(UserWarning, match="far outside the training range"):
+        found = model.predict_frame(rows.assign(hours=3 * rows["hours"]), coverage=0.9)
     assert found["prediction"].between(found["lower"], found["upper"]).all()

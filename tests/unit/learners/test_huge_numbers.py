@@ -286,7 +286,7 @@ def test_columns_far_from_zero_are_named_if_rows_are_not_centred(name, shift):
 def test_a_far_value_is_named_if_rows_are_not_centred(name):
     rows = X.copy()
     rows[11, 2] = 1e10
-    with pytest.warns(ConstantFeatureWarning, match=r"^Task 1 has 1e\+10 in feature 2 of X: besi"):
+    with pytest.warns(ConstantFeatureWarning, match=r"^Task 1 has 1e\+10 in feature 2 of X: comp"):
         UNCENTRED[name].fit(rows, Y, task=TASK, side_info=SIDE)
 
 

@@ -173,7 +173,7 @@ def test_tasks_that_are_not_solved_are_named(monkeypatch):
     monkeypatch.setattr(algorithms, "batch_tasks", lazy)
     learner = ConditionalSGDRegressor(inner="batch")
     third = list(dict.fromkeys(TASK.tolist()))[2]
-    sentence = rf"1 tasks were not solved to tol=1e-06: '{third}'\. .*a larger lam"
+    sentence = rf"1 task was not solved to tol=1e-06: '{third}'\. .*A larger lam"
     with pytest.warns(ConvergenceWarning, match=sentence):
         learner.fit(X, Y, task=TASK)
     assert learner.gap_[2] == 0.5

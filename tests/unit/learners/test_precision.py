@@ -177,7 +177,7 @@ def test_sentences():
     with pytest.raises(DataError, match=r"^X has 240 rows and precision has 3"):
         cm.ConditionalRidge().fit(X, Y, task=TASK, precision=[1.0, 2.0, 3.0])
     own = cm.IndependentRegressor(lam=1.0).fit(X, Y, task=TASK).adapt(X[:2], Y[:2])
-    with pytest.raises(DataError, match=r"^precision= is for ConditionalRidge"):
+    with pytest.raises(DataError, match=r"^precision= works only with ConditionalRidge"):
         own.update(X[:1], Y[:1], precision=[1.0])
     with pytest.raises(DataError, match="must be 1-D"):  # a table of weights is no precision
         cm.ConditionalRidge().fit(X, Y, task=TASK, sample_weight=np.column_stack([P, P]))

@@ -190,7 +190,7 @@ def test_a_table_holds_one_metric_and_its_plot_names_it():
     methods, shared = {"own": METHODS["own"]}, {"setting": SETTING, "grid": GRID}
     first = run(ENVIRONMENT, methods, seeds=[0], **shared)
     squared = run(ENVIRONMENT, methods, seeds=[1], metric="squared", **shared)
-    with pytest.raises(DataError, match="two metrics, 'absolute' and 'squared', cannot stand in"):
+    with pytest.raises(DataError, match="two metrics, 'absolute' and 'squared', cannot be in one"):
         first + squared
     assert squared.plot().ax_.get_ylabel() == "test error (squared)"
     with pytest.raises(DataError, match="must be one of 'absolute', 'squared', 'zero_one', or a f"):
