@@ -26,7 +26,10 @@ def main() -> None:
     given = _arguments()
     stored, results = given.folder / store.FILE.name, given.folder / RESULTS.name
     outcomes = store.read(stored) if given.write else {}
-    for name in given.data or [each for each in PROBLEMS if group(each) in given.groups]:
+    for folder in given.add:
+        store.add(outcomes, store.read(folder / store.FILE.name))
+    names = [each for each in PROBLEMS if group(each) in given.groups]
+    for name in given.data if given.data is not None else names:
         methods = outcomes.setdefault(name, {})
         chosen = [each for each in methods_for(name) if each in given.methods]
         splits = given.splits or SPLITS[name in FIRST]
@@ -37,8 +40,14 @@ def main() -> None:
                 print(f"{name}: {method} done", file=sys.stderr, flush=True)
         print(section(name, methods), flush=True)
         if given.write:  # after every data set: a run that is stopped keeps what it has
-            store.write(outcomes, stored)
-            results.write_text(page(outcomes, about()))
+            _keep(outcomes, stored, results)
+    if given.add:
+        _keep(outcomes, stored, results)
+
+
+def _keep(outcomes: store.Outcomes, stored: Path, results: Path) -> None:
+    store.write(outcomes, stored)
+    results.write_text(page(outcomes, about()))
 
 
 def about() -> str:
@@ -54,7 +63,7 @@ def about() -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
-    parser.add_argument("--data", nargs="+", choices=PROBLEMS, metavar="NAME", help="data sets")
+    parser.add_argument("--data", nargs="*", choices=PROBLEMS, metavar="NAME", help="data sets")
     parser.add_argument(
         "--groups", nargs="+", choices=GROUPS, default=list(GROUPS),
         help="groups of data sets, where --data names none (default: all); learners may be "
@@ -71,7 +80,15 @@ def _arguments() -> argparse.Namespace:
         help="where --write keeps them (default: this package)",
     )  # fmt: skip
     parser.add_argument("--write", action="store_true", help="keep outcomes, write RESULTS.md")
-    return parser.parse_args()
+    parser.add_argument(
+        "--add", nargs="+", type=Path, default=[], metavar="FOLDER",
+        help="add the outcomes that other runs have kept in these folders; with --data and no "
+        "name, nothing is run",
+    )  # fmt: skip
+    given = parser.parse_args()
+    if given.add and not given.write:
+        parser.error("--add needs --write")
+    return given
 
 
 if __name__ == "__main__":

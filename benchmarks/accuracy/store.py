@@ -23,6 +23,12 @@ def read(file: Path = FILE) -> Outcomes:
     }
 
 
+def add(outcomes: Outcomes, more: Outcomes) -> None:
+    """Add other outcomes; of a method on a data set, the new one replaces the old one."""
+    for problem, methods in more.items():
+        outcomes.setdefault(problem, {}).update(methods)
+
+
 def write(outcomes: Outcomes, file: Path = FILE) -> None:
     """Write all outcomes, one method a line, numbers with six digits."""
     blocks = []

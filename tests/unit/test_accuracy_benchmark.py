@@ -1,6 +1,7 @@
 """The protocol of `benchmarks.accuracy`, with our own methods and a ridge per task only."""
 
 import os
+import sys
 from unittest import mock
 
 import numpy as np
@@ -11,7 +12,7 @@ from condmeta.feature_maps import CircleMap
 from condmeta.tasks import TaskSet, TaskTable
 
 with mock.patch.dict(os.environ):  # the package limits threads for the processes it starts
-    from benchmarks.accuracy import page, picture
+    from benchmarks.accuracy import __main__, page, picture, store
     from benchmarks.accuracy.design import Design, independent
     from benchmarks.accuracy.methods import METHODS
     from benchmarks.accuracy.mixed import posterior
@@ -146,3 +147,25 @@ def test_the_picture_of_readme_shows_the_numbers_that_it_prints():
         assert line.get_label() == name
         np.testing.assert_allclose(line.get_ydata(), values.mean(axis=0))
         assert f"| {name} | {values[:, 0].mean():.1f} ± " in picture.table(found)
+
+
+def test_outcomes_of_another_run_are_added(tmp_path, monkeypatch):
+    here, there = tmp_path / "here", tmp_path / "there"
+    one, two, new = (
+        Outcome([[error] * 5], [1.0], [1.0], squared=[[error] * 5]) for error in (3.0, 4.0, 5.0)
+    )
+    for folder, kept in (
+        (here, {"exam": {"auto": one, "pooled": two}}),
+        (there, {"exam": {"auto": new}}),
+    ):
+        folder.mkdir()
+        store.write(kept, folder / store.FILE.name)
+    call = ["accuracy", "--data", "--write", "--folder", str(here), "--add", str(there)]
+    monkeypatch.setattr(sys, "argv", call)
+    __main__.main()
+    kept = store.read(here / store.FILE.name)
+    assert (kept["exam"]["auto"].errors, kept["exam"]["pooled"].errors) == (
+        [[5.0] * 5],
+        [[4.0] * 5],
+    )
+    assert "exam" in (here / "RESULTS.md").read_text()
