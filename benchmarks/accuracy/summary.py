@@ -1,69 +1,57 @@
-"""The small table of README, from the outcomes that `--write` kept.
+"""The table of README: every method on the tables that no learner was designed on.
 
     python -m benchmarks.accuracy.summary
 
-Mean absolute errors on new tasks without points and with five, divided by the error of a baseline
-on the same rows: a pooled ridge, then a ridge for each task. In each cell, the mixed model is the
-best of statsmodels, mixedlm and mixedlm-rs, which fit the same model as lme4 (lme4 itself was not
-run), and GPBoost is the better of its linear and its tree model.
+A cell is a data set at one number of points of a new task. The distance of a method there is its
+mean absolute error above that of the best method, in %. A method is within if the distance is at
+most 1 % plus two standard errors of the difference. A method has no cell where a fit failed or
+took longer than the limit.
 """
 
 from __future__ import annotations
 
+import argparse
+
 import numpy as np
 
 from benchmarks.accuracy import store
-from benchmarks.accuracy.data import PROBLEMS
-from benchmarks.accuracy.run import Outcome
+from benchmarks.accuracy.cells import cells
+from benchmarks.accuracy.data import GROUPS
+from benchmarks.accuracy.methods import METHODS
+from benchmarks.accuracy.store import Outcomes
+from benchmarks.accuracy.verdict_tables import judge, table
 
-DATA = {
-    "flights-destination": "flights: airports",
-    "flights-plane": "flights: planes",
-    "wages": "wages: men",
-    "hsb82": "mathematics: schools",
-    "exam": "exams: schools",
-}
-COLUMNS = {
-    "ConditionalRidge": ("ridge",),
-    "AutoRegressor": ("auto",),
-    "mixed model (best of 3 Python packages)": ("statsmodels", "mixedlm", "mixedlm-rs"),
-    "GPBoost": ("gpboost", "gpboost-trees"),
-    "LightGBM + task mean": ("lightgbm",),
-}
-POINTS = 0, 5
-PEER = "pooled"
+REPORTED = "validation", "fresh"
+HEAD = ["method", "within", "mean distance", "a tenth is above", "cells"]
 
 
-def ratio(outcomes: dict[str, Outcome], methods: tuple[str, ...], at: int) -> float:
-    """Return the error of the best of some methods over that of the peer, on the splits of both."""
-    found = []
-    for method in methods:
-        own, peer = outcomes.get(method), outcomes[PEER]
-        if own is not None and own.errors:
-            n = min(len(own.errors), len(peer.errors))
-            mean = [np.mean([row[at] for row in each.errors[:n]]) for each in (own, peer)]
-            found.append(float(mean[0] / mean[1]))
-    return min(found, default=float("nan"))
+def summary(outcomes: Outcomes, groups=REPORTED, field: str = "errors") -> str:
+    """Return the table of the methods that predict numbers, the nearest to the best first."""
+    found = list(cells(outcomes, groups, field))
+    rows = []
+    for method, about in METHODS.items():
+        judged = [] if about.classes else judge(found, method)
+        if judged:
+            distance = np.array([each.percent for each in judged])
+            within = 100 * np.mean([each.gap.within for each in judged])
+            rows.append((distance.mean(), [
+                about.title, f"{within:.0f} %", f"{distance.mean():.1f} %",
+                f"{np.quantile(distance, 0.9):.1f} %", str(len(judged)),
+            ]))  # fmt: skip
+    return table([HEAD, *(row for _, row in sorted(rows))])
 
 
-def table() -> str:
-    """Return the table as Markdown; the best of a data set and number of points is bold."""
-    kept = store.read()
-    lines = ["| new tasks of | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
-    for name, title in DATA.items():
-        at = [PROBLEMS[name].sizes.index(points) for points in POINTS]
-        found = [[ratio(kept[name], methods, j) for j in at] for methods in COLUMNS.values()]
-        best = np.nanmin(found, axis=0)
-        cells = [
-            " / ".join(
-                f"**{value:.2f}**" if value <= least + 0.005 else f"{value:.2f}"
-                for value, least in zip(values, best, strict=True)
-            )
-            for values in found
-        ]
-        lines.append(f"| {title} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy.summary")
+    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=REPORTED)
+    parser.add_argument(
+        "--squared", action="store_true", help="root mean squared errors, not absolute ones"
+    )
+    given = parser.parse_args()
+    field = "squared" if given.squared else "errors"
+    print(summary(store.read(), given.groups, field))
 
 
 if __name__ == "__main__":
-    print(table())
+    main()

@@ -12,7 +12,8 @@ from condmeta.feature_maps import CircleMap
 from condmeta.tasks import TaskSet, TaskTable
 
 with mock.patch.dict(os.environ):  # the package limits threads for the processes it starts
-    from benchmarks.accuracy import __main__, page, picture, store
+    from benchmarks.accuracy import __main__, page, picture, store, summary
+    from benchmarks.accuracy.data import PROBLEMS
     from benchmarks.accuracy.design import Design, independent
     from benchmarks.accuracy.methods import METHODS
     from benchmarks.accuracy.mixed import posterior
@@ -169,3 +170,25 @@ def test_outcomes_of_another_run_are_added(tmp_path, monkeypatch):
         [[4.0] * 5],
     )
     assert "exam" in (here / "RESULTS.md").read_text()
+
+
+def test_the_summary_counts_cells_and_orders_methods_by_their_distance():
+    def outcome(*rows):
+        return Outcome([list(row) for row in rows], [1.0], [1.0])
+
+    sizes = len(PROBLEMS["exercise"].sizes)
+    outcomes = {
+        "exercise": {
+            "auto": outcome([1.0] * sizes, [1.0] * sizes),
+            "pooled-ridge": outcome([1.2] * sizes, [1.2] * sizes),
+            "per-task": outcome([0.9] + [2.0] * (sizes - 1), [0.9] + [2.0] * (sizes - 1)),
+            "lme4": Outcome([], [], [], failure="> 60 s"),
+        }
+    }
+    lines = summary.summary(outcomes, ["validation"]).splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert [row[0] for row in rows] == ["AutoRegressor", "pooled ridge", "RidgeCV per task"]
+    behind = 100 * (1 / 0.9 - 1) / sizes
+    assert rows[0][1:3] == [f"{100 * (sizes - 1) / sizes:.0f} %", f"{behind:.1f} %"]
+    assert rows[0][4] == str(sizes)
+    assert summary.summary(outcomes, ["fresh"]).count("\n") == 1  # a head, and no rows
