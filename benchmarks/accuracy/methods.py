@@ -32,6 +32,10 @@ class Method(NamedTuple):
 
 METHODS: dict[str, Method] = {
     "ridge": Method("ConditionalRidge", lambda: Learner(cm.ConditionalRidge), ours=True),
+    "ridge-base": Method(
+        'ConditionalRidge, base="auto"',
+        lambda: Learner(lambda: cm.ConditionalRidge(base="auto")), linear=False, ours=True,
+    ),
     "ridge-linear": Method(
         "ConditionalRidge, linear",
         lambda: Learner(lambda: cm.ConditionalRidge(x_transform=None, y_transform=None)),

@@ -36,6 +36,8 @@ RULES = (
     Rule("auto-squared", "squared", "root mean squared error", 90, 5),
     Rule("ridge", "errors", "absolute error", 75, 15),
     Rule("ridge", "squared", "root mean squared error", 75, 15),
+    Rule("ridge-base", "errors", "absolute error", 75, 15),
+    Rule("ridge-base", "squared", "root mean squared error", 75, 15),
     Rule("ridge-linear", "errors", "absolute error", 75, 15),
     Rule("ridge-linear", "squared", "root mean squared error", 75, 15),
     Rule("auto-classifier", "errors", "log loss", 90, None),
