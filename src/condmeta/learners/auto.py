@@ -40,6 +40,7 @@ from condmeta.learners.shared_base import BOOSTING, FEWEST_ROWS, shared_model_of
 from condmeta.learners.writing import writing
 from condmeta.meta.criteria import Criterion
 from condmeta.tasks import TaskSet
+from condmeta.text import pluralize
 from condmeta.typing import (
     Base,
     FeatureMapLike,
@@ -123,8 +124,14 @@ class Auto(BaseEstimator):
 
     def _too_few(self, given: Inputs) -> str:
         """Return why no tasks can be held out; nothing if they can."""
-        count = int((given.tasks.sizes > 0).sum())
-        return f"{count} tasks are too few to hold any out" if count < FEWEST_TASKS else ""
+        sizes, least = given.tasks.sizes, min(self.shots)
+        count, longer = int((sizes > 0).sum()), int((sizes > least).sum())
+        if count < FEWEST_TASKS:
+            return f"{pluralize(count, 'task is', 'tasks are')} too few to hold any out"
+        if longer < FEWEST_TASKS:
+            have, points = pluralize(longer, "task has", "tasks have"), pluralize(least, "point")
+            return f"{have} more than {points}, too few to hold any out"
+        return ""
 
     def fit(
         self,

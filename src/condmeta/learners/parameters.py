@@ -83,7 +83,10 @@ RULES = {
     "side_key": NAMES,
     "keep_tasks": BOOLEAN,
     "order": one_of(("random", "first")),
-    "shots": (_counts, "a sequence of ints of at least 0"),
+    "shots": (
+        lambda value: _counts(value) and len(value) > 0,
+        "a sequence of one or more ints of at least 0",
+    ),
     "x_transform": (
         lambda value: (
             value is None

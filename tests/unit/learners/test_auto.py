@@ -104,6 +104,17 @@ def test_few_tasks_are_said():
     assert np.isfinite(model.predict(X, task=task)).all()
 
 
+def test_tasks_without_further_points_are_said():
+    X, y, task, S = draw(12, 3)
+    model = fit(X, y, task, S, shots=(3, 5), base=None)
+    assert model.report_ == (
+        "conditional: 0 tasks have more than 3 points, too few to hold any out."
+    )
+    assert np.isfinite(model.predict(X, task=task)).all()
+    with pytest.raises(DataError, match=r"'shots' parameter .* one or more ints"):
+        fit(X, y, task, S, shots=())
+
+
 @pytest.mark.parametrize("support", ["first", "random"])
 def test_shown_points_are_not_judged(support):
     X, y, task, _ = draw(20)
