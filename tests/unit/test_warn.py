@@ -13,7 +13,7 @@ from condmeta.errors import (
 )
 
 X, TASK = np.arange(40.0).reshape(20, 2), np.repeat(np.arange(5), 4)
-CONSTANT = X * [1.0, 0.0]
+CONSTANT, TEN = X * [1.0, 0.0], np.repeat(np.arange(10), 2)
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,17 @@ CONSTANT = X * [1.0, 0.0]
         (cm.ConditionalLevels(), X, TASK, NoGroupsWarning),
         (cm.ConditionalCoinRegressor(), X, TASK, FewTasksWarning),
         (cm.ConditionalERMRegressor(lam=1.0, kappa=1.0, max_iter=1), X, TASK, ConvergenceWarning),
+        # A fold warns as well, and contextlib is between fit and the fold.
+        (cm.AutoRegressor(base=None), CONSTANT, TEN, ConstantFeatureWarning),
     ],
 )
 def test_a_warning_names_the_line_that_called_fit(learner, rows, task, category):
     with pytest.warns(category) as caught:
         learner.fit(rows, np.sin(X[:, 0]), task=task)
     assert {note.filename for note in caught if note.category is category} == {__file__}
+
+
+def test_a_warning_behind_joblib_names_the_line_of_the_user():
+    with pytest.warns(ConstantFeatureWarning) as caught:
+        cm.cross_validate_tasks(cm.ConditionalRidge(), CONSTANT, np.sin(X[:, 0]), task=TEN)
+    assert {note.filename for note in caught} == {__file__}
