@@ -48,7 +48,12 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
         )
     flat = values.ravel().tolist()
     if kind == "O":
-        others = [v for v in flat if not (isinstance(v, NUMBERS) or is_na(v))]
+        # NumPy calls its durations integers.
+        others = [
+            v
+            for v in flat
+            if isinstance(v, np.timedelta64) or not (isinstance(v, NUMBERS) or is_na(v))
+        ]
         if not others:
             numbers = [np.nan if is_na(v) else as_float(v, label) for v in flat]
             return np.array(numbers, dtype=np.float64).reshape(values.shape)

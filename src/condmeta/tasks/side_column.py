@@ -47,6 +47,9 @@ def _type_list(values: list, name: str, what: str) -> np.ndarray:
     if all(issubclass(kind, _BOOLEANS) for kind in kinds):
         plain = [None if v is None else bool(v) for v in plain]
         return np.array(plain, dtype=bool if None not in plain else object)
+    # NumPy calls its durations integers.
+    if any(issubclass(kind, date | timedelta | np.datetime64 | np.timedelta64) for kind in kinds):
+        raise _times(name, what, all(issubclass(kind, DURATIONS) for kind in kinds))
     if all(issubclass(kind, NUMBERS) for kind in kinds):
         return np.array(
             [np.nan if v is None else as_float(v, f"{what} {name!r}") for v in plain], np.float64
@@ -54,8 +57,6 @@ def _type_list(values: list, name: str, what: str) -> np.ndarray:
     if all(issubclass(kind, str) for kind in kinds):
         text = [None if v is None else str(v) for v in plain]
         return np.fromiter(text, dtype=object, count=len(text))
-    if any(issubclass(kind, date | timedelta | np.datetime64 | np.timedelta64) for kind in kinds):
-        raise _times(name, what, all(issubclass(kind, DURATIONS) for kind in kinds))
     other = next((v for v in filled if not isinstance(v, (str, *NUMBERS))), None)
     if other is not None:
         raise DataError(

@@ -70,6 +70,16 @@ def test_times_are_no_numbers(dtype, holds):
         pooled().fit(X, times[:, 0], task=TASK)
 
 
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_durations_among_objects_are_no_numbers(unit):
+    waits = np.array([np.timedelta64(t, unit) for t in range(9)] + [None], dtype=object)
+    side = {task: {"wait": wait} for task, wait in zip(range(10), waits, strict=True)}
+    with pytest.raises(DataError, match="y holds objects"):
+        pooled().fit(X, waits, task=TASK)
+    with pytest.raises(DataError, match="Side column 'wait' holds durations: turn it into"):
+        cm.ConditionalRidge().fit(X, Y, task=TASK, side_info=side)
+
+
 @pytest.mark.parametrize("pair", [(3, "3"), (3.0, "3"), (("a", 3), ("a", "3"))], ids=str)
 def test_ids_that_differ_by_type_alone_are_refused(pair):
     ids = list(pair) * 5
