@@ -14,6 +14,7 @@ from condmeta.learners.ridge import ConditionalRidge
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
 from condmeta.tables.schema_learning import learn_schema
+from condmeta.tasks import TaskTable
 from condmeta.tasks.frames import backend_of
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.messages import show_id
@@ -38,15 +39,22 @@ def fit_parts(
     if first is None:
         raise DataError("There are no rows.")
     schema, _, side = learn_schema(first, side_info, options, missing, "number")
-    side_table = None if side_info is None else side
+    table = None if side_info is None else side  # its columns are read already
     n_rows = 0
     for part in whole_tasks(chain([first], parts), schema):
-        tasks = schema.tasks(part, schema.side(part, side_table), labelled=True)
+        rows = schema.side(part, None) if table is None else _side_of(table, part, schema)
+        tasks = schema.tasks(part, rows, labelled=True)
         learner.partial_fit(tasks)
         schema = schema.widened(tasks.X)
         n_rows += len(tasks.X)
     fitted = learner.fitted_.without_history()  # learns now: an error is raised here
     return with_fitted(learner, fitted), schema, n_rows
+
+
+def _side_of(table: TaskTable, part: Any, schema: Schema) -> TaskTable:
+    """Return the side rows of the tasks of a part."""
+    _, ids = factorize(schema.roles.ids(part))
+    return table.take(ids[table.has(ids)])
 
 
 def whole_tasks(parts: Iterable[Any], schema: Schema, ordered: bool = False) -> Iterator[Any]:

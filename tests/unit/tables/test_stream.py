@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import condmeta as cm
-from condmeta.errors import DataError
+from condmeta.errors import DataError, ReadingNote
 from condmeta.tables.stream import whole_tasks
 
 
@@ -54,6 +54,16 @@ def test_parts_equal_the_whole(size, make):
     parts = cm.TableModel(PLAIN, **settings).fit_batches(map(make, cut(FRAME, size)), make(SIDE))
     assert parts.n_rows_ == len(FRAME)
     np.testing.assert_allclose(parts.predict(make(FRAME)), whole.predict(FRAME), rtol=1e-6)
+
+
+def test_dates_of_a_side_table_are_read_once():
+    dated = SIDE.assign(opened=pd.date_range("2020-01-01", periods=len(SIDE)))
+    settings = {"task": "task", "target": "y"}
+    with pytest.warns(ReadingNote, match="'opened' holds dates"):
+        whole = cm.TableModel(PLAIN, **settings).fit(FRAME, dated[:30])
+    with pytest.warns(ReadingNote, match="'opened' holds dates"):
+        parts = cm.TableModel(PLAIN, **settings).fit_batches(cut(FRAME, 64), dated[:30])
+    np.testing.assert_allclose(parts.predict(FRAME), whole.predict(FRAME), rtol=1e-6)
 
 
 def test_side_columns_in_the_parts():
