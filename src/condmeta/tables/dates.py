@@ -11,7 +11,7 @@ from condmeta.errors import DataError
 from condmeta.persistence.fields import TEXT, Field, maybe, one_of, sequence
 from condmeta.persistence.registry import register_tuple
 from condmeta.tasks.frames import get_raw
-from condmeta.tasks.numbers import is_na
+from condmeta.tasks.numbers import is_empty, is_na
 from condmeta.tasks.times import read_times
 from condmeta.typing import Frame
 
@@ -151,7 +151,9 @@ def as_dates(values: np.ndarray, name: str, order: str) -> np.ndarray:
         return values.astype("datetime64[s]")
     known: dict[Any, np.datetime64] = {}
     if values.dtype != object:
-        raise DataError(f"Column {name!r} held dates in fit and holds numbers now.")
+        if not is_empty(values):
+            raise DataError(f"Column {name!r} held dates in fit and holds numbers now.")
+        return np.full(len(values), np.datetime64("NaT", "s"))
     for value in dict.fromkeys(values.tolist()):
         found = None if is_na(value) else _read_date(value, order)
         if found is None and not is_na(value):

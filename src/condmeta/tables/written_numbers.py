@@ -9,7 +9,7 @@ import numpy as np
 from condmeta.errors import DataError
 from condmeta.persistence.fields import TEXT, one_of
 from condmeta.persistence.registry import register_tuple
-from condmeta.tasks.numbers import is_na
+from condmeta.tasks.numbers import is_empty, is_na
 
 _SYMBOLS = "€$£¥₹₽₩₺₫₴₪฿%‰"
 _CODES = (
@@ -66,7 +66,7 @@ class NumberReader(NamedTuple):
     def read(self, values: np.ndarray, name: str) -> dict[str, np.ndarray]:
         """Return the numbers of a column, NaN for gaps; refuse text that is written otherwise."""
         if values.dtype != object:
-            if self.unit in _PERCENT:
+            if self.unit in _PERCENT and not is_empty(values):
                 raise DataError(
                     f"Column {name!r} was written with {self.unit} in fit, as 12{self.unit}, and "
                     "holds numbers without it now",

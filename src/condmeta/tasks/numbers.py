@@ -125,6 +125,11 @@ def is_na(value: Any) -> bool:
     return isinstance(value, float | np.floating) and value != value
 
 
+def is_empty(values: np.ndarray) -> bool:
+    """Return whether all values are NaN, as pandas reads a column without values."""
+    return values.dtype.kind == "f" and bool(np.isnan(values).all())
+
+
 def power_of_two(size: Any):
     """Return powers of two of these sizes where squares could overflow or underflow, else 1.
 

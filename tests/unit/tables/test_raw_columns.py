@@ -237,3 +237,16 @@ def test_warnings_point_to_the_line_of_the_user():
     with pytest.warns(UserWarning, match="levels not seen in training") as unseen:
         model.predict(SALES.assign(city="Oslo"))
     assert [note.filename for note in (*notes, *unseen)] == [__file__, __file__]
+
+
+@pytest.mark.parametrize("name", ["day", "price"])
+@pytest.mark.parametrize("empty", [np.nan, None])
+def test_a_column_without_values_is_all_gaps(name, empty):
+    """Pandas reads such a column of a file as NaN."""
+    frame = SALES.assign(price=SALES["price"].map(WRITE["percent"]))
+    frame.loc[::7, ["day", "price"]] = None
+    with pytest.warns(ReadingNote):
+        model = model_of(missing="impute").fit(frame)
+    one = SALES[:2].assign(price=["900%", "800%"])
+    expected = model.predict(one.assign(**{name: pd.Series([None, None], dtype=object)}))
+    np.testing.assert_array_equal(model.predict(one.assign(**{name: empty})), expected)
