@@ -60,7 +60,7 @@ def read_side_columns(
                 "side_info is one row, and does not say which task it is about: pass a dict of id "
                 f"-> row, or a table with the column {key[0]!r}."
             )
-        side_info = open_side_table(side_info, key)
+        side_info = open_side_table(side_info, key, readers)
     if is_frame(side_info):
         have = set(column_names(side_info))
         lacking = [name for name in columns if name not in have]

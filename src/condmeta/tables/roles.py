@@ -269,26 +269,34 @@ def assign_roles(frame: Frame, side_table: Any, options: ColumnOptions) -> Roles
     return Roles(task, target, features, [], wanted, key, options.time, **sizes)
 
 
-def open_side_table(side_info: SideInfo, key: Sequence[str] = ()) -> Any:
+def open_side_table(
+    side_info: SideInfo, key: Sequence[str] = (), read: Collection[str] = ()
+) -> Any:
     """Return side information as a table in memory, or a dict as a TaskTable.
 
     A dict of rows with dates or text becomes a table with the `key` columns, so that these are read
-    as in a table.
+    as in a table. So does one with columns that were `read` as dates or numbers in fit: all of
+    their values may be missing now.
     """
     if is_series(side_info) or isinstance(side_info, np.ndarray):
         raise DataError(
             f"A TableModel reads the target in its table and takes no y; the second argument is "
             f"the side table. Got a {type(side_info).__name__} instead."
         )
-    if key and isinstance(side_info, Mapping) and _has_raw_values(side_info.values()):
+    if key and isinstance(side_info, Mapping) and _is_raw(side_info.values(), read):
         return _table_of_rows(side_info, key)
     return eager(side_info) if is_frame(side_info) else read_side_table(side_info)
 
 
-def _has_raw_values(rows: Iterable[Any]) -> bool:
-    """Return whether rows of a dict hold dates or text."""
+def _is_raw(rows: Iterable[Any], read: Collection[str]) -> bool:
+    """Return whether rows of a dict hold dates or text, or columns that are `read`."""
     raw = str, date, np.datetime64
-    return any(isinstance(v, raw) for row in rows if isinstance(row, Mapping) for v in row.values())
+    return any(
+        name in read or isinstance(value, raw)
+        for row in rows
+        if isinstance(row, Mapping)
+        for name, value in row.items()
+    )
 
 
 def _table_of_rows(rows: Mapping[Any, Any], key: Sequence[str]) -> Any:

@@ -64,3 +64,11 @@ def test_explain_takes_the_row_of_a_new_task(model):
 def test_a_row_without_its_task_is_refused_where_rows_have_tasks(tables, model):
     with pytest.raises(DataError, match=r"is one row, and does not say .* with the column 'store'"):
         model.predict(tables[0][:1].assign(store="new"), ROW)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NaT])
+def test_a_dict_of_rows_may_lack_all_dates(tables, model, gap):
+    new, row = tables[0][:2].assign(store="new"), {"size": 1.0, "town": None, "opened": gap}
+    expected = model.predict(new, pd.DataFrame([{"store": "new"} | row]).astype({"opened": object}))
+    np.testing.assert_array_equal(model.predict(new, {"new": row}), expected)
+    assert np.isfinite(model.explain(row).theta).all()
