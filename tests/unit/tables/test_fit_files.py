@@ -137,6 +137,14 @@ def test_side_columns_of_the_rows(tmp_path):
         model(**options).fit_files(folder)
 
 
+def test_a_dict_of_side_rows_may_hold_dates(tmp_path):
+    rows, side = table(gaps=False), stores(extra=0)[["store"]]
+    side["opened"] = pd.date_range("2020-01-01", periods=T)
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    by_dict = model().fit_files(tmp_path / "a.csv", side.set_index("store").to_dict("index"))
+    same(by_dict, model().fit_files(tmp_path / "a.csv", side))
+
+
 def test_levels_and_kinds_come_from_all_rows(tmp_path):
     frame = table(gaps=False).sort_values("weather")
     folder = cut(frame, tmp_path / "rows", 5)  # the first file knows rain alone

@@ -18,6 +18,7 @@ from condmeta.tables.learner import kind_of_learner, make_learner
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
 from condmeta.tasks import TaskTable
+from condmeta.tasks.side_table import as_names
 from condmeta.warn import warn
 
 
@@ -60,7 +61,8 @@ class TableOfFiles:
             raise DataError(f"prior_tasks must be a number of tasks, got {prior_tasks!r}.")
         self.given, self.missing_side, self.prior_tasks = learner, missing_side, prior_tasks
         self.options, self.missing, self.text = options, missing, list(text)
-        self.sides = SideTable(side_info, options.side_table_text if text else ())
+        key = as_names(options.side_key) or as_names(options.task)
+        self.sides = SideTable(side_info, options.side_table_text if text else (), key)
 
     def learn(self, rows: RowSource) -> list[str]:
         """Learn how rows are read, from all of them; return the columns that a fit reads."""
