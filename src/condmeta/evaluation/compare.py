@@ -228,8 +228,6 @@ def _fit(learner: Any, tasks: TaskSet, classes: np.ndarray | None) -> Any:
 
 def _usable(tasks: TaskSet, shots: tuple[int, ...]) -> list[int]:
     """Return the numbers of points that enough tasks exceed; raise if there are none."""
-    if tasks.y is None:
-        raise DataError("compare needs the targets of the tasks: the TaskSet has none.")
     usable = [m for m in shots if (tasks.sizes > m).sum() >= FEWEST_TASKS]
     if not usable:
         least = min(shots, default=0)

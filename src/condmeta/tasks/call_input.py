@@ -19,7 +19,10 @@ def require_data(X: Any, y: Any, who: str) -> None:
     remedy = "pass X, y and task, or a TaskSet; of a TableModel, model.read_tasks(table, side_info)"
     if hasattr(X, "predict"):
         raise DataError(f"{who} takes data, not a {type(X).__name__}: {remedy}.")
-    if y is None and not isinstance(X, TaskSet):
+    if isinstance(X, TaskSet):
+        if X.y is None:
+            raise DataError(f"{who} needs the targets of the tasks: the TaskSet has none.")
+    elif y is None:
         raise DataError(f"{who} needs the target y: {remedy}.")
 
 

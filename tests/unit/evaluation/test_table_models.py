@@ -44,6 +44,9 @@ def test_a_target_is_needed(table):
         cm.compare(table, task="store")
     with pytest.raises(DataError, match="cross_validate_tasks needs the target y"):
         cm.cross_validate_tasks(cm.PooledRegressor(), table, None, task="store")
+    bare = cm.TaskSet.from_arrays(table[["price"]], None, table["store"])
+    with pytest.raises(DataError, match=r"compare needs the targets .*: the TaskSet has none"):
+        cm.compare(bare)
 
 
 def test_a_table_model_is_no_learner_to_compare(table, model):
