@@ -228,9 +228,11 @@ def _fit(learner: Any, tasks: TaskSet, classes: np.ndarray | None) -> Any:
 
 def _usable(tasks: TaskSet, shots: tuple[int, ...]) -> list[int]:
     """Return the numbers of points that enough tasks exceed; raise if there are none."""
+    if not shots:
+        raise DataError("The 'shots' parameter must hold at least one int of at least 0. Got none.")
     usable = [m for m in shots if (tasks.sizes > m).sum() >= FEWEST_TASKS]
     if not usable:
-        least = min(shots, default=0)
+        least = min(shots)
         raise DataError(
             f"compare holds out tasks and needs {FEWEST_TASKS} with more than {least} points. "
             f"There are {(tasks.sizes > least).sum()}."

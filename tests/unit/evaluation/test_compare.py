@@ -192,6 +192,7 @@ def test_progress_is_told():
         ({"learners": {"x": cm.PooledClassifier()}}, "needs regressors; 'x' is a PooledClassifier"),
         ({"order": "day"}, "'order' parameter must be 'random' or 'first'"),
         ({"criterion": "log"}, "must be one of 'absolute', 'squared'"),
+        ({"shots": ()}, "'shots' parameter must hold at least one int of at least 0"),
         ({"shots": (100,)}, "needs 10 with more than 100 points. There are 0"),
     ],
 )
