@@ -144,7 +144,10 @@ def _series_codes(series: Any) -> tuple[np.ndarray, list]:
         codes, ids = series.factorize()
         return codes.astype(np.int64), ids.tolist()
     if backend == "pyarrow":
-        chunks = frames.as_native(series).dictionary_encode().unify_dictionaries()
+        native = frames.as_native(series)
+        if native.type.num_fields:  # lists and structs have no dictionary
+            return object_codes(native.to_pylist())
+        chunks = native.dictionary_encode().unify_dictionaries()
         encoded = chunks.combine_chunks()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         # the entries of the dictionary may be in another order, or unused

@@ -108,6 +108,7 @@ def test_missing_ids_list_the_first_rows_only():
         (np.array([1j]), "must be text, numbers"),
         (np.zeros((1, 1, 1)), "one id per row"),
         ([{"a": 1}, 3], "hashable"),
+        (pa.array([{"a": 1}, {"a": 3}]), "hashable"),
         (np.array(["2024-05-01T00:00:00.000000001"], "M8[ns]"), "finer than a microsecond"),
         ([pd.Timestamp("2024-05-01T00:00:00.000000001")], "finer than a microsecond"),
     ],
@@ -115,6 +116,12 @@ def test_missing_ids_list_the_first_rows_only():
 def test_unusable_ids_say_what_is_wrong(values, sentence):
     with pytest.raises(DataError, match=sentence):
         factorize(values)
+
+
+def test_lists_of_arrow_become_tuples():
+    codes, ids = factorize(pa.array([["n", "1"], ["s", "1"], ["n", "1"]]))
+    assert codes.tolist() == [0, 1, 0]
+    assert ids.tolist() == [("n", "1"), ("s", "1")]
 
 
 def test_no_rows_give_no_ids():
