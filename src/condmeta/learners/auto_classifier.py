@@ -18,6 +18,7 @@ from condmeta.learners.logistic import ConditionalLogistic
 from condmeta.learners.targets import Classifier
 from condmeta.meta.criteria import LOG_LOSS, Criterion
 from condmeta.tasks.messages import show_id
+from condmeta.text import pluralize
 from condmeta.typing import Ids, Matrix, SideInfo
 
 
@@ -111,7 +112,8 @@ class AutoClassifier(Classifier, Auto):
         for label, name in zip(codes, given.classes.tolist(), strict=True):
             count = len(np.unique(task[tasks.y == label]))
             if count < FEWEST_TASKS:  # folds without the class could not be learned from
-                return f"the class {show_id(name)} is in {count} tasks, too few to hold any out"
+                where = pluralize(count, "task")
+                return f"the class {show_id(name)} is in {where}, too few to hold any out"
         return ""
 
     def predict(self, X: Matrix, *, task: Ids = None, side_info: SideInfo = None) -> np.ndarray:

@@ -130,6 +130,8 @@ def test_why_no_tasks_are_held_out_is_said():
     rare = np.where(task < 3, y, "no")
     model = fit(X, rare, task, S)
     assert model.report_ == "conditional: the class 'yes' is in 3 tasks, too few to hold any out."
+    model = fit(X, np.where(task < 1, y, "no"), task, S)
+    assert model.report_ == "conditional: the class 'yes' is in 1 task, too few to hold any out."
 
 
 def test_bad_input():
