@@ -25,6 +25,7 @@ from condmeta.tasks.frames import (
     make_frame,
     require_columns,
 )
+from condmeta.tasks.messages import show_id
 from condmeta.tasks.side_table import as_names, read_side_table, require_same_columns
 from condmeta.typing import Frame, SideInfo
 
@@ -302,6 +303,12 @@ def _is_raw(rows: Iterable[Any], read: Collection[str]) -> bool:
 def _table_of_rows(rows: Mapping[Any, Any], key: Sequence[str]) -> Any:
     """Return a dict of id -> row as a table; several key columns have tuples of ids."""
     ids = [task if len(key) > 1 else (task,) for task in rows]
+    for task in ids:
+        if not isinstance(task, tuple) or len(task) != len(key):
+            raise DataError(
+                f"side_info has the id {show_id(task)}, and an id is a tuple of the columns "
+                f"{', '.join(map(repr, key))}."
+            )
     names = [name for name in require_same_columns(rows) if name not in key]
     columns = {name: [row[name] for row in rows.values()] for name in names}
     columns |= dict(zip(key, zip(*ids, strict=True), strict=True))

@@ -72,3 +72,12 @@ def test_a_dict_of_rows_may_lack_all_dates(tables, model, gap):
     expected = model.predict(new, pd.DataFrame([{"store": "new"} | row]).astype({"opened": object}))
     np.testing.assert_array_equal(model.predict(new, {"new": row}), expected)
     assert np.isfinite(model.explain(row).theta).all()
+
+
+@pytest.mark.parametrize("task", ["ab", "new", ("a", "b", "c")])
+def test_ids_of_a_dict_have_a_part_for_each_task_column(tables, task):
+    sales, stores = (table.assign(region="r") for table in tables)
+    with pytest.warns(ReadingNote):
+        model = cm.TableModel(LEARNER, task=["region", "store"], target="sold").fit(sales, stores)
+    with pytest.raises(DataError, match="and an id is a tuple of the columns 'region', 'store'"):
+        model.predict(sales[:1].assign(store="new"), {task: ROW})
