@@ -554,9 +554,7 @@ class TableModel(BaseEstimator):
         `side_info` is a table, a dict of id -> row, or the row of one new task as a dict.
         """
         model = self._fitted
-        if isinstance(side_info, Mapping) and not any(
-            isinstance(row, Mapping) for row in side_info.values()
-        ):
+        if isinstance(side_info, Mapping) and _is_row(side_info):
             side_info = model.schema.side_of_row(side_info)
         elif side_info is not None:
             side_info = model.schema.side_of_table(side_info)
@@ -612,6 +610,11 @@ class TableModel(BaseEstimator):
         shown = [f"{name}={value}" for name, value, each in given if value != repr(each.default)]
         learner = [] if self.learner is None else [repr(self.learner)]
         return f"TableModel({', '.join([*learner, *shown])})"
+
+
+def _is_row(given: Mapping[Any, Any]) -> bool:
+    """Return whether a dict is the row of one task, and not id -> row."""
+    return bool(given) and not any(isinstance(v, Mapping) or np.ndim(v) for v in given.values())
 
 
 def _export(model: TableModel) -> dict[str, Any]:

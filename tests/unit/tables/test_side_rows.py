@@ -66,6 +66,17 @@ def test_a_row_without_its_task_is_refused_where_rows_have_tasks(tables, model):
         model.predict(tables[0][:1].assign(store="new"), ROW)
 
 
+def test_explain_takes_lists_by_id(tables):
+    sales, stores = tables
+    sizes = {task: [size] for task, size in zip(stores["store"], stores["size"], strict=True)}
+    model = cm.TableModel(LEARNER, task="store", target="sold").fit(sales, sizes)
+    np.testing.assert_array_equal(
+        model.explain({"new": [1.0]}).theta, model.explain({"s0": 1.0}).theta
+    )
+    with pytest.raises(DataError, match="side_info is an empty dict"):
+        model.explain({})
+
+
 @pytest.mark.parametrize("gap", [None, np.nan, pd.NaT])
 def test_a_dict_of_rows_may_lack_all_dates(tables, model, gap):
     new, row = tables[0][:2].assign(store="new"), {"size": 1.0, "town": None, "opened": gap}
