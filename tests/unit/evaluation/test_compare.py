@@ -216,6 +216,10 @@ def test_bad_targets():
         DataError, match=r"y holds the single class \['red'\]: classifiers need at least"
     ):
         run(rows, stores, "colour")
+    for target, gap in (("y", np.nan), ("bought", None)):
+        gaps = rows.assign(**{target: rows[target].mask(rows.index == 7, gap)})
+        with pytest.raises(DataError, match="y has 1 missing value, the first in row 7: fill it"):
+            run(gaps, stores, target)
     few = rows[rows["store"].isin(["s1", "s2"])]
     with pytest.raises(DataError, match=r"needs 10 with more than 0 points\. There are 2"):
         run(few, None)
