@@ -30,6 +30,7 @@ WORDS = {  # of the library: of the command line
     "use one learner, such as ConditionalRidge": "fit with --learner ridge",
     "set x_transform=None and y_transform=None": "use --linear",
     "set x_transform=None": "use --linear",
+    "call fit with the whole table": "leave --chunks out",
     "use a classifier, or no learner: the target then decides": "leave --learner out",
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Fit to a table in parts: whole tasks are cut out of a stream of rows."""
 
 import importlib
+import warnings
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
@@ -8,14 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from condmeta.errors import DataError
+from condmeta.errors import DataError, ReadingNote
 from condmeta.learners.copies import with_fitted
 from condmeta.learners.ridge import ConditionalRidge
+from condmeta.tables.raw_columns import apply_readers, find_readers
 from condmeta.tables.roles import ColumnOptions
 from condmeta.tables.schema import Schema
 from condmeta.tables.schema_learning import learn_schema
+from condmeta.tables.values import has_text
 from condmeta.tasks import TaskTable
-from condmeta.tasks.frames import backend_of
+from condmeta.tasks.frames import backend_of, get_column, require_columns
 from condmeta.tasks.ids import factorize
 from condmeta.tasks.messages import show_id
 from condmeta.typing import SideInfo
@@ -38,6 +41,7 @@ def fit_parts(
     first = next(parts, None)
     if first is None:
         raise DataError("There are no rows.")
+    _refuse_text(first, options)
     schema, _, side = learn_schema(first, side_info, options, missing, "number")
     table = None if side_info is None else side  # its columns are read already
     n_rows = 0
@@ -49,6 +53,20 @@ def fit_parts(
         n_rows += len(tasks.X)
     fitted = learner.fitted_.without_history()  # learns now: an error is raised here
     return with_fitted(learner, fitted), schema, n_rows
+
+
+def _refuse_text(first: Any, options: ColumnOptions) -> None:
+    """Raise if the target holds text other than numbers."""
+    name = options.target
+    require_columns(first, [name], "target")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReadingNote)  # the schema gives this note
+        readers = find_readers(first, [name], options)
+    if has_text(get_column(apply_readers(first, readers, [name]), name)):
+        raise DataError(
+            f"Column {name!r} (target) holds text, and a table in parts needs a target of numbers: "
+            "call fit with the whole table."
+        )
 
 
 def _side_of(table: TaskTable, part: Any, schema: Schema) -> TaskTable:

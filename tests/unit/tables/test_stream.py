@@ -97,5 +97,14 @@ def test_what_cannot_be_done_in_parts():
         model.fit_batches([FRAME])
     with pytest.raises(DataError, match="There are no rows"):
         cm.TableModel(task="task", target="y").fit_batches([])
-    with pytest.raises(DataError, match=r"holds text .* the learner predicts numbers"):
+    with pytest.raises(DataError, match=r"holds text, .*: call fit with the whole table"):
         cm.TableModel(task="task", target="kind", features=["x"]).fit_batches([FRAME])
+
+
+def test_a_target_of_two_numbers_written_as_text():
+    written = FRAME.assign(y=np.where(FRAME["y"] > 0, "2,100.50", "1,451.50"))
+    model = cm.TableModel(PLAIN, task="task", target="y", features=["x"])
+    with pytest.warns(ReadingNote, match="'y' is written as text") as caught:
+        model.fit_batches(cut(written, 64))
+    assert len(caught) == 1
+    assert 1400 < model.predict(written).mean() < 2200
