@@ -14,7 +14,7 @@ from condmeta.learners.inputs import Inputs
 from condmeta.learners.transforms import with_transforms
 
 READING = "scale", "fit_intercept", "task_column", "side_columns", "side_key", "n_jobs"
-NO_SLOPE = 1e9  # a penalty that leaves a linear model its constant
+NO_SLOPE = 1e30  # a penalty that leaves a linear model its constant, in every unit of y
 
 
 class Kinds(NamedTuple):

@@ -50,6 +50,13 @@ def test_a_base_is_used_where_it_pays():
     assert not chosen(straight, 5).endswith("on base")
 
 
+def test_the_base_alone_has_the_same_error_in_every_unit():
+    X, y, task, S = draw(bend=3.0)
+    model, tiny = (fit(X, unit * np.exp(y), task, S, shots=(0,)) for unit in (1.0, 2.0**-40))
+    at = model.candidates_.index("constant on base")
+    np.testing.assert_allclose(tiny.errors_[:, at], model.errors_[:, at] * 2.0**-40, rtol=1e-9)
+
+
 def test_weights_are_convex_for_every_number_of_points():
     model = fit(*draw(), shots=(0, 3, 100), base=None)
     assert model.shots_.tolist() == [0, 3]  # no task has more than 100 points
