@@ -63,7 +63,11 @@ def no_lines(n_shots: int) -> np.ndarray:
 
 
 def learned_priors(names: Any) -> np.ndarray:
-    """Return equal weights of the candidates that learn a prior, and 0 of the others (C,)."""
+    """Return equal weights of the learned priors that are always candidates, else 0 (C,).
+
+    These are the ones without and with side information, alone and on a base: not those with
+    transformations, nor the random intercept on a base.
+    """
     learned = np.array(["conditional" in name for name in names], dtype=float)
     return learned / learned.sum()
 
