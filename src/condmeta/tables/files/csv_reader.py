@@ -20,7 +20,8 @@ def read_csv(source: Source, text: Collection[str], options: CsvOptions) -> Any:
     """Return all of a CSV file as a PyArrow table."""
     dialect = _dialect_of(source, options)
     try:
-        table = arrow.csv.read_csv(source.stream(), **_options(dialect, text))
+        rows = source.seekable(dialect.encoding)
+        table = arrow.csv.read_csv(rows, **_options(dialect._replace(encoding="utf-8"), text))
     except (arrow.pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
         raise _explain(error, source, dialect, options) from None
     if any(field.type == arrow.pa.binary() for field in table.schema):

@@ -1,5 +1,6 @@
 """Open a file or a pipe, and detect the format from its first bytes."""
 
+import codecs
 import io
 import os
 import stat
@@ -105,13 +106,27 @@ class Source:
             raw = pa.PythonFile(_Joined(self._raw, self.pipe), mode="r")
         return pa.CompressedInputStream(raw, "gzip") if self.gzipped else raw
 
-    def seekable(self) -> Any:
-        """Return a file that can be read in any order; a pipe is read to its end."""
-        if self.path is not None:
-            stream = self.stream()
-            return arrow.pa.BufferReader(stream.read()) if self.gzipped else stream
+    def seekable(self, encoding: str = "utf-8") -> Any:
+        """Return a file that can be read in any order, text as UTF-8; a pipe is read to its end.
+
+        No thread of Arrow needs Python to read it. One that did could still hold an object of
+        Python at the end of the process, which then ended with SIGABRT.
+        """
+        is_utf8 = codecs.lookup(encoding).name == "utf-8"
+        if self.path is not None and not self.gzipped and is_utf8:
+            return self.stream()
+        data, memory = self._read(), arrow.pa.BufferOutputStream()
+        memory.write(data if is_utf8 else data.decode(encoding).encode())
+        return arrow.pa.BufferReader(memory.getvalue())
+
+    def _read(self) -> bytes:
+        """Return all bytes, decompressed."""
+        if self.pipe is None:
+            return self.stream().read()
         data = _Joined(self._raw, self.pipe).read()
-        return arrow.pa.BufferReader(zlib.decompress(data, 31) if self.gzipped else data)
+        if not self.gzipped:
+            return data
+        return arrow.pa.CompressedInputStream(arrow.pa.BufferReader(data), "gzip").read()
 
 
 class _Joined(io.RawIOBase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
@@ -22,6 +24,7 @@ from condmeta.tables.files import (
     write_parts,
     write_table,
 )
+from condmeta.tables.files.dialect import CsvOptions
 
 TABLE = pa.table(
     {
@@ -138,6 +141,28 @@ def test_standard_input(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", Stdin(b""))
     with pytest.raises(DataError, match="Standard input is empty"):
         read_table("-")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "packed pipe", "latin-1"])
+def test_no_thread_of_arrow_holds_an_object_of_python(tmp_path, monkeypatch, kind):
+    """A thread that frees one while Python shuts down ends the process with SIGABRT."""
+    content = b"a,b\n1,K\xf6ln\n" if kind == "latin-1" else b"a,b\n1,Bonn\n"
+    (tmp_path / "t.csv").write_bytes(content)
+    packed = gzip.compress(content[:4]) + gzip.compress(content[4:])
+    monkeypatch.setattr(sys, "stdin", Stdin(packed if kind == "packed pipe" else content))
+    read, streams = pyarrow.csv.read_csv, []
+
+    def spy(stream, **options):
+        streams.append(stream)
+        return read(stream, **options)
+
+    monkeypatch.setattr(pyarrow.csv, "read_csv", spy)
+    if kind == "latin-1":
+        table = read_table(tmp_path / "t.csv", csv=CsvOptions(encoding="latin-1"))
+    else:
+        table = read_table("-")
+    assert table.to_pydict() == {"a": [1], "b": ["Köln" if kind == "latin-1" else "Bonn"]}
+    assert isinstance(streams[0], pa.BufferReader)
 
 
 def test_a_named_pipe_is_read_once(tmp_path):
