@@ -36,11 +36,11 @@ class AutoRegressor(Regressor, Auto):
     Tasks are held out in folds. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ...
     points of every held-out task, and is judged by the remaining points. A task with n points uses
     the convex combination of candidates that was best at the largest tested number of points <= n.
-    Its weights are the mean over 50 draws of the held-out tasks with replacement. They are shrunken
-    towards equal weights of the learned priors without and with side information, alone and on
-    boosting, as two more tasks would do, and candidates with a weight below 5 % are left out. With
-    criterion="absolute" a line turns the predicted means into medians, if that reduces the error on
-    held-out tasks.
+    Its weights are the mean over 50 draws of the importance of the held-out tasks. They are
+    shrunken towards equal weights of the learned priors without and with side information, alone
+    and on boosting, as two more tasks would do, and candidates with a weight below 5 % are left
+    out. With criterion="absolute" a line turns the predicted means into medians, if that reduces
+    the error on held-out tasks.
 
     Parameters
     ----------

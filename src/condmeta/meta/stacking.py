@@ -1,10 +1,12 @@
 """The best convex combination of candidates on held-out tasks.
 
 The weights of least loss differ between draws of the tasks, the more so the fewer they are. So the
-tasks are drawn anew with replacement many times, and the weights are the mean over the draws. This
-is better on new tasks than the weights of one draw, and better than the best candidate alone. All
-draws also shrink the weights towards given ones, as strongly as two more tasks would: with ten
-tasks this counts, with a hundred it hardly does.
+tasks get random importances many times, drawn from the exponential distribution (the Bayesian
+bootstrap), and the weights are the mean over the draws. This is better on new tasks than the
+weights of one draw, and better than the best candidate alone. Every task counts in every draw: one
+task on which a candidate is far off keeps its weight small. All draws also shrink the weights
+towards given ones, as strongly as two more tasks would: with ten tasks this counts, with a hundred
+it hardly does.
 
 Candidates predict means. Where the absolute error counts and labels are skewed, a line through the
 predictions, shift + slope p, turns means into medians; it must win on held-out tasks.
@@ -19,7 +21,7 @@ from condmeta.tasks.numbers import power_of_two
 
 HALVES = 2
 SMALLEST_SHARE = 0.05  # candidates with a smaller weight are left out
-DRAWS = 50  # of the tasks
+DRAWS = 50  # of the importance of tasks
 SHRINKAGE = 2.0  # tasks
 ROUNDS = 20  # of least squares, for losses that are not squares
 HALVINGS = 20  # of a step that increases the loss
@@ -74,7 +76,7 @@ def best_blend(answers, y, task, criterion: Criterion, m=None, towards=None) -> 
 
 
 def best_weights(answers, y, task, criterion: Criterion, m=None, towards=None) -> np.ndarray:
-    """Return convex weights (C,) of candidates: the mean over draws of the tasks.
+    """Return convex weights (C,) of candidates: the mean over draws of the importance of tasks.
 
     answers (N, C), predictions of held-out rows; y (N,); task (N,) int; m (N,), how often rows
     count; towards (C,), the weights to shrink to, or equal ones. Every draw takes one step of least
@@ -89,8 +91,8 @@ def best_weights(answers, y, task, criterion: Criterion, m=None, towards=None) -
     shrinkage = SHRINKAGE * of_best * away.T @ away
     total = np.zeros(C)
     for _ in range(DRAWS):
-        times = np.bincount(rng.integers(T, size=T), minlength=T)
-        total += _least_on_simplex(np.tensordot(times, squares, 1) + shrinkage)
+        importance = rng.exponential(size=T)
+        total += _least_on_simplex(np.tensordot(importance, squares, 1) + shrinkage)
     return _drop_small_weights(total)
 
 

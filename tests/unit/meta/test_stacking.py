@@ -105,6 +105,18 @@ def test_the_mean_over_draws_is_better_on_new_tasks():
     assert np.mean(gains) > 2 * np.std(gains) / np.sqrt(30)
 
 
+@pytest.mark.parametrize("name", ["squared", "absolute"])
+def test_one_task_is_enough_to_leave_a_candidate_out(name):
+    """The second candidate is the better one, but for a single label."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=48)
+    answers = y[:, None] + rng.normal(size=(48, 2)) * [1.0, 0.5]
+    given = y, np.arange(48), CRITERIA[name]
+    assert best_weights(answers, *given)[1] > 0.5
+    answers[7, 1] = 1e4
+    np.testing.assert_array_equal(best_weights(answers, *given), [1.0, 0.0])
+
+
 def test_a_line_must_win_on_tasks_that_it_was_not_fitted_to():
     """Half of the tasks are 1 above their predictions, the others 10: no line serves both."""
     task = np.repeat(np.arange(20), 5)
