@@ -123,7 +123,7 @@ def check_size(X, y, scales: Scales, names, of_row=None, farthest: float = FARTH
         raise DataError(
             f"{begin}where rows are usually {scales.usual[column]:.3g} from "
             f"{scales.x_mean[column]:.3g}: it is too far from earlier rows for its square to be "
-            f"added to theirs. {remedy}, or fit again with all rows."
+            f"added to theirs. {remedy}, or fit with more rows like it."
         )
     remedy += ", use scale='standard'" if column is not None and scales.scale == "none" else ""
     raise DataError(

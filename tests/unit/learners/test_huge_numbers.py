@@ -172,7 +172,7 @@ def test_a_row_far_from_all_others_counts_or_is_refused(name):
     for far in (1e7, -1e10, 1e20, 1e50):
         with pytest.raises(DataError, match=r"has .* in feature 0 of X, .* too far from earlier"):
             updated(far)
-        with pytest.raises(DataError, match=r"too far from earlier rows .* fit again with all"):
+        with pytest.raises(DataError, match=r"too far from earlier rows .* fit with more rows like it"):
             learner.adapt([[far, 1.0, 1.0]], [5.0], task=["new"], side_info={"new": [1.0]}, **call)
         model = learner.adapt(X[:1], Y[:1], side_info=[1.0], **call)
         with pytest.raises(DataError, match=r"^Row 0 has .* too far from earlier rows"):
@@ -229,7 +229,7 @@ def test_partial_fit_refuses_a_value_far_from_earlier_rows(name, fitted):
             DataError,
             match=r"^Task (39|\(3, 39\)) has .*e\+\d+ in feature 1 of X, where rows are usually "
             r"[\d.]+ from [\d.]+: it is too far from earlier rows for its square to be "
-            r"added to theirs\. Correct the value, drop the row, or fit again with all rows\.$",
+            r"added to theirs\. Correct the value, drop the row, or fit with more rows like it\.$",
         ):
             fed(learner, far, y, np.arange(30, 40))
         assert learner._model is value
