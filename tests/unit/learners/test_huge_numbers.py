@@ -172,7 +172,9 @@ def test_a_row_far_from_all_others_counts_or_is_refused(name):
     for far in (1e7, -1e10, 1e20, 1e50):
         with pytest.raises(DataError, match=r"has .* in feature 0 of X, .* too far from earlier"):
             updated(far)
-        with pytest.raises(DataError, match=r"too far from earlier rows .* fit with more rows like it"):
+        with pytest.raises(
+            DataError, match=r"too far from earlier rows .* fit with more rows like it"
+        ):
             learner.adapt([[far, 1.0, 1.0]], [5.0], task=["new"], side_info={"new": [1.0]}, **call)
         model = learner.adapt(X[:1], Y[:1], side_info=[1.0], **call)
         with pytest.raises(DataError, match=r"^Row 0 has .* too far from earlier rows"):
