@@ -331,7 +331,7 @@ persistence.register(
     restore=_restore,
     fields={
         "formula": TEXT, "learner": instance(), "columns": optional(mapping(TEXT)),
-        "levels": mapping(mapping(either(number(), labels("l")))), "learned": TEXT,
+        "levels": mapping(mapping(either(number(), labels()))), "learned": TEXT,
     },
     rule=_check,
 )  # fmt: skip
