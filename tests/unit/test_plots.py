@@ -12,6 +12,7 @@ import pytest
 
 import condmeta as cm
 from condmeta.display.plots.style import FIXED, LEARNERS, OTHERS, PAPER, styles_of
+from condmeta.display.plots.task_map import principal
 from condmeta.errors import DataError
 from condmeta.evaluation.advantage import Advantage
 from condmeta.evaluation.gains import Gain
@@ -508,6 +509,14 @@ def test_tasks_by_their_coefficients(large):
     assert display.labels[0].startswith(f"direction 1, {share:.0f} % (+x")
     counts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert counts == [f"{r} ({(display.values == r).sum()})" for r in ("north", "south")]
+
+
+def test_a_direction_of_many_features_names_the_largest():
+    """In a direction of 30 features no part need be large."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(50, 1)) + 0.1 * rng.normal(size=(50, 30))
+    _, labels = principal(features, [f"x{j}" for j in range(30)])
+    assert re.fullmatch(r"direction 1, \d+ % \(\+x\d+\)", labels[0])
 
 
 def test_tasks_by_side_information_and_a_number(small):
