@@ -212,6 +212,15 @@ def test_columns_that_depend_on_each_other_are_named():
     assert "Coefficients of x0, x2 have no standard error: the rows do not" in repr(model.summary())
 
 
+def test_all_levels_of_a_category_are_counted():
+    rng = np.random.default_rng(0)
+    day, task = np.tile(np.arange(6), 40), np.repeat(np.arange(20), 12)
+    y = rng.normal(size=20)[task] + 0.5 * day + rng.normal(size=240)
+    model = cm.ConditionalRidge(random="intercept", **MAXIMUM_LIKELIHOOD)
+    text = repr(model.fit(np.eye(6)[day], y, task=task).summary())
+    assert "Coefficients of x0, x1, x2, x3 and 2 more have no standard error: the rows do" in text
+
+
 def test_a_weak_prior_is_said():
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(200, 1)), np.repeat(np.arange(20), 10)
