@@ -8,6 +8,7 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import condmeta as cm
@@ -588,6 +589,28 @@ def test_sentences_of_displays_without_what_they_draw(small):
         DataError, match=r"Intervals are for numbers\. To check probabilities, use sklearn"
     ):
         CoverageDisplay.from_estimator(classes, stores())
+
+
+@pytest.mark.filterwarnings("ignore::condmeta.errors.ReadingNote")
+def test_models_of_tables_are_drawn():
+    rng = np.random.default_rng(0)
+    shop = np.repeat([f"s{t:02d}" for t in range(30)], 8)
+    frame = pd.DataFrame({"shop": shop, "kind": np.resize(["a", "b", "c"], 240)})
+    frame["day"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 99, 240), "D")
+    frame["sold"] = rng.normal(size=30).repeat(8) + (frame["kind"] == "a") + rng.normal(size=240)
+    old, new = frame[frame["shop"] < "s20"], frame[frame["shop"] >= "s20"]
+    roles = {"task": "shop", "target": "sold", "intervals": True}
+    model = cm.TableModel(cm.AutoRegressor(base=None, shots=(0, 2)), **roles).fit(old)
+    assert ShotCurveDisplay.from_estimator(model).plot().lines_.keys() >= {"pooled"}
+    rows = new[new["kind"] != "b"]  # read as in fit: the same levels, and days since its first day
+    display = CoverageDisplay.from_estimator(model, rows).plot()
+    inside = rows.assign(**model.predict_frame(rows, coverage=0.8)).eval("lower <= sold <= upper")
+    expected = inside.groupby(rows["shop"]).mean().mean()
+    assert display.n_tasks == 10
+    np.testing.assert_allclose(display.observed[display.nominal == 0.8], expected)
+    formula = cm.from_formula("sold ~ kind + (1 | shop)", old, intervals=True)
+    with pytest.raises(DataError, match="FormulaModel reads tables itself: compare the ends of"):
+        CoverageDisplay.from_estimator(formula, new)
 
 
 def every_display(small, large) -> list:
