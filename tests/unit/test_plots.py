@@ -433,6 +433,19 @@ def test_shrinkage_of_many_tasks_shows_points(large):
     assert ShrinkageDisplay.from_estimator(large, -1).feature == "(intercept)"
 
 
+def test_shrinkage_shows_the_coefficient_whose_priors_differ_most():
+    """Not x2, which differs little between tasks, and only by the side column."""
+    tasks, rng = stores(60, n=20), np.random.default_rng(1)
+    size = np.nan_to_num(tasks.side.data["size"].astype(float), nan=50)
+    own, more = 3 * rng.normal(size=(60, 2)).repeat(20, axis=0), rng.normal(size=1200)
+    y = tasks.y + np.sum(own * tasks.X, axis=1) + 0.05 * (size - 50).repeat(20) * more
+    tasks = tasks.with_rows(np.column_stack([tasks.X, more]), y)
+    model = cm.ConditionalRidge(metric="diagonal", noise="shared", kappa=1.0).fit(tasks)
+    assert ShrinkageDisplay.from_estimator(model).feature in ("x0", "x1")
+    plain = cm.ConditionalRidge(None).fit(tasks)  # all priors are the same
+    assert ShrinkageDisplay.from_estimator(plain).feature in ("x0", "x1")
+
+
 @pytest.mark.parametrize("T", [12, 60])
 def test_shrinkage_without_own_estimates(T):
     tasks = stores(T)
