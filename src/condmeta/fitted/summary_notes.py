@@ -108,7 +108,7 @@ def no_standard_error(effects: Table, lacking: np.ndarray) -> str:
     """Say why some effects have no standard error, and what to do."""
     names, sides = effects["coefficient"], effects["side"][lacking]
     sides = [side for side in dict.fromkeys(sides.tolist()) if side != BASE]
-    if sides and set(names[lacking]) == set(names):
+    if sides and set(names[lacking]) == set(names[effects["side"] != BASE]):
         return (
             f"Effects of {_some(sides)} have no standard error: the tasks determine only "
             "their differences, as with all levels of a category. Give a 0/1 column for all levels "
