@@ -113,7 +113,7 @@ class FormulaModel:
         return self.learner_.adapt(X, y, **call)
 
     def update(self, table: Table, side_table: Table | None = None) -> FormulaModel:
-        """Add labelled rows to known tasks, and add new tasks; tau does not change."""
+        """Add labelled rows to known tasks, and add new tasks, in place; tau does not change."""
         X, y, call = self._read(table, side_table, labelled=True)
         self.learner_.update(X, y, **call)
         return self

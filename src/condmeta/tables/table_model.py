@@ -369,7 +369,7 @@ class TableModel(BaseEstimator):
             )
 
     def update(self, frame: Table, side_info: SideInfo = None, *, again: bool = False) -> Self:
-        """Add the rows of a table to the tasks they belong to, and enrol new tasks.
+        """Add the rows of a table to the tasks they belong to, and enrol new tasks, in place.
 
         What was learned about all tasks stays. A model that was saved needs `save(resume=True)`.
         A table whose rows the model holds already, in any order, is refused: its rows would count
