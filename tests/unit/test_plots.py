@@ -8,10 +8,12 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import condmeta as cm
 from condmeta.display.plots.style import FIXED, LEARNERS, OTHERS, PAPER, styles_of
+from condmeta.display.plots.task_map import principal
 from condmeta.errors import DataError
 from condmeta.evaluation.advantage import Advantage
 from condmeta.evaluation.gains import Gain
@@ -431,6 +433,19 @@ def test_shrinkage_of_many_tasks_shows_points(large):
     assert ShrinkageDisplay.from_estimator(large, -1).feature == "(intercept)"
 
 
+def test_shrinkage_shows_the_coefficient_whose_priors_differ_most():
+    """Not x2, which differs little between tasks, and only by the side column."""
+    tasks, rng = stores(60, n=20), np.random.default_rng(1)
+    size = np.nan_to_num(tasks.side.data["size"].astype(float), nan=50)
+    own, more = 3 * rng.normal(size=(60, 2)).repeat(20, axis=0), rng.normal(size=1200)
+    y = tasks.y + np.sum(own * tasks.X, axis=1) + 0.05 * (size - 50).repeat(20) * more
+    tasks = tasks.with_rows(np.column_stack([tasks.X, more]), y)
+    model = cm.ConditionalRidge(metric="diagonal", noise="shared", kappa=1.0).fit(tasks)
+    assert ShrinkageDisplay.from_estimator(model).feature in ("x0", "x1")
+    plain = cm.ConditionalRidge(None).fit(tasks)  # all priors are the same
+    assert ShrinkageDisplay.from_estimator(plain).feature in ("x0", "x1")
+
+
 @pytest.mark.parametrize("T", [12, 60])
 def test_shrinkage_without_own_estimates(T):
     tasks = stores(T)
@@ -510,6 +525,14 @@ def test_tasks_by_their_coefficients(large):
     assert counts == [f"{r} ({(display.values == r).sum()})" for r in ("north", "south")]
 
 
+def test_a_direction_of_many_features_names_the_largest():
+    """In a direction of 30 features no part need be large."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(50, 1)) + 0.1 * rng.normal(size=(50, 30))
+    _, labels = principal(features, [f"x{j}" for j in range(30)])
+    assert re.fullmatch(r"direction 1, \d+ % \(\+x\d+\)", labels[0])
+
+
 def test_tasks_by_side_information_and_a_number(small):
     display = TaskMapDisplay.from_estimator(small, of="side", colour_by="size").plot()
     np.testing.assert_allclose(display.values, stores().side.data["size"])  # a gap is a gap
@@ -579,6 +602,28 @@ def test_sentences_of_displays_without_what_they_draw(small):
         DataError, match=r"Intervals are for numbers\. To check probabilities, use sklearn"
     ):
         CoverageDisplay.from_estimator(classes, stores())
+
+
+@pytest.mark.filterwarnings("ignore::condmeta.errors.ReadingNote")
+def test_models_of_tables_are_drawn():
+    rng = np.random.default_rng(0)
+    shop = np.repeat([f"s{t:02d}" for t in range(30)], 8)
+    frame = pd.DataFrame({"shop": shop, "kind": np.resize(["a", "b", "c"], 240)})
+    frame["day"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 99, 240), "D")
+    frame["sold"] = rng.normal(size=30).repeat(8) + (frame["kind"] == "a") + rng.normal(size=240)
+    old, new = frame[frame["shop"] < "s20"], frame[frame["shop"] >= "s20"]
+    roles = {"task": "shop", "target": "sold", "intervals": True}
+    model = cm.TableModel(cm.AutoRegressor(base=None, shots=(0, 2)), **roles).fit(old)
+    assert ShotCurveDisplay.from_estimator(model).plot().lines_.keys() >= {"pooled"}
+    rows = new[new["kind"] != "b"]  # read as in fit: the same levels, and days since its first day
+    display = CoverageDisplay.from_estimator(model, rows).plot()
+    inside = rows.assign(**model.predict_frame(rows, coverage=0.8)).eval("lower <= sold <= upper")
+    expected = inside.groupby(rows["shop"]).mean().mean()
+    assert display.n_tasks == 10
+    np.testing.assert_allclose(display.observed[display.nominal == 0.8], expected)
+    formula = cm.from_formula("sold ~ kind + (1 | shop)", old, intervals=True)
+    with pytest.raises(DataError, match="FormulaModel reads tables itself: compare the ends of"):
+        CoverageDisplay.from_estimator(formula, new)
 
 
 def every_display(small, large) -> list:

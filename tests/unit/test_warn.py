@@ -24,7 +24,6 @@ CONSTANT, TEN = X * [1.0, 0.0], np.repeat(np.arange(10), 2)
         (cm.ConditionalLevels(), X, TASK, NoGroupsWarning),
         (cm.ConditionalCoinRegressor(), X, TASK, FewTasksWarning),
         (cm.ConditionalERMRegressor(lam=1.0, kappa=1.0, max_iter=1), X, TASK, ConvergenceWarning),
-        # A fold warns as well, and contextlib is between fit and the fold.
         (cm.AutoRegressor(base=None), CONSTANT, TEN, ConstantFeatureWarning),
     ],
 )
@@ -32,6 +31,15 @@ def test_a_warning_names_the_line_that_called_fit(learner, rows, task, category)
     with pytest.warns(category) as caught:
         learner.fit(rows, np.sin(X[:, 0]), task=task)
     assert {note.filename for note in caught if note.category is category} == {__file__}
+
+
+def test_a_warning_of_a_fold_names_the_line_of_the_user():
+    """Here contextlib is between the call of the user and the fold."""
+    slow = {"slow": cm.ConditionalERMRegressor(lam=1.0, kappa=1.0, max_iter=1)}
+    with pytest.warns(ConvergenceWarning) as caught:
+        cm.compare(X, np.sin(X[:, 0]), task=TEN, learners=slow, shots=(0,))
+    assert {note.filename for note in caught} == {__file__}
+    assert len(caught) > 1
 
 
 def test_a_warning_behind_joblib_names_the_line_of_the_user():

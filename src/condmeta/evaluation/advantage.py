@@ -13,6 +13,7 @@ from condmeta.feature_maps import ComposedMap
 from condmeta.feature_maps.raw_columns import raw_columns
 from condmeta.fitted.scales import SCALES, Scales
 from condmeta.inner.squared import SquaredState
+from condmeta.learners.checks import warn_far_values
 from condmeta.learners.ridge import ConditionalRidge
 from condmeta.meta.conformal import check_coverage
 from condmeta.notebook import html_block, html_table, paragraph
@@ -237,6 +238,7 @@ def advantage(
         options |= {"x_transform": None, "y_transform": None}  # the gap is that of linear models
         pair = ConditionalRidge(None, **options), ConditionalRidge(feature_map, **options)
         judged = gains(pair, tasks, shots, n_splits, order, rng)
+        warn_far_values(pair[1], tasks)
     features = tasks.feature_names or tuple(f"x{j}" for j in range(tasks.n_features))
     features += ("intercept",) * bool(fit_intercept)
     variances = zip(found.whole.explained, found.whole.left, strict=True)

@@ -8,8 +8,7 @@ from sklearn.base import clone, is_classifier
 
 from condmeta import persistence
 from condmeta.errors import DataError
-from condmeta.feature_maps.table_encoder import allow_unseen_levels
-from condmeta.learners.checks import drop_weightless
+from condmeta.learners.checks import drop_weightless, fits_to_folds
 from condmeta.learners.offsets import is_zero, minus_offset, read_offset, refuse_forgotten
 from condmeta.meta.conformal import (
     Calibration,
@@ -286,7 +285,7 @@ def calibrate(
     parts: dict[int, list[Any]] = {m: [] for m in shots}
     timed = tasks.time is not None
     shown = (0,) if timed else shots
-    with allow_unseen_levels():  # of the folds, not of the user's data
+    with fits_to_folds():
         for train, held in folds_of_tasks(tasks, n_splits, shown, order, random_state):
             fitted = clone(learner).fit(train)
             if timed:

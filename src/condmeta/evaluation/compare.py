@@ -20,6 +20,7 @@ from condmeta.learners.auto_choice import learned_priors
 from condmeta.learners.auto_classifier import AutoClassifier
 from condmeta.learners.auto_regressor import AutoRegressor
 from condmeta.learners.baselines import IndependentRegressor, PooledRegressor
+from condmeta.learners.checks import warn_constant, warn_far_values
 from condmeta.learners.count import ConditionalCount
 from condmeta.learners.held_out import FEWEST_TASKS, HeldOutAnswers, hold_out, no_progress
 from condmeta.learners.inputs import inputs_of
@@ -150,6 +151,7 @@ def compare(
         for name, learner in learners.items():
             progress(f"fitting: {name}")
             models[name] = _fit(clone(learner), coded, classes)
+        _warn_of_columns(models, coded)
         trials = hold_out(
             dict(learners), coded, None, **how, progress=progress, density=judge.density
         )
@@ -164,6 +166,7 @@ def compare(
     chosen, models, trials = auto.compare(inputs_of(auto, coded, classes), progress)
     if not trials:
         raise DataError(f"There is nothing to compare on: {chosen.report.partition(': ')[2]}")
+    _warn_of_columns(models, coded)
     names, towards = [*models, AUTO], learned_priors(models)
     models = models | {AUTO: auto.with_choice(chosen)}
     trials = [_with_choice(trial, judge, towards) for trial in trials]
@@ -226,6 +229,15 @@ def _fit(learner: Any, tasks: TaskSet, classes: np.ndarray | None) -> Any:
     if isinstance(learner, Auto):
         return learner.with_choice(learner.compare(inputs_of(learner, tasks, classes)).chosen)
     return learner.fit(tasks)
+
+
+def _warn_of_columns(models: dict[str, Any], tasks: TaskSet) -> None:
+    """Warn of columns with one value or with a value that is far off: once for all learners."""
+    for model in models.values():
+        if isinstance(model, Learner | Auto):
+            warn_constant(model.constant_features_, len(tasks.X))
+            warn_far_values(model, tasks)
+            return
 
 
 def _usable(tasks: TaskSet, shots: tuple[int, ...]) -> list[int]:

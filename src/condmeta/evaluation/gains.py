@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from condmeta.evaluation.cross_validate import summed_errors
-from condmeta.feature_maps.table_encoder import allow_unseen_levels
+from condmeta.learners.checks import fits_to_folds
 from condmeta.losses import Absolute
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import folds_of_tasks
@@ -83,7 +83,7 @@ def _at(one: Gain) -> str:
     return f"at {pluralize(one.n_support, 'point')}"
 
 
-@allow_unseen_levels()  # of the folds, not of the user's data
+@fits_to_folds()
 def gains(
     learners: tuple[Any, Any],
     tasks: TaskSet,

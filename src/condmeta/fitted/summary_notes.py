@@ -108,15 +108,21 @@ def no_standard_error(effects: Table, lacking: np.ndarray) -> str:
     """Say why some effects have no standard error, and what to do."""
     names, sides = effects["coefficient"], effects["side"][lacking]
     sides = [side for side in dict.fromkeys(sides.tolist()) if side != BASE]
-    if sides and set(names[lacking]) == set(names):
+    if sides and set(names[lacking]) == set(names[effects["side"] != BASE]):
         return (
-            f"Effects of {', '.join(sides[:4])} have no standard error: the tasks determine only "
+            f"Effects of {_some(sides)} have no standard error: the tasks determine only "
             "their differences, as with all levels of a category. Give a 0/1 column for all levels "
             "but one, or a kappa above 0."
         )
     columns = [name for name in dict.fromkeys(names[lacking].tolist()) if name != INTERCEPT]
     return (
-        f"Coefficients of {', '.join(columns[:4])} have no standard error: the rows do not "
-        "determine them, because one column is a linear combination of others. Leave that column "
-        "out."
+        f"Coefficients of {_some(columns)} have no standard error: the rows do not determine them, "
+        "because one column is a linear combination of others, as with all levels of a category. "
+        "Leave that column out, or give a 0/1 column for all levels but one."
     )
+
+
+def _some(names: list[str]) -> str:
+    """Return the first four names, and the number of others."""
+    rest = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return ", ".join(names[:4]) + rest

@@ -317,7 +317,7 @@ class Auto(BaseEstimator):
         side_info: SideInfo = None,
         sample_weight: Values = None,
     ) -> Self:
-        """Add points to known tasks and enrol new ones; what was chosen stays. Weights as in `fit`.
+        """Add points to known tasks and enrol new ones, in place; what was chosen stays.
 
         Parameters
         ----------

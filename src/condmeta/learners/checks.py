@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from condmeta.errors import ConstantFeatureWarning, DataError, MemoryUseWarning
+from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.fitted.columns import Columns
 from condmeta.fitted.scales import FARTHEST
 from condmeta.fitted.user_rows import no_weights
@@ -63,6 +67,17 @@ def warn_constant(names: list[str], n_rows: int) -> None:
         if len(names) > 1:
             text = f"{len(names)} features have one value in all rows: {some}. They are left out."
         warn(text, ConstantFeatureWarning)
+
+
+@contextmanager
+def fits_to_folds() -> Iterator[None]:
+    """Do not warn of the columns of the tasks that are left: only of those of the user's table.
+
+    A rare level may be absent from a fold, or from all but one: this is no fault of the table.
+    """
+    with allow_unseen_levels():
+        warnings.simplefilter("ignore", ConstantFeatureWarning)
+        yield
 
 
 def warn_far_values(learner: Any, tasks: TaskSet) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import clone, is_classifier
 
-from condmeta.feature_maps.table_encoder import allow_unseen_levels
 from condmeta.fitted.shared_model import OutOfTask, head_inputs
+from condmeta.learners.checks import fits_to_folds
 from condmeta.meta.conformal import times_for
 from condmeta.meta.ridge_judge import BY_SIDE
 from condmeta.tasks import TaskSet
@@ -46,7 +46,7 @@ def no_progress(step: str) -> None:
     """Report nothing."""
 
 
-@allow_unseen_levels()  # of the folds, not of the user's data
+@fits_to_folds()
 def hold_out(
     learners: dict[str, Any], tasks: TaskSet, shared: OutOfTask | None, shots: Any, order: str,
     random_state: Any,

@@ -293,7 +293,7 @@ class Learner(BaseEstimator):
         side_info: SideInfo = None,
         sample_weight: Values = None,
     ) -> Self:
-        """Add points to known tasks and enrol new ones; the map tau stays as it is.
+        """Add points to known tasks and enrol new ones, in place; the map tau stays as it is.
 
         Exact, equal to adapting on all points at once, with inner='online', with loss='squared',
         and for counts, shares and classes of a learned prior, which keep the rows of their tasks;

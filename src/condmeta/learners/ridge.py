@@ -418,7 +418,9 @@ class ConditionalRidge(Regressor, Learner):
         offset: Values = None, sample_weight: Values = None, precision: Values = None,
         time: Values = None,
     ) -> Self:  # fmt: skip
-        """Add points to known tasks, and add new tasks; tau does not change. Arguments as in `fit`.
+        """Add points to known tasks, and add new tasks, in place; tau does not change.
+
+        Arguments as in `fit`.
 
         Parameters
         ----------

@@ -162,14 +162,16 @@ def ids(letter: str) -> Field:
     return Field(f"an array ({letter}) of ids, each once", holds)
 
 
-def labels(letter: str) -> Field:
+def labels(letter: str | None = None) -> Field:
     """Return a field that holds an array of different labels: numbers, booleans or texts."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
-        plain = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "biufUO"
-        return plain and sizes.fit(letter, len(value)) and _distinct(value.tolist())
+        if not (isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "biufUO"):
+            return False
+        return (letter is None or sizes.fit(letter, len(value))) and _distinct(value.tolist())
 
-    return Field(f"an array ({letter}) of different labels", holds)
+    size = "" if letter is None else f" ({letter})"
+    return Field(f"an array{size} of different labels", holds)
 
 
 def sequence(field: Field, letter: str | None = None, *, distinct: bool = False) -> Field:

@@ -113,7 +113,7 @@ class FormulaModel:
         return self.learner_.adapt(X, y, **call)
 
     def update(self, table: Table, side_table: Table | None = None) -> FormulaModel:
-        """Add labelled rows to known tasks, and add new tasks; tau does not change."""
+        """Add labelled rows to known tasks, and add new tasks, in place; tau does not change."""
         X, y, call = self._read(table, side_table, labelled=True)
         self.learner_.update(X, y, **call)
         return self
@@ -331,7 +331,7 @@ persistence.register(
     restore=_restore,
     fields={
         "formula": TEXT, "learner": instance(), "columns": optional(mapping(TEXT)),
-        "levels": mapping(mapping(either(number(), labels("l")))), "learned": TEXT,
+        "levels": mapping(mapping(either(number(), labels()))), "learned": TEXT,
     },
     rule=_check,
 )  # fmt: skip

@@ -369,7 +369,7 @@ class TableModel(BaseEstimator):
             )
 
     def update(self, frame: Table, side_info: SideInfo = None, *, again: bool = False) -> Self:
-        """Add the rows of a table to the tasks they belong to, and enrol new tasks.
+        """Add the rows of a table to the tasks they belong to, and enrol new tasks, in place.
 
         What was learned about all tasks stays. A model that was saved needs `save(resume=True)`.
         A table whose rows the model holds already, in any order, is refused: its rows would count
@@ -482,6 +482,7 @@ class TableModel(BaseEstimator):
     ) -> Frame:
         """Return predictions as a table of the kind of `frame`, a row for each of its rows.
 
+        Of a pandas table it has the index, so that `frame.join(answer)` puts them side by side.
         The columns are `prediction`; `probability` of the second class, if there are classes and
         the learner has probabilities, or of more classes `probability of` each; `median` of counts;
         `lower` and `upper`, with `coverage`; `task_points`, the
@@ -490,7 +491,10 @@ class TableModel(BaseEstimator):
         """
         tasks, outside = self._fitted.read_new(frame, side_info)
         columns = predictions.columns(self._fitted, tasks, outside, coverage)
-        return make_frame(columns, backend_of(frame))
+        answer = make_frame(columns, backend_of(frame))
+        if backend_of(frame) == "pandas":
+            answer.index = frame.index
+        return answer
 
     def adapt(self, frame: Table, side_info: SideInfo = None) -> TaskModels | BlendedModels:
         """Solve the tasks of a table from its rows alone; the model is not changed.

@@ -42,9 +42,10 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
         raise DataError(f"{label} holds complex numbers", f"; {role} must be real.")
     if kind in "Mm":
         holds, number = ("dates", "days since a start") if kind == "M" else ("durations", "hours")
+        reader = ", or take TableModel, which reads dates" if role == "X" and kind == "M" else ""
         raise DataError(
             f"{label} holds {holds}",
-            f"; {role} must be numeric: turn it into a number, such as the {number}.",
+            f"; {role} must be numeric: turn it into a number, such as the {number}{reader}.",
         )
     flat = values.ravel().tolist()
     if kind == "O":
@@ -65,6 +66,11 @@ def to_floats(values: np.ndarray, label: str, role: str = "X") -> np.ndarray:
         remedy = (
             "X must be numeric: turn dates into a number, such as the days since a start, or take "
             "TableModel, which reads them."
+        )
+    elif role == "X":
+        remedy = (
+            "X must be numeric: encode it, or take TableModel, which reads text; or move it to the "
+            "side table, or, if it names the task, pass it as task=."
         )
     shown = ", ".join(repr(str(v)) for v in flat[:1])
     raise DataError(f"{label} holds text ({shown}, ...)", f"; {remedy}")

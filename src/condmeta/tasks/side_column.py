@@ -73,8 +73,9 @@ def _type_list(values: list, name: str, what: str) -> np.ndarray:
 
 def _times(name: str, what: str, durations: bool) -> DataError:
     holds, number = ("durations", "hours") if durations else ("dates", "days since a start")
+    reader = "" if durations else ", or take TableModel, which reads dates"
     return DataError(
-        f"{what} {name!r} holds {holds}", f": turn it into a number, such as the {number}."
+        f"{what} {name!r} holds {holds}", f": turn it into a number, such as the {number}{reader}."
     )
 
 

@@ -212,6 +212,28 @@ def test_columns_that_depend_on_each_other_are_named():
     assert "Coefficients of x0, x2 have no standard error: the rows do not" in repr(model.summary())
 
 
+@pytest.mark.parametrize("random", ["intercept", ["x0"], "all"])
+def test_levels_of_a_side_column_that_moves_some_coefficients(random):
+    """They are not taken for features that depend on each other."""
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(200, 2)), np.repeat(np.arange(40), 5)
+    side = cm.TaskTable({"kind": np.where(np.arange(40) % 3, "a", "b")}, ids=range(40))
+    y = X[:, 0] + rng.normal(size=40)[task] + rng.normal(size=200)
+    model = cm.ConditionalRidge(random=random, **MAXIMUM_LIKELIHOOD)
+    text = repr(model.fit(X, y, task=task, side_info=side).summary())
+    assert "Effects of kind=a, kind=b have no standard error: the tasks determine only" in text
+    assert "Coefficients of" not in text.partition("Effects of kind=a, kind=b")[2]
+
+
+def test_all_levels_of_a_category_are_counted():
+    rng = np.random.default_rng(0)
+    day, task = np.tile(np.arange(6), 40), np.repeat(np.arange(20), 12)
+    y = rng.normal(size=20)[task] + 0.5 * day + rng.normal(size=240)
+    model = cm.ConditionalRidge(random="intercept", **MAXIMUM_LIKELIHOOD)
+    text = repr(model.fit(np.eye(6)[day], y, task=task).summary())
+    assert "Coefficients of x0, x1, x2, x3 and 2 more have no standard error: the rows do" in text
+
+
 def test_a_weak_prior_is_said():
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(200, 1)), np.repeat(np.arange(20), 10)

@@ -106,8 +106,8 @@ FIT_CASES = {
     "numbers as text": (fit(X=X.astype(str)), r"Feature 0 of X holds text"),
     "text in a frame": (
         fit(X=FRAME.assign(size="red")),
-        r"Column 'size' holds text \('red', \.\.\.\); X must be numeric: encode it, move it to "
-        r"the side table, or",
+        r"Column 'size' holds text \('red', \.\.\.\); X must be numeric: encode it, or take "
+        r"TableModel, which reads text; or move it to the side table, or",
     ),
     "text in y": (fit(y=put(Y, 1, "high")), r"y holds text \('high', \.\.\.\); y must be numeric"),
     "complex X": (fit(X=X + 1j), r"Feature 0 of X holds complex numbers; X must be real"),

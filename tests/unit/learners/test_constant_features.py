@@ -151,6 +151,26 @@ def test_a_category_with_one_level():
     np.testing.assert_allclose(*predicted, atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    "fit_to_folds",
+    [
+        lambda tasks: cm.calibrate(cm.ConditionalRidge(), tasks, shots=(0,)),
+        lambda tasks: cm.AutoRegressor(base=None).fit(tasks),
+        lambda tasks: cm.compare(tasks, base=None, shots=(0,)),
+        lambda tasks: cm.compare(tasks, learners={"ridge": cm.ConditionalRidge()}, shots=(0,)),
+    ],
+)
+def test_folds_warn_of_no_columns(fit_to_folds):
+    """A level of one task is absent from a fold: only the column of the whole table is named."""
+    X, y, task = draw(T=20)
+    frame = pd.DataFrame({"x": X[:, 0], "rare": task == 3, "open": 1.0, "shop": task, "y": y})
+    tasks = cm.TaskSet.from_frame(frame, task="shop", target="y")
+    with pytest.warns(ConstantFeatureWarning) as caught:
+        fit_to_folds(tasks)
+    (note,) = caught
+    assert str(note.message).startswith("Feature 'open' has one value in all rows")
+
+
 def test_the_evidence_of_a_direction_that_no_row_has():
     """A duplicated column adds a direction without rows: the evidence of b leaves it out."""
     X, y, _ = draw()

@@ -293,6 +293,16 @@ def test_saved_and_loaded(tables, formula, tmp_path):
     np.testing.assert_array_equal(both.predict(new), model.predict(new))
 
 
+def test_text_columns_of_different_numbers_of_levels_are_saved(tables, tmp_path):
+    sales, stores = tables
+    sales = sales.assign(season=np.resize(["a", "b", "c"], len(sales)))
+    stores = stores.assign(street=np.resize(["w", "x", "y", "z"], len(stores)))
+    model = cm.from_formula("sold ~ promo + season | store ~ street", sales, stores)
+    model.save(tmp_path / "levels.condmeta")
+    again = cm.load(tmp_path / "levels.condmeta")
+    np.testing.assert_array_equal(again.predict(sales), model.predict(sales))
+
+
 def test_other_learners_are_saved(tables, tmp_path):
     sales, _ = tables
     counts = sales.assign(sold=(sales["sold"].rank() % 7).astype(int))

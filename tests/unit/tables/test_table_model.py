@@ -79,6 +79,13 @@ def test_every_library_gives_the_same(fitted, make):
     assert type(model.adapt_frame(make(SALES[:20]), make(stores))) is type(make(SALES))
 
 
+def test_predictions_join_the_rows_of_pandas(fitted):
+    rows = SALES[::-3]
+    joined = rows.join(fitted.predict_frame(rows))
+    assert joined.index.equals(rows.index)
+    np.testing.assert_array_equal(joined["prediction"], fitted.predict(rows))
+
+
 def test_known_new_and_zero_point_tasks():
     trained = SALES[~SALES["store"].isin(["s001", "s002"])]
     model = model_of().fit(trained, STORES[STORES["store"] != "s002"])

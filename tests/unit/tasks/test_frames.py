@@ -100,7 +100,8 @@ def test_gaps_among_numbers_are_nan(series):
 def test_text_in_x_names_the_column_and_the_remedy(frame):
     sentence = (
         r"Column 't' holds text \('u', \.\.\.\); X must be numeric: "
-        r"encode it, move it to the side table, or, if it names the task, pass it as task=\."
+        r"encode it, or take TableModel, which reads text; or move it to the side table, or, if it "
+        r"names the task, pass it as task=\."
     )
     with pytest.raises(DataError, match=sentence):
         frames.numeric_matrix(frame)
@@ -108,7 +109,7 @@ def test_text_in_x_names_the_column_and_the_remedy(frame):
 
 def test_dates_categories_and_objects_are_not_numbers(backend):
     make = BACKENDS[backend]
-    with pytest.raises(DataError, match="Column 'd' holds dates; X must be numeric: turn it into"):
+    with pytest.raises(DataError, match=r"Column 'd' holds dates; X .* TableModel, which reads"):
         frames.numeric_matrix(make({"d": [dt.datetime(2024, 5, 1)]}))
     with pytest.raises(DataError, match="Column 'l' holds objects"):
         frames.numeric_matrix(make({"l": [[1, 2]]}))

@@ -58,8 +58,16 @@ class CoverageDisplay(Display):
 
         `calibrate` adds intervals to any regressor. `ConditionalRidge` has its own standard
         deviations; they are used as those of a normal distribution. X, y, task and side_info as
-        for `fit`, or only a `TaskSet`.
+        for `fit`, or only a `TaskSet`. Of a `TableModel`, X is a table with the target.
         """
+        if hasattr(estimator, "schema_"):
+            X, side_info = estimator._fitted.read(X, side_info, labelled=True), None
+            estimator = estimator.learner_
+        if hasattr(estimator, "formula"):
+            raise DataError(
+                f"A {type(estimator).__name__} reads tables itself: compare the ends of its "
+                "predict_interval with the labels."
+            )
         calibrated = hasattr(estimator, "predict_interval")
         if not calibrated and hasattr(estimator, "classes_"):
             raise DataError(

@@ -107,6 +107,7 @@ class ShotCurveDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Auto) -> Self:
         """Make the display of what a fitted `AutoRegressor` or `AutoClassifier` compared."""
+        estimator = getattr(estimator, "learner_", estimator)  # of a TableModel
         if not hasattr(estimator, "errors_") or not hasattr(estimator, "shots_"):
             raise DataError(
                 "A shot curve needs a fitted AutoRegressor, which has compared learners on "

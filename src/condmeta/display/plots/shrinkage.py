@@ -79,14 +79,15 @@ class ShrinkageDisplay(Display):
         """Make the display of a fitted learner that kept its tasks.
 
         `feature` is the name or position of a coefficient. The default is the coefficient with the
-        largest ratio of the standard deviations of priors and of adapted coefficients over tasks.
+        largest standard deviation of priors over tasks, in the learner's units; without side
+        information, that of adapted coefficients.
         """
         learner = learner_of(estimator, "A picture of shrinkage", tasks=True)
         fitted, store = learner.fitted_, learner.fitted_.tasks
         names, at = coefficient_names(fitted), np.flatnonzero(store.sizes > 0)
         prior, adapted = (fitted.scales.user_vector(part[at]) for part in (store.theta, store.coef))
         parts = prior, own_estimates(fitted)[at], adapted
-        j = _place(feature, names, prior, adapted)
+        j = _place(feature, names, store.theta[at], store.coef[at])
         ids = np.array([str(task) for task in store.ids[at].tolist()], dtype=object)
         return cls(ids, *(part[:, j] for part in parts), store.sizes[at], names[j])
 
@@ -175,7 +176,8 @@ class ShrinkageDisplay(Display):
 def _place(feature: Any, names: list[str], prior: np.ndarray, adapted: np.ndarray) -> int:
     """Return the position of a coefficient."""
     if feature is None:
-        return int(np.argmax(prior.std(axis=0) / np.maximum(adapted.std(axis=0), 1e-300)))
+        varies = np.ptp(prior, axis=0).any()
+        return int(np.argmax((prior if varies else adapted).std(axis=0)))
     if feature in names:
         return names.index(feature)
     if isinstance(feature, int | np.integer) and -len(names) <= feature < len(names):

@@ -198,7 +198,8 @@ def _two_lines(label: str) -> str:
 def principal(features: np.ndarray, names: list[str]) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return positions (T, 2) in the leading directions of standardised features, and labels.
 
-    A label gives the share of the variance in a direction, and the features with the largest parts.
+    A label gives the share of the variance in a direction, the feature with the largest part, and
+    the next one if its part is large too.
     """
     scale = features.std(axis=0)
     Z = (features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
@@ -209,9 +210,9 @@ def principal(features: np.ndarray, names: list[str]) -> tuple[np.ndarray, tuple
         # the sign of a direction is arbitrary: make its largest part positive
         sign = np.sign(right[i, np.abs(right[i]).argmax()]) or 1.0
         left[:, i], right[i] = left[:, i] * sign, right[i] * sign
-        order = np.argsort(-np.abs(right[i]), kind="stable")[:2]
-        parts = [f"{'-' if right[i, j] < 0 else '+'}{shorten(names[j], 14)}" for j in order
-                 if abs(right[i, j]) > 0.25]  # fmt: skip
+        first, second = np.argsort(-np.abs(right[i]), kind="stable")[:2]
+        named = [first, second] if abs(right[i, second]) > 0.25 else [first]
+        parts = [f"{'-' if right[i, j] < 0 else '+'}{shorten(names[j], 14)}" for j in named]
         labels.append(f"direction {i + 1}, {100 * share[i]:.0f} % ({', '.join(parts)})")
     return left[:, :2] * sizes[:2], tuple(labels)
 
