@@ -40,6 +40,7 @@ from condmeta.learners.shared_base import BOOSTING, FEWEST_ROWS, shared_model_of
 from condmeta.learners.writing import writing
 from condmeta.meta.criteria import Criterion
 from condmeta.tasks import TaskSet
+from condmeta.tasks.splits import make_generator
 from condmeta.text import pluralize
 from condmeta.typing import (
     Base,
@@ -57,6 +58,9 @@ from condmeta.typing import (
     Values,
 )
 
+ENOUGH_TASKS = 100  # held-out tasks to choose by; fewer are held out in several rounds
+MOST_ROUNDS = 5
+
 
 class Comparable(NamedTuple):
     """A fit of an Auto learner: what it chose, all candidates, and their held-out predictions."""
@@ -64,6 +68,11 @@ class Comparable(NamedTuple):
     chosen: Chosen
     candidates: dict[str, Any]
     answers: list[HeldOutAnswers]
+
+
+def _n_rounds(n_tasks: int) -> int:
+    """Return how often all tasks are held out: in other folds, and from other points each time."""
+    return min(max(ENOUGH_TASKS // n_tasks, 1), MOST_ROUNDS)
 
 
 @dataclass(eq=False, repr=False)
@@ -93,6 +102,7 @@ class Auto(BaseEstimator):
     _weighs = True
 
     _kinds: ClassVar[Kinds]  # of the learners to choose among
+    _fewest: ClassVar[int] = FEWEST_TASKS  # to hold some out
 
     candidates_ = of_choice("The names of the candidates.")
     shots_ = of_choice("The numbers of points that candidates were compared at.")
@@ -126,9 +136,9 @@ class Auto(BaseEstimator):
         """Return why no tasks can be held out; nothing if they can."""
         sizes, least = given.tasks.sizes, min(self.shots)
         count, longer = int((sizes > 0).sum()), int((sizes > least).sum())
-        if count < FEWEST_TASKS:
+        if count < self._fewest:
             return f"{pluralize(count, 'task is', 'tasks are')} too few to hold any out"
-        if longer < FEWEST_TASKS:
+        if longer < min(FEWEST_TASKS, count):
             have, points = pluralize(longer, "task has", "tasks have"), pluralize(least, "point")
             return f"{have} more than {points}, too few to hold any out"
         return ""
@@ -207,10 +217,13 @@ class Auto(BaseEstimator):
             choice = default_choice(names, why)
         else:
             settled = {name: frozen(learner) for name, learner in learners.items()}
-            how = self.shots, self.order, self.random_state
-            answers = hold_out(settled, tasks, shared, *how, progress, judge.density)
-            numbers = given.classes is None and not judge.density
-            choice = choose(names, answers, judge, numbers)
+            how = self.shots, self.order, make_generator(self.random_state)
+            rounds = [
+                hold_out(settled, tasks, shared, *how, progress, judge.density)
+                for _ in range(_n_rounds(int((tasks.sizes > 0).sum())))
+            ]
+            answers, numbers = rounds[0], given.classes is None and not judge.density
+            choice = choose(names, rounds, judge, numbers)
         used = np.flatnonzero(choice["weights"].any(axis=0))
         chosen = Chosen(
             names, **choice, learners={names[c]: learners[names[c]] for c in used},

@@ -10,7 +10,7 @@ from condmeta.fitted.columns import Columns
 from condmeta.inner.log_rms import denoised_moments
 from condmeta.learners.auto_report import report
 from condmeta.learners.blend import Blends
-from condmeta.learners.held_out import HeldOutAnswers
+from condmeta.learners.held_out import HeldOutAnswers, of_all_rounds
 from condmeta.meta.criteria import Criterion
 from condmeta.meta.stacking import Blend, best_blend
 from condmeta.tasks.numbers import power_of_two
@@ -85,9 +85,14 @@ def default_choice(names: list[str], why: str) -> dict[str, Any]:
 
 
 def choose(
-    names: Any, trials: list[HeldOutAnswers], criterion: Criterion, numbers: bool
+    names: Any, rounds: list[list[HeldOutAnswers]], criterion: Criterion, numbers: bool
 ) -> dict[str, Any]:
-    """Return the weights of the candidates at each number of points, and what they rest on."""
+    """Return the weights of the candidates at each number of points, and what they rest on.
+
+    Each round held out all tasks once. Errors of tasks are those of the first: their variance is
+    that of independent rows.
+    """
+    trials = of_all_rounds(rounds)
     with np.errstate(over="ignore"):
         errors = np.array([criterion.mean(t.answers, t.y, t.weight) for t in trials])
     towards = learned_priors(names)
@@ -96,7 +101,7 @@ def choose(
     lines = np.array([(blend.shift, blend.slope) for blend in found])
     task_errors = None
     if numbers:
-        task_errors = np.array([_task_errors(*one) for one in zip(trials, found, strict=True)])
+        task_errors = np.array([_task_errors(*one) for one in zip(rounds[0], found, strict=True)])
     shots = np.array([trial.shot for trial in trials])
     return {
         "shots": shots, "errors": errors, "weights": weights, "task_errors": task_errors,

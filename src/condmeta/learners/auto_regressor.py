@@ -20,6 +20,7 @@ from condmeta.learners.ridge import ConditionalRidge
 from condmeta.learners.targets import Regressor
 from condmeta.learners.writing import writing
 from condmeta.meta.criteria import CRITERIA, OF_COUNTS, Criterion
+from condmeta.tasks.splits import FOLDS
 from condmeta.typing import CriterionName, Ids, Matrix, SideInfo, Values, XTransform
 
 
@@ -33,14 +34,14 @@ class AutoRegressor(Regressor, Auto):
     intercept, and boosting alone. If splines of x or another scale of y reduce the absolute error
     on held-out tasks, a learned prior with them is a further candidate (`x_transform` and
     `y_transform` of `ConditionalRidge`); it predicts medians or means, depending on `criterion`.
-    Tasks are held out in folds. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ...
-    points of every held-out task, and is judged by the remaining points. A task with n points uses
-    the convex combination of candidates that was best at the largest tested number of points <= n.
-    Its weights are the mean over 50 draws of the importance of the held-out tasks. They are
-    shrunken towards equal weights of the learned priors without and with side information, alone
-    and on boosting, as two more tasks would do, and candidates with a weight below 5 % are left
-    out. With criterion="absolute" a line turns the predicted means into medians, if that reduces
-    the error on held-out tasks.
+    Tasks are held out in folds; up to 50 tasks are held out two to five times, in other folds each
+    time. Each candidate is fitted to the other tasks, gets 0, 1, 2, 5, ... points of every held-out
+    task, and is judged by the remaining points. A task with n points uses the convex combination of
+    candidates that was best at the largest tested number of points <= n. Its weights are the mean
+    over 50 draws of the importance of the held-out tasks. They are shrunken towards equal weights
+    of the learned priors without and with side information, alone and on boosting, as two more
+    tasks would do, and candidates with a weight below 5 % are left out. With criterion="absolute" a
+    line turns the predicted means into medians, if that reduces the error on held-out tasks.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class AutoRegressor(Regressor, Auto):
         base (see `ConditionalRidge`). Own data, the pooled model and the base read X as it is.
     shots : sequence of int
         The numbers of points to compare at. A number is left out if fewer than 10 tasks have more
-        points.
+        points; with fewer than 10 tasks, if not all have. With fewer than 5 nothing is compared.
     criterion : "absolute", "squared", "deviance" or "log density"
         The error by which candidates are compared. "deviance": that of Poisson counts; "log
         density": the logarithm of the density, or of the probability of a count, that a candidate
@@ -119,6 +120,7 @@ class AutoRegressor(Regressor, Auto):
 
     _rules = {"criterion": one_of(CRITERIA)}
     _kinds = Kinds(IndependentRegressor, PooledRegressor, ConditionalRidge)
+    _fewest = FOLDS
 
     def _criterion(self) -> Criterion:
         return CRITERIA[self.criterion]

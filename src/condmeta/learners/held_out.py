@@ -15,7 +15,7 @@ from condmeta.meta.ridge_judge import BY_SIDE
 from condmeta.tasks import TaskSet
 from condmeta.tasks.splits import FOLDS, folds_of_tasks, tasks_by_content
 
-FEWEST_TASKS = 10  # to hold some out
+FEWEST_TASKS = 10  # to judge a number of points by
 NEARLY_INFINITE = 1e9  # kappa: the prior's map is its mean, but for rounding
 CHOSEN = (  # from the data
     "metric", "noise", "kappa", "context", "cold_start", "lam",
@@ -29,7 +29,8 @@ class HeldOutAnswers(NamedTuple):
     ids (T,) and fold (T,) of the tasks; task (N,), the position of each row's task; row (N,), its
     row in the input; y (N,); answers (N, C), for two classes the probability of the second. For
     more classes the answers are the probabilities of the true one, and all y are +1. Rows
-    count weight (N,) times, or once.
+    count weight (N,) times, or once. If tasks were held out in several rounds, rows of all rounds
+    follow each other; `fold` is that of the first.
     """
 
     shot: int
@@ -57,10 +58,12 @@ def hold_out(
     Learners named "... on base" are fitted to the residuals, or log odds, of the shared model, from
     fits that did not see the task. `progress` is called with the next step. With `density` the
     answers are densities of the labels, and of whole numbers probabilities if they may be counts.
+    A number of points is left out if fewer than 10 tasks have more; of fewer tasks all must.
     """
     filled = tasks.subset(np.flatnonzero(tasks.sizes > 0))
     tasks = filled.subset(tasks_by_content(filled))  # halves of tasks follow this order
-    shots = [m for m in sorted(set(shots)) if (tasks.sizes > m).sum() >= FEWEST_TASKS]
+    fewest = min(FEWEST_TASKS, len(tasks))
+    shots = [m for m in sorted(set(shots)) if (tasks.sizes > m).sum() >= fewest]
     base = np.zeros(int(tasks.row_order.max()) + 1)  # by input row, which subsets remember
     if shared is not None:
         base[filled.row_order] = shared.unseen
@@ -103,6 +106,24 @@ def hold_out(
         for parts in answers.values():
             parts[:] = [(f, q.with_target(np.ones(len(q.y))), found) for f, q, found in parts]
     return [_joined(m, parts) for m, parts in answers.items() if parts]
+
+
+def of_all_rounds(rounds: list[list[HeldOutAnswers]]) -> list[HeldOutAnswers]:
+    """Return the predictions of several calls of `hold_out` together, at each number of points."""
+    first, *more = rounds
+    return [_together(at_shot) for at_shot in zip(first, *more, strict=True)] if more else first
+
+
+def _together(rounds: tuple[HeldOutAnswers, ...]) -> HeldOutAnswers:
+    first = rounds[0]
+    place = {name: t for t, name in enumerate(first.ids)}
+    task = [np.array([place[name] for name in each.ids])[each.task] for each in rounds]
+    joined = {
+        name: np.concatenate([getattr(each, name) for each in rounds])
+        for name in ("row", "y", "answers", "weight")
+        if getattr(first, name) is not None
+    }
+    return first._replace(task=np.concatenate(task), **joined)
 
 
 def answer(learner: Any, models: Any, query: TaskSet, many: bool = False) -> np.ndarray:

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 import condmeta as cm
 from condmeta.errors import DataError
-from condmeta.learners.held_out import hold_out
+from condmeta.learners.held_out import hold_out, of_all_rounds
 from condmeta.meta.criteria import CRITERIA
 from condmeta.meta.stacking import best_weights, convex_weights
 
@@ -104,11 +104,39 @@ def test_files_give_the_same_predictions(tmp_path):
 
 
 def test_few_tasks_are_said():
-    X, y, task, S = draw(8)
+    X, y, task, S = draw(4)
     model = fit(X, y, task, S)
-    assert model.report_ == "conditional: 8 tasks are too few to hold any out."
+    assert model.report_ == "conditional: 4 tasks are too few to hold any out."
     assert np.isnan(model.errors_).all()
     assert np.isfinite(model.predict(X, task=task)).all()
+
+
+def test_five_tasks_are_enough_to_choose():
+    X, y, task, S = draw(5)
+    y = 3.0 + np.random.default_rng(0).normal(size=len(y))  # no task differs from another
+    model = fit(X, y, task, S, shots=(0,), base=None)
+    assert model.errors_[0, model.candidates_.index("pooled")] < 1.1
+    assert model.weights_[0, model.candidates_.index("conditional")] < 1
+
+
+@pytest.mark.parametrize(("n_tasks", "rounds"), [(5, 5), (20, 5), (33, 3), (50, 2), (51, 1)])
+def test_few_tasks_are_held_out_in_several_rounds(monkeypatch, n_tasks, rounds):
+    found = []
+
+    def spy(*given):
+        found.append(hold_out(*given))
+        return found[-1]
+
+    monkeypatch.setattr("condmeta.learners.auto.hold_out", spy)
+    X, y, task, S = draw(n_tasks)
+    fit(X, y, task, S, shots=(0, 2), base=None)
+    assert len(found) == rounds
+    joined = of_all_rounds(found)[1]
+    assert sorted(joined.ids) == sorted(range(n_tasks))
+    assert len(joined.y) == rounds * len(found[0][1].y)
+    np.testing.assert_array_equal(joined.ids[joined.task], task[joined.row])
+    np.testing.assert_array_equal(joined.y, y[joined.row])
+    assert len({tuple(sorted(each[1].row)) for each in found}) == rounds  # other points each time
 
 
 def test_tasks_without_further_points_are_said():
