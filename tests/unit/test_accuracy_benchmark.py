@@ -190,5 +190,5 @@ def test_the_summary_counts_cells_and_orders_methods_by_their_distance():
     assert [row[0] for row in rows] == ["AutoRegressor", "pooled ridge", "RidgeCV per task"]
     behind = 100 * (1 / 0.9 - 1) / sizes
     assert rows[0][1:3] == [f"{100 * (sizes - 1) / sizes:.0f} %", f"{behind:.1f} %"]
-    assert rows[0][4] == str(sizes)
+    assert rows[0][4:] == [str(sizes), "1"]
     assert summary.summary(outcomes, ["fresh"]).count("\n") == 1  # a head, and no rows
