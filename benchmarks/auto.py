@@ -23,6 +23,7 @@ from condmeta.feature_maps import Identity, MeanInput
 from condmeta.learners.inputs import inputs_of
 
 SPLITS = 5
+AUTO = "auto"
 
 
 class Fitted(Learner):
@@ -32,23 +33,24 @@ class Fitted(Learner):
         self.model = model
 
 
-def errors(problem, seed: int) -> np.ndarray:
-    """Return the errors (1 + candidates, sizes) of Auto and of each candidate."""
+def errors(problem, seed: int) -> dict[str, list[float]]:
+    """Return the errors (sizes,) of Auto and of each candidate."""
     train, supports, query = split(problem, seed)
     auto = cm.AutoRegressor()
     chosen, candidates, _ = auto.compare(inputs_of(auto, train))
-    return np.array(
-        [
-            [np.abs(Fitted(one).predict(support, query) - query.y).mean() for support in supports]
-            for one in (auto.with_choice(chosen), *candidates.values())
-        ]
-    )
+    return {
+        name: [np.abs(Fitted(one).predict(each, query) - query.y).mean() for each in supports]
+        for name, one in {AUTO: auto.with_choice(chosen), **candidates}.items()
+    }
 
 
 def beside_candidates(name: str) -> dict:
     """Compare Auto with its best candidate where it is most behind."""
     problem = PROBLEMS[name]
-    found = np.array([errors(problem, seed) for seed in range(SPLITS)])
+    splits = [errors(problem, seed) for seed in range(SPLITS)]
+    # The transformed candidate is there only where it pays.
+    names = [name for name in splits[0] if all(name in each for each in splits)]
+    found = np.array([[each[name] for name in names] for each in splits])
     best = found[:, 1:].mean(axis=0).argmin(axis=0) + 1
     ours = found[:, 0]
     peer = np.stack([found[:, c, n] for n, c in enumerate(best)], axis=1)
