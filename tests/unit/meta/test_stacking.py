@@ -86,6 +86,15 @@ def test_candidates_of_noise_cost_little(name):
     assert max(excess) < 0.9
 
 
+def test_a_candidate_that_other_tasks_would_have_preferred_has_a_weight():
+    """On these four tasks the first candidate alone is best, on others like them it may not be."""
+    answers = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 0.2], [1.0, 0.2]])
+    given = answers, np.zeros(4), np.arange(4), CRITERIA["squared"]
+    squares = answers.T @ answers
+    assert squares[0, 1] > squares[0, 0]  # any weight of the second increases the error
+    assert best_weights(*given, None, np.array([1.0, 0.0]))[1] > 0.05
+
+
 def test_the_mean_over_draws_is_better_on_new_tasks():
     """Three candidates are equally good, and their errors are those of whole tasks."""
     gains = []
