@@ -35,7 +35,8 @@ METHODS = {  # name: how to make it, colour, line, marker
         lambda: Learner(cm.IndependentRegressor), *FIXED["own data"],
     ),
     "boosting + mean residual": (ScikitTrees, "#009e73", (0, (3, 1, 1, 1)), "^"),
-    "condmeta": (lambda: Learner(cm.ConditionalRidge), *FIXED["conditional"]),
+    "ConditionalRidge": (lambda: Learner(cm.ConditionalRidge), *FIXED["conditional"]),
+    "AutoRegressor": (lambda: Learner(cm.AutoRegressor), *FIXED["auto"]),
 }  # fmt: skip
 
 
