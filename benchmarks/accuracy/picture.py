@@ -3,9 +3,9 @@
     python -m benchmarks.accuracy.picture
 
 30 airports are known, 60 are new, over 20 splits. Draws docs/images/flights.svg and prints its
-numbers; ``--known 60`` shows that boosting catches up when more airports are known. It needs
-only `make setup`: the flights come with the library, and boosting, which also sees the side
-columns, is scikit-learn's.
+numbers; ``--known 60`` shows that boosting catches up with the linear model when more airports are
+known. It needs only `make setup`: the flights come with the library, and boosting, which also sees
+the side columns, is scikit-learn's.
 """
 
 from __future__ import annotations
