@@ -24,6 +24,7 @@ from condmeta.learners.checks import warn_constant, warn_far_values
 from condmeta.learners.count import ConditionalCount
 from condmeta.learners.held_out import FEWEST_TASKS, HeldOutAnswers, hold_out, no_progress
 from condmeta.learners.inputs import inputs_of
+from condmeta.learners.labels import check_missing
 from condmeta.learners.learn import fit_inputs
 from condmeta.learners.learner import Learner
 from condmeta.learners.ridge import ConditionalRidge
@@ -33,10 +34,8 @@ from condmeta.tasks import TaskSet
 from condmeta.tasks.call_input import as_tasks, require_data
 from condmeta.tasks.frames import is_series, to_array
 from condmeta.tasks.ids import factorize
-from condmeta.tasks.numbers import is_na
 from condmeta.tasks.splits import ORDERS, check_shots
 from condmeta.tasks.splits.in_time import in_time_order
-from condmeta.text import pluralize
 from condmeta.typing import (
     Base,
     CriterionName,
@@ -261,12 +260,7 @@ def _as_array(y: Any) -> np.ndarray:
 def _classes(X: Any, y: Any, learners: Any) -> np.ndarray | None:
     """Return the classes of the target; None if it holds numbers."""
     y = X.y if isinstance(X, TaskSet) else _as_array(y)
-    gaps = [row for row, value in enumerate(y.tolist()) if is_na(value)]
-    if gaps:
-        raise DataError(
-            f"y has {pluralize(len(gaps), 'missing value')}, the first in row {gaps[0]}: fill it "
-            "or drop the row."
-        )
+    check_missing(y)
     values = factorize(y, what="y")[1].tolist()
     given = learners.values() if isinstance(learners, Mapping) else ()
     given = [learner for learner in given if hasattr(learner, "get_params")]

@@ -196,7 +196,7 @@ class Auto(BaseEstimator):
         `progress` is called with the next step.
         """
         check_parameters(self)
-        tasks = given.tasks
+        tasks, n_tasks = given.tasks, int((given.tasks.sizes > 0).sum())
         conditional = tasks.side is not None and self.feature_map is not None
         learners = candidates(self, self._kinds, conditional)
         learners |= transformed_candidate(self, learners, given)
@@ -220,15 +220,14 @@ class Auto(BaseEstimator):
             how = self.shots, self.order, make_generator(self.random_state)
             rounds = [
                 hold_out(settled, tasks, shared, *how, progress, judge.density)
-                for _ in range(_n_rounds(int((tasks.sizes > 0).sum())))
+                for _ in range(_n_rounds(n_tasks))
             ]
             answers, numbers = rounds[0], given.classes is None and not judge.density
             choice = choose(names, rounds, judge, numbers)
         used = np.flatnonzero(choice["weights"].any(axis=0))
         chosen = Chosen(
             names, **choice, learners={names[c]: learners[names[c]] for c in used},
-            columns=given.columns, n_tasks=int((tasks.sizes > 0).sum()), classes=given.classes,
-            least=judge.least,
+            columns=given.columns, n_tasks=n_tasks, classes=given.classes, least=judge.least,
         )  # fmt: skip
         return Comparable(chosen, learners, answers)
 

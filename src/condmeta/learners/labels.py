@@ -32,7 +32,7 @@ def read_labels(learner: Any, y: Values, task: Ids, classes: Any = None, weight:
     task_of_row = None if task is None else RowTasks(task)
     if kind != "class":
         return encode(y, kind, None, weight, task_of_row), None
-    _check_missing(y, task)
+    check_missing(y, task)
     if isinstance(weight, Weighted) and weight.name == "trials":
         if classes is not None and classes.tolist() != SHARES.tolist():
             raise DataError(
@@ -102,7 +102,7 @@ def _check_one_kind(y: Values) -> None:
             )
 
 
-def _check_missing(y: Values, task: Ids) -> None:
+def check_missing(y: Values, task: Ids = None) -> None:
     """Raise for the first missing label, with its task."""
     if y.dtype.kind == "O":
         y = np.array([np.nan if is_na(label) else 0.0 for label in y])

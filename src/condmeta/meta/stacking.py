@@ -21,6 +21,7 @@ from condmeta.tasks.numbers import power_of_two
 
 HALVES = 2
 SMALLEST_SHARE = 0.05  # candidates with a smaller weight are left out
+DIGITS = 3  # of a weight
 DRAWS = 50  # of the importance of tasks
 SHRINKAGE = 2.0  # tasks
 ROUNDS = 20  # of least squares, for losses that are not squares
@@ -156,5 +157,7 @@ def median_line(answer, y, m=None) -> np.ndarray:
 
 
 def _drop_small_weights(weights) -> np.ndarray:
+    """Return weights of sum 1, rounded: further digits depend on where the fits stopped."""
     weights = np.where(weights < SMALLEST_SHARE * weights.sum(), 0.0, weights)
+    weights = np.round(weights / weights.sum(), DIGITS)
     return weights / weights.sum()

@@ -218,7 +218,7 @@ def test_bad_targets():
         run(rows, stores, "colour")
     for target, gap in (("y", np.nan), ("bought", None)):
         gaps = rows.assign(**{target: rows[target].mask(rows.index == 7, gap)})
-        with pytest.raises(DataError, match="y has 1 missing value, the first in row 7: fill it"):
+        with pytest.raises(DataError, match="Row 7 has NaN in y: fill it or drop the row"):
             run(gaps, stores, target)
     few = rows[rows["store"].isin(["s1", "s2"])]
     with pytest.raises(DataError, match=r"needs 10 with more than 0 points\. There are 2"):

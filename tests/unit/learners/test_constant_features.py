@@ -66,10 +66,8 @@ def test_a_constant_feature_changes_nothing(learner, T):
     if learner in CLASSIFIERS:
         assert (predicted == without).all()
     else:
-        # Sums over one more column round otherwise, and solvers stop at a tolerance. The weights of
-        # two candidates that are nearly the same depend on such differences.
-        atol = 1e-6 if isinstance(learner, cm.AutoRegressor) else 1e-8
-        np.testing.assert_allclose(predicted, without, rtol=0, atol=atol)
+        # Sums over one more column round otherwise, and solvers stop at a tolerance.
+        np.testing.assert_allclose(predicted, without, rtol=0, atol=1e-8)
 
 
 def test_the_choice_is_the_same():

@@ -86,6 +86,15 @@ def test_candidates_of_noise_cost_little(name):
     assert max(excess) < 0.9
 
 
+def test_differences_of_rounding_change_no_weight():
+    rng = np.random.default_rng(1)
+    y, answers = rng.normal(size=60), rng.normal(size=(60, 4))
+    answers += y[:, None]
+    given = y, np.arange(60), CRITERIA["absolute"]
+    moved = answers + 1e-9 * rng.normal(size=answers.shape)
+    np.testing.assert_array_equal(best_weights(answers, *given), best_weights(moved, *given))
+
+
 def test_a_candidate_that_other_tasks_would_have_preferred_has_a_weight():
     """On these four tasks the first candidate alone is best, on others like them it may not be."""
     answers = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 0.2], [1.0, 0.2]])

@@ -20,7 +20,7 @@ def read_csv(source: Source, text: Collection[str], options: CsvOptions) -> Any:
     """Return all of a CSV file as a PyArrow table."""
     dialect = _dialect_of(source, options)
     try:
-        rows = source.seekable(dialect.encoding)
+        rows = source.utf8(dialect.encoding)
         table = arrow.csv.read_csv(rows, **_options(dialect._replace(encoding="utf-8"), text))
     except (arrow.pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
         raise _explain(error, source, dialect, options) from None

@@ -106,18 +106,23 @@ class Source:
             raw = pa.PythonFile(_Joined(self._raw, self.pipe), mode="r")
         return pa.CompressedInputStream(raw, "gzip") if self.gzipped else raw
 
-    def seekable(self, encoding: str = "utf-8") -> Any:
-        """Return a file that can be read in any order, text as UTF-8; a pipe is read to its end.
+    def seekable(self) -> Any:
+        """Return a file that can be read in any order; a pipe is read to its end."""
+        if self.path is not None and not self.gzipped:
+            return self.stream()
+        return _in_memory(self._read())
 
-        No thread of Arrow needs Python to read it. One that did could still hold an object of
-        Python at the end of the process, which then ended with SIGABRT.
+    def utf8(self, encoding: str) -> Any:
+        """Return a stream of all bytes as UTF-8, without Python.
+
+        A thread of Arrow could hold an object of Python at the end of the process, which then ended
+        with SIGABRT. So pipes and other encodings are read into memory first.
         """
         is_utf8 = codecs.lookup(encoding).name == "utf-8"
-        if self.path is not None and not self.gzipped and is_utf8:
+        if self.path is not None and is_utf8:
             return self.stream()
-        data, memory = self._read(), arrow.pa.BufferOutputStream()
-        memory.write(data if is_utf8 else data.decode(encoding).encode())
-        return arrow.pa.BufferReader(memory.getvalue())
+        data = self._read()
+        return _in_memory(data if is_utf8 else data.decode(encoding).encode())
 
     def _read(self) -> bytes:
         """Return all bytes, decompressed."""
@@ -127,6 +132,13 @@ class Source:
         if not self.gzipped:
             return data
         return arrow.pa.CompressedInputStream(arrow.pa.BufferReader(data), "gzip").read()
+
+
+def _in_memory(data: bytes) -> Any:
+    """Return a file of bytes that belong to Arrow, not to Python."""
+    memory = arrow.pa.BufferOutputStream()
+    memory.write(data)
+    return arrow.pa.BufferReader(memory.getvalue())
 
 
 class _Joined(io.RawIOBase):
