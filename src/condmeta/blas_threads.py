@@ -1,15 +1,18 @@
 """How many threads BLAS and OpenMP use: a limit that several threads of the user may share."""
 
+import functools
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
 _inside = 0  # calls of `limit_threads` that run now
-_limits: threadpool_limits | None = None
+_limits: Any = None  # a limiter of threadpoolctl while there is one
 
 
 @contextmanager
@@ -27,7 +30,7 @@ def limit_threads(jobs: int) -> Iterator[None]:
     global _inside, _limits
     with _lock:
         if not _inside:
-            _limits = threadpool_limits(jobs)
+            _limits = _libraries(len(sys.modules)).limit(limits=jobs)
         _inside += 1
     try:
         yield
@@ -37,6 +40,15 @@ def limit_threads(jobs: int) -> Iterator[None]:
             if not _inside and _limits is not None:
                 _limits.restore_original_limits()
                 _limits = None
+
+
+@functools.lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """Return the libraries that are loaded; they are looked for again after further imports.
+
+    To look for them takes 3 ms.
+    """
+    return ThreadpoolController()
 
 
 def _forget() -> None:
