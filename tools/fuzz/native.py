@@ -41,8 +41,8 @@ CALLS = {
     "kernel_pass": f"sides[T,p] >gradients[T,d] start {TASKS} kernel lam loss step flag tol",
     "kernel_theta": "rows[V,p] sides[T,p] weights[T,d] kernel n_jobs",
     "coin_pass": f"{MAPS} >phi_sum[k1] >residual[1] scales[4] {TASKS} Phi[T,k]",
-    "climb_prior": f"{STATISTICS} Phi1[T,k1] lam W[k1,d] L[d,d] s2_all C[k1,k1] units[3] metric "
-    "lowest[free] highest[free] tol most",
+    "climb_prior": f"{STATISTICS} Phi1[T,k1] lam W[k1,d] L[d,d] s2_all basis[d,d] C[k1,k1] "
+    "units[3] metric lowest[free] highest[free] tol most",
     "grid_train": f">grad_sum[k1,d,L] >weighted_sum[k1,d,L] >phi_sum[k1] {TASKS} Phi[T,k] lams[L] "
     "steps[L] loss flag flag >gradients[T,d,L] n_jobs",
     "grid_score": f"theta[T,d,L] {QUERY} lams[L] loss n_jobs",

@@ -85,7 +85,7 @@ class Summary:
     >>> X, y = np.arange(8.0)[:, None], np.array([0.0, 1.1, 1.9, 3.1, 8.2, 9.8, 12.1, 14.0])
     >>> model = cm.ConditionalRidge(metric="diagonal").fit(X, y, task=np.repeat(["a", "b"], 4))
     >>> str(model.summary()).splitlines()[0]
-    'ConditionalRidge: 8 rows of 2 tasks, log likelihood -6.83, noise 0.1658 (standard deviation)'
+    'ConditionalRidge: 8 rows of 2 tasks, log likelihood -6.83, noise 0.1659 (standard deviation)'
     """
 
     effects: Frame

@@ -259,7 +259,7 @@ class ConditionalRidge(Regressor, Learner):
     criterion: ErrorName = "absolute"
     conditioning: Conditioning = "shared"
     missing_side: MissingSide = "error"
-    tol: float = 1e-2
+    tol: float = 0.03
     max_iter: int = 300
 
     _rules = {

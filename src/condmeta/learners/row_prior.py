@@ -24,9 +24,8 @@ from condmeta.meta.pooled_rows import pooled_priors
 from condmeta.meta.prior import METRICS, Prior
 from condmeta.meta.prior_mixture import mix
 from condmeta.meta.ridge_choice import KAPPAS
-from condmeta.meta.ridge_judge import ROUGH
 from condmeta.meta.rotation import Rotation
-from condmeta.meta.row_judge import SAMPLE, RowJudge, held_out_views
+from condmeta.meta.row_judge import ROUGH, SAMPLE, RowJudge, held_out_views
 from condmeta.meta.selection import Selection
 from condmeta.meta.shared_rows import ColumnParts, learn_shared_rows
 from condmeta.meta.unseen_map import of_features, open_prior

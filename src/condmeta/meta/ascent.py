@@ -9,8 +9,10 @@ c = s^T y / y^T y of the last pair,
 
 Where about the right inverse B is known, it takes the place of c I.
 
-Coordinates at a bound of the box that would leave it stay there; a step is clipped to the box. The
-first step is the gradient: it has about the right length if a unit is about a standard error.
+Coordinates at a bound of the box that would leave it stay there; a step is clipped to the box.
+Where the objective may fall without end towards a lower bound, steps to it would fail again and
+again: with `reach`, a step goes at most this share of the way, unless the bound is near. The first
+step is the gradient: it has about the right length if a unit is about a standard error.
 """
 
 from collections.abc import Callable
@@ -24,6 +26,8 @@ SUFFICIENT_RISE = 1e-4  # share of the rise predicted by the gradient that a ste
 MIN_STEP = 1e-12  # the shortest step tried
 STEEP = 0.9  # if a step ends with a slope above this share of the first, a longer one is tried,
 LONGER = 4.0  # by this factor
+REACH = 0.8  # a share of the way to a lower bound,
+NEAR = 1e-3  # which is not kept if the bound is as near as this
 MIN_CURVATURE = 1e-10  # pairs with a smaller s^T y / y^T y are not stored
 
 
@@ -48,7 +52,9 @@ class Stopping(NamedTuple):
 DEFAULT_STOPPING = Stopping()
 
 
-def ascend(slope: Callable, x, lowest, highest, stopping: Stopping, inverse=None) -> Ascent:
+def ascend(
+    slope: Callable, x, lowest, highest, stopping: Stopping, inverse=None, holds=None, reach=1.0
+) -> Ascent:
     """Maximise a function from x (p,), with lowest <= x <= highest (p,). No step decreases it.
 
     Parameters
@@ -57,6 +63,10 @@ def ascend(slope: Callable, x, lowest, highest, stopping: Stopping, inverse=None
         x -> (value, gradient (p,)).
     inverse : (p, p) array, optional
         About the inverse of minus the Hessian.
+    holds : callable, optional
+        x -> whether the units of the coordinates are about right there; else the ascent ends.
+    reach : float
+        The largest share of the way to a lower bound in one step.
     """
     value, gradient = slope(x)
     memory, values, passes = Memory(len(x), inverse), [value], 1
@@ -67,13 +77,16 @@ def ascend(slope: Callable, x, lowest, highest, stopping: Stopping, inverse=None
         direction = memory.direction(np.where(room, gradient, 0.0))
         direction[room == 0.0] = 0.0
         left = stopping.max_evaluations - passes
-        found, tried = _search(slope, x, values[-1], gradient, direction, lowest, highest, left)
+        least = np.where(x - lowest < NEAR, lowest, x + reach * (lowest - x))
+        found, tried = _search(slope, x, values[-1], gradient, direction, least, highest, left)
         passes += tried
         if found is None:
             break
         memory.add(found[0] - x, gradient - found[2])
         x, value, gradient = found
         values.append(value)
+        if holds is not None and not holds(x):
+            break
     return Ascent(x, np.array(values), passes)
 
 

@@ -187,7 +187,7 @@ class LevelsFrame:
         own, shared = np.flatnonzero(model.own), np.flatnonzero(~model.own)
         self.own, self.shared, self.block = own, shared, np.ix_(own, own)
         self.factors = [
-            FactorFrame(L[self.block], metric, 1 / np.sqrt([2 * n, n]))
+            FactorFrame.around(L[self.block], metric, n, np.zeros(len(own)), model.limits)
             for L, metric, n in zip(start.factors, metrics, model.tree.sizes, strict=True)
         ]
         shares = np.einsum("mij,mij->m", start.factors, start.factors)
@@ -219,10 +219,10 @@ class LevelsFrame:
             factor[self.block] = frame.factor(part)
         return LevelsPrior(W, factors, moved_noise(s2, self.noise_unit * x[-1:]))
 
-    def holds(self, prior: LevelsPrior) -> bool:
-        """Return whether the units are about those of a frame around this prior."""
-        pairs = zip(self.factors, prior.factors, strict=True)
-        return all(frame.holds(L[self.block]) for frame, L in pairs)
+    def holds(self, x) -> bool:
+        """Return whether the units are about those of a frame around the prior at coordinates x."""
+        _, _, *parts = np.split(x, self.cuts)
+        return all(frame.holds(part) for frame, part in zip(self.factors, parts, strict=False))
 
     def pull(self, gradient: LevelsPrior) -> np.ndarray:
         """Return the gradient with respect to the coordinates, from that by W, L and log s2."""

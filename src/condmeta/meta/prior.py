@@ -5,21 +5,21 @@ maximises
 
     J = log likelihood - (kappa/2) tr(M^T H^-1 M).
 
-Quasi-Newton steps are taken in coordinates in which the information matrix would be the identity if
-all w_t were observed. We step in L, not log H, so that a zero variance can be reached. No step
-decreases J. The code stores W^T (k+1, d), as the learners do.
+Quasi-Newton steps are taken in coordinates whose unit is about a standard error (see `Frame`). We
+step in L, not log H, so that a zero variance can be reached. No step decreases J. The code stores
+W^T (k+1, d), as the learners do.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from condmeta.meta.ascent import Ascent, Stopping, ascend
+from condmeta.meta.ascent import REACH, Ascent, Stopping, ascend
 
 METRICS = {
     "identity": lambda H: np.trace(H) / len(H) * np.eye(len(H)),
@@ -27,14 +27,34 @@ METRICS = {
     "full": lambda H: H,
 }
 SMALLEST = 1e-300  # the least variance: its logarithm stays finite
-MAX_GROWTH = 100.0  # of a standard deviation in one frame
-FARTHEST = 1e6  # standard errors, of W in one frame
+MAX_NOISE = 1e4  # by what s2 may grow in one frame
+FARTHEST = 1e6  # standard errors, of W in one frame: farther out, J is lost in rounding errors
 FEW_COLUMNS = 24  # up to which every metric is a candidate
 WELL_KNOWN = 4  # observed coefficients for each free entry of H, from which on it can be learned
 COLLAPSED = 1e-6  # of a variance that matters: the fit of a simpler metric found none
 SMALL_STEP = 1e-3  # standard errors, of differences of gradients
 LEAST_INFORMATION = 1e-3  # of that of observed weights
-REFRESH = 60  # evaluations after which a new frame is laid around the prior reached
+REFRESH = 60  # evaluations after which a new frame is laid in any case
+
+
+class Limits(NamedTuple):
+    """How far a fit goes in one frame.
+
+    growth : by what the basis of a standard deviation may grow
+    grown, shrunk : changes of the basis after which its unit would be another one
+    ends : whether the ascent ends there, and a new frame is laid
+    reach : see `ascend`
+    """
+
+    growth: float
+    grown: float
+    shrunk: float
+    ends: bool
+    reach: float
+
+
+WIDE = Limits(growth=100.0, grown=2.0, shrunk=0.5, ends=False, reach=1.0)
+SHORT = Limits(growth=4.0, grown=2.0, shrunk=0.25, ends=True, reach=REACH)
 
 
 class Prior(NamedTuple):
@@ -112,7 +132,7 @@ def maximise(
         if trace is not None:
             trace += steps
         # A short fit is a rough one: it keeps units that are still about right.
-        enough = not steps or (stopping.max_evaluations <= REFRESH and frame.holds(prior))
+        enough = not steps or (stopping.max_evaluations <= REFRESH and frame.holds(found.x))
         if enough or passes >= stopping.max_evaluations:
             # W gets a row for every column of Phi.
             W = np.zeros((model.width + 1, prior.W.shape[1]))
@@ -136,6 +156,8 @@ def inverse_curvature(model: PriorModel, prior: Prior, metric: str) -> np.ndarra
 
 class PriorModel(ABC):
     """J and its gradient, for one kappa. A subclass adds `likelihood` and `start`."""
+
+    limits = WIDE
 
     def __init__(self, shape: tuple[int, int], n_points: float, products, kappa: float):
         """Take the shape (T, d) of theta, and the sum of phi phi^T over tasks (k+1, k+1)."""
@@ -161,7 +183,9 @@ class PriorModel(ABC):
     def climb(self, frame: Frame, stopping: Stopping, inverse=None) -> Ascent:
         """Maximise J in one frame; `inverse` is about that of minus the Hessian, if known."""
         box = frame.bounds(*self.noise_range())
-        return ascend(partial(self.slope, frame), np.zeros(frame.size), *box, stopping, inverse)
+        start, slope = np.zeros(frame.size), partial(self.slope, frame)
+        holds = frame.holds if self.limits.ends else None
+        return ascend(slope, start, *box, stopping, inverse, holds, self.limits.reach)
 
     def slope(self, frame: Frame, x) -> tuple[float, np.ndarray]:
         """Return J at coordinates x (p,), and its gradient with respect to them."""
@@ -204,6 +228,10 @@ class PriorModel(ABC):
         """Return a variance of weights that matters, beside the noise; 0 if it is not known."""
         return 0.0
 
+    def floors(self, s2, metric: str) -> np.ndarray:
+        """Return standard deviations (d,) that hardly matter, for `FactorFrame`; 0 if not known."""
+        return np.zeros(self.shape[1])
+
     def adopt(self, prior: Prior, metric: str) -> Prior:
         """Return a start from the fit of another kappa or of a simpler metric."""
         H = METRICS[metric](prior.H)
@@ -218,15 +246,25 @@ class PriorModel(ABC):
 class FactorFrame(NamedTuple):
     """Coordinates of one factor L around a start, where they are zero.
 
-    L moves by L E, with E lower triangular in units of 1 / sqrt(n), its diagonal of 1 / sqrt(2 n),
-    for n nodes whose covariance is L L^T. The metric decides which entries of E are free.
+    L moves by B diag(E) + L (E - diag(E)) with the basis B = L + diag(floor). The floors are small
+    beside standard deviations that matter; without them, a standard deviation near zero would
+    hardly move. E is lower triangular in units of 1 / sqrt(n), its diagonal of 1 / sqrt(2 n), for n
+    nodes whose covariance is L L^T. The metric decides which entries of E are free.
 
-    start : (d, d) array; units : the two units, of the diagonal first
+    start, basis : (d, d) arrays; units : the two units, of the diagonal first
     """
 
     start: np.ndarray
+    basis: np.ndarray
     metric: str
     units: np.ndarray
+    limits: Limits
+
+    @classmethod
+    def around(cls, start, metric: str, n_nodes: int, floor, limits: Limits) -> FactorFrame:
+        """Return coordinates around L, with floors (d,) of standard deviations."""
+        units = 1 / np.sqrt([2 * n_nodes, n_nodes])
+        return cls(start, start + np.diag(floor), metric, units, limits)
 
     @property
     def n_scales(self) -> int:
@@ -242,91 +280,108 @@ class FactorFrame(NamedTuple):
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper bounds of the coordinates.
 
-        The diagonal of L stays positive. In one frame a standard deviation may shrink by 10,000 and
-        grow by 100: a line search that goes further would overflow.
+        The diagonal of L stays positive. In one frame a standard deviation may shrink by 10,000.
+        `limits` says how far it may grow.
         """
-        most = np.full(self.size, MAX_GROWTH / self.units[1])
-        least, n = -most, self.n_scales
-        least[:n], most[:n] = -(1 - 1e-4) / self.units[0], MAX_GROWTH / self.units[0]
+        n, unit = self.n_scales, self.units[0]
+        most = np.full(self.size, self.limits.growth / self.units[1])
+        least = -most
+        share = np.diag(self.start)[:n] / np.diag(self.basis)[:n]
+        least[:n], most[:n] = (1e-4 - 1) * share / unit, (self.limits.growth - 1) / unit
         return least, most
 
     def factor(self, x) -> np.ndarray:
         """Return L at coordinates x."""
         L, n = self.start, self.n_scales
-        moved = L + L * (self.units[0] * x[:n])
+        moved = L + self.basis * (self.units[0] * x[:n])
         if self.metric == "full":
             E = np.zeros_like(L)
-            E[np.tril_indices(len(L), -1)] = self.units[1] * x[n:]
+            E[_below_diagonal(len(L))] = self.units[1] * x[n:]
             moved += L @ E
         return moved
 
-    def holds(self, L) -> bool:
-        """Return whether the units are about those of a frame around this factor."""
-        ratio = np.diag(L) / np.diag(self.start)
-        return bool(ratio.max() < 2.0 and ratio.min() > 0.5)
+    def holds(self, x) -> bool:
+        """Return whether the units are about those of a frame around L at coordinates x."""
+        change = 1 + self.units[0] * x[: self.n_scales]  # of the diagonal of the basis
+        return bool(change.max() < self.limits.grown and change.min() > self.limits.shrunk)
 
     def pull(self, by_L) -> np.ndarray:
         """Return the gradient with respect to the coordinates, from that by L."""
         by_E = self.start.T @ by_L
-        scales = self.units[0] * by_E.diagonal()
+        floor = self.basis.diagonal() - self.start.diagonal()
+        scales = self.units[0] * (by_E.diagonal() + floor * by_L.diagonal())
         scales = scales.sum(keepdims=True) if self.metric == "identity" else scales
         if self.metric != "full":
             return scales
-        return np.append(scales, self.units[1] * by_E[np.tril_indices(len(by_E), -1)])
+        return np.append(scales, self.units[1] * by_E[_below_diagonal(len(by_E))])
+
+
+@cache
+def _below_diagonal(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows and columns of the entries below the diagonal."""
+    return np.tril_indices(d, -1)
 
 
 class Frame:
     """Coordinates around a start, where they are zero; one unit is about a standard error.
 
-    W moves by C V L^T, C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1; L moves as in
-    `FactorFrame`, for T tasks; log s2, last, in units of sqrt(2 / N).
+    L moves as in `FactorFrame`, with its basis B, for T tasks. W moves by C (V L^T, v B^T) with
+    C C^T = (sum phi phi^T + kappa diag(1, .., 1, 0))^-1: the ridge on the map grows without end
+    where L goes to zero, so that a unit of the map has to be small there, but one of b, the last
+    row, has not. log s2, last, moves in units of sqrt(2 / N).
     """
 
-    def __init__(self, start: Prior, metric: str, C, units):
-        self.start, self.metric, self.C, self.units = start, metric, C, units
-        self.factor = FactorFrame(start.L, metric, units[:2])
+    def __init__(self, start: Prior, factor: FactorFrame, C, noise_unit: float):
+        self.start, self.factor, self.C, self.noise_unit = start, factor, C, noise_unit
+        self.metric = factor.metric
         self.cut = start.W.size + self.factor.size
         self.size = self.cut + np.size(start.s2)
 
     @classmethod
     def around(cls, model: PriorModel, start: Prior, metric: str) -> Frame:
         """Return the frame of a model around a prior."""
-        T = model.shape[0]
-        return cls(start, metric, model.root, 1 / np.sqrt([2 * T, T, model.n_points / 2]))
+        floor = model.floors(start.s2, metric)
+        factor = FactorFrame.around(start.L, metric, model.shape[0], floor, model.limits)
+        return cls(start, factor, model.root, np.sqrt(2 / model.n_points))
 
     def bounds(self, least: float, largest: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper bounds of the coordinates; s2 stays in [least, largest]."""
-        free = np.full(self.start.W.size, FARTHEST)  # farther out, J is lost in rounding errors
-        low, high = self.factor.bounds()
-        lowest, highest = noise_bounds(self.start.s2, least, largest, self.units[2])
-        return np.concatenate([-free, low, lowest]), np.concatenate([free, high, highest])
+        lowest, highest = np.full((2, self.size), [[-FARTHEST], [FARTHEST]])
+        at = slice(self.start.W.size, self.cut)
+        lowest[at], highest[at] = self.factor.bounds()
+        noise = noise_bounds(self.start.s2, least, largest, self.noise_unit)
+        lowest[self.cut :], highest[self.cut :] = noise
+        return lowest, highest
 
     def prior(self, x) -> Prior:
         """Return the prior at coordinates x."""
         (W, L, s2), a, c = self.start, self.start.W.size, self.cut
-        s2 = moved_noise(s2, self.units[2] * x[c:])
-        return Prior(W + self.C @ x[:a].reshape(W.shape) @ L.T, self.factor.factor(x[a:c]), s2)
+        s2 = moved_noise(s2, self.noise_unit * x[c:])
+        V = x[:a].reshape(W.shape)
+        W = W + self.C @ np.vstack([V[:-1] @ L.T, V[-1:] @ self.factor.basis.T])
+        return Prior(W, self.factor.factor(x[a:c]), s2)
 
-    def holds(self, prior: Prior) -> bool:
-        """Return whether the units are about those of a frame around this prior."""
-        return self.factor.holds(prior.L)
+    def holds(self, x) -> bool:
+        """Return whether the units are about those of a frame around the prior at coordinates x."""
+        return self.factor.holds(x[self.start.W.size : self.cut])
 
     def pull(self, gradient: Prior) -> np.ndarray:
         """Return the gradient with respect to the coordinates, from that by W, L and log s2."""
-        by_W = (self.C.T @ gradient.W @ self.start.L).ravel()
-        by_noise = np.atleast_1d(self.units[2] * gradient.s2)
-        return np.concatenate([by_W, self.factor.pull(gradient.L), by_noise])
+        by_W = self.C.T @ gradient.W
+        by_V = np.vstack([by_W[:-1] @ self.start.L, by_W[-1:] @ self.factor.basis])
+        by_noise = np.atleast_1d(self.noise_unit * gradient.s2)
+        return np.concatenate([by_V.ravel(), self.factor.pull(gradient.L), by_noise])
 
 
 def noise_bounds(s2, least: float, largest: float, unit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bounds of the coordinates log(s2' / s2) / unit; in one frame s2 may grow by 1e4.
+    """Return the bounds of the coordinates log(s2' / s2) / unit; s2 grows by `MAX_NOISE` at most.
 
     s2 is a number, or an array (p,).
     """
     s2 = np.atleast_1d(s2)
     lowest = np.minimum(np.log(least / s2) / unit, 0.0)
     highest = np.maximum(np.log(largest / s2) / unit, 0.0)
-    return lowest, np.minimum(highest, 2 * np.log(MAX_GROWTH) / unit)
+    return lowest, np.minimum(highest, np.log(MAX_NOISE) / unit)
 
 
 def moved_noise(s2, log_growth: np.ndarray):

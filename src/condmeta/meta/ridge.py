@@ -26,9 +26,20 @@ from condmeta.inner.posterior import posterior_of_statistics
 from condmeta.inner.squared import SquaredState
 from condmeta.meta.ascent import DEFAULT_STOPPING, Ascent, Stopping, ascend
 from condmeta.meta.blocks import Block, Blocks, OneBlock, Sums
-from condmeta.meta.prior import METRICS, SMALLEST, Frame, LearnedPrior, Prior, PriorModel, maximise
+from condmeta.meta.prior import (
+    METRICS,
+    SHORT,
+    SMALLEST,
+    FactorFrame,
+    Frame,
+    LearnedPrior,
+    Prior,
+    PriorModel,
+    maximise,
+)
 from condmeta.meta.side_noise import noise_factors
 
+FLOOR = 0.3  # see `floors`
 SMALL = 1 << 18  # multiplications of features and maps up to which the compiled loop is faster
 
 
@@ -79,22 +90,27 @@ def totals_of(blocks: Blocks) -> Sums:
 
 @twin
 def climb_prior(
-    gram, moment, square, count, Phi1, kappa, W, L, s2, C, units, metric, lowest, highest,
+    gram, moment, square, count, Phi1, kappa, W, L, s2, basis, C, units, metric, lowest, highest,
     tol, most,
 ):  # fmt: skip
     """Maximise J in one frame: return coordinates, values and evaluations (see `ascend`).
 
     gram, moment, square, count: see `SquaredState`; Phi1 (T, k+1); W, L, s2: the prior at the
-    centre of the frame; C, units: see `Frame`; metric: a position in METRICS.
+    centre of the frame; basis, C, units: see `Frame`, with the unit of the noise last; metric: a
+    position in METRICS.
     """
     model = RidgeModel(OneBlock(Block(SquaredState(gram, moment, square, count), Phi1)), kappa)
-    frame = Frame(Prior(W, L, s2), list(METRICS)[metric], C, units)
+    factor = FactorFrame(L, basis, list(METRICS)[metric], units[:2], SHORT)
+    frame = Frame(Prior(W, L, s2), factor, C, units[2])
     zero, stopping = np.zeros(frame.size), Stopping(tol, most)
-    return ascend(partial(model.slope, frame), zero, lowest, highest, stopping)
+    slope = partial(model.slope, frame)
+    return ascend(slope, zero, lowest, highest, stopping, holds=frame.holds, reach=SHORT.reach)
 
 
 class RidgeModel(PriorModel):
     """J of labels with normal noise, from statistics."""
+
+    limits = SHORT  # the ridge on the map grows without end where a standard deviation goes to zero
 
     def __init__(
         self, blocks: Blocks, kappa: float, noise=None, totals: Sums | None = None, delta=None
@@ -108,13 +124,19 @@ class RidgeModel(PriorModel):
         """Maximise J in one frame, by one compiled call if the matrices are small."""
         (T, d), rows = self.shape, self.rows
         block = self.blocks.only if rows * d * (T + rows) <= SMALL else None
-        if block is None or self.delta is not None:
+        if block is None:
             return super().climb(frame, stopping, inverse)
+        stats, constant = block.stats, 0.0
+        if self.delta is not None:
+            factors = noise_factors(block.Phi1[:, :-1], self.delta)
+            stats, constant = stats.divided(factors), -0.5 * float(stats.count @ np.log(factors))
         Phi1 = np.ascontiguousarray(block.Phi1[:, -rows:])
-        return Ascent(*climb_prior(
-            *block.stats, Phi1, self.kappa, *frame.start, frame.C, frame.units,
+        units = np.append(frame.factor.units, frame.noise_unit)
+        found = Ascent(*climb_prior(
+            *stats, Phi1, self.kappa, *frame.start, frame.factor.basis, frame.C, units,
             list(METRICS).index(frame.metric), *frame.bounds(*self.noise_range()), *stopping,
         ))  # fmt: skip
+        return found._replace(values=found.values + constant)
 
     def likelihood(self, prior: Prior, inverse, correlated: bool):
         """Return the log likelihood and its derivatives, from the statistics of the tasks."""
@@ -131,6 +153,13 @@ class RidgeModel(PriorModel):
     def natural_variance(self, s2: float) -> float:
         """Return s2 over the mean of ||x||^2."""
         return s2 / max(float(np.trace(self.gram)) / self.n_points, SMALLEST)
+
+    def floors(self, s2: float, metric: str) -> np.ndarray:
+        """Return a share of the standard errors (d,) of coefficients from one task of mean size."""
+        squares = self.gram.diagonal() / self.shape[0]
+        squares = np.full_like(squares, squares.mean()) if metric == "identity" else squares
+        variances = np.divide(s2, squares, out=np.zeros_like(squares), where=squares > 0)
+        return FLOOR * np.sqrt(variances)
 
     def start(self) -> Prior:
         """Return a pooled ridge of all tasks as b, M = 0, half its noise as s2, and a small L."""

@@ -8,10 +8,10 @@ import numpy as np
 from condmeta.inner.likelihoods import Binomial, Likelihood
 from condmeta.inner.row_posterior import solve_rows
 from condmeta.inner.scores import row_scores
+from condmeta.meta.ascent import Stopping
 from condmeta.meta.logistic import learn_prior
 from condmeta.meta.pooled_rows import pooled_priors
 from condmeta.meta.prior import Prior
-from condmeta.meta.ridge_judge import ROUGH
 from condmeta.meta.selection import task_rounds
 from condmeta.meta.unseen_map import open_prior
 from condmeta.tasks.points import Points
@@ -21,6 +21,7 @@ from condmeta.tasks.weights import repeats
 SAMPLE = 400  # tasks that settings are chosen on
 FEW = 1, 3  # points that a held-out task shows, beside none and half of them
 ACCURACY = 1e-4  # of posteriors that are only compared
+ROUGH = Stopping(tol=0.05, max_evaluations=60)  # of fits that are only compared
 
 
 class ShownPoints(NamedTuple):

@@ -133,9 +133,9 @@ class SharedFrame:
         beta = self.beta + self.unit @ x[self.own.size :]
         return SharedPrior(*self.own.prior(x[: self.own.size]), beta)
 
-    def holds(self, prior: SharedPrior) -> bool:
-        """Return whether the units are about those of a frame around this prior."""
-        return self.own.holds(prior.own)
+    def holds(self, x) -> bool:
+        """Return whether the units are about those of a frame around the prior at coordinates x."""
+        return self.own.holds(x[: self.own.size])
 
     def pull(self, slope: SharedPrior) -> np.ndarray:
         """Return the gradient with respect to the coordinates."""

@@ -12,6 +12,8 @@ constexpr double KEPT = 1e-4;           // least rise of a step, as a share of t
 constexpr double SHORTEST = 1e-12;      // shortest step that is tried
 constexpr double STEEP = 0.9;           // share of the slope at its start: a step that ends steeper is lengthened
 constexpr double LONGER = 4.0;
+constexpr double REACH = 0.8;           // largest share of the way to a lower bound in one step,
+constexpr double NEAR = 1e-3;           // unless the bound is as near as this
 constexpr double LEAST_CURVED = 1e-10;  // least s^T y / y^T y of a stored pair
 
 // The last pairs of steps s and decreases y of the gradient, p numbers each; a new pair replaces the oldest.
@@ -69,17 +71,17 @@ struct AscentSpace {
 };
 
 // Searches along at.direction for a point with a larger value than at.x, which has values[0]. Returns whether there is
-// one; it is then in at.highest, its value in values[1]. Adds to `passes`, up to `most`.
-template <class Evaluate, class Hold>
-static bool search(Evaluate evaluate, Hold hold, AscentSpace& at, int64_t p, int64_t most, double* values,
-                   int64_t& passes) {
+// one; it is then in at.highest, its value in values[1]. Adds to `passes`, up to climb.most.
+template <class Evaluate>
+static bool search(Evaluate evaluate, const Climb& climb, AscentSpace& at, int64_t p, double* values, int64_t& passes) {
     const double along = inner(at.slope, at.direction, p);
     double step = 1.0;
     bool found = false;
-    while (passes < most && step >= SHORTEST) {
+    while (passes < climb.most && step >= SHORTEST) {
         double promised = 0.0;
         for (int64_t i = 0; i < p; ++i) {
-            at.there[i] = hold(at.x[i] + step * at.direction[i], i);
+            const double x = at.x[i], room = x - climb.lowest[i], lowest = x - (room < NEAR ? room : REACH * room);
+            at.there[i] = smaller(larger(x + step * at.direction[i], lowest), climb.highest[i]);
             promised += at.slope[i] * (at.there[i] - at.x[i]);
         }
         const double reached = evaluate(at.there, at.slope_there), rise = reached - values[0];
@@ -105,9 +107,9 @@ static bool search(Evaluate evaluate, Hold hold, AscentSpace& at, int64_t p, int
     return found;
 }
 
-// Maximises value = evaluate(x, gradient) from climb.x on.
-template <class Evaluate>
-static Steps ascend(Evaluate evaluate, const Climb& climb, int64_t p, AscentSpace at) {
+// Maximises value = evaluate(x, gradient) from climb.x on, while the units of the coordinates hold.
+template <class Evaluate, class Holds>
+static Steps ascend(Evaluate evaluate, Holds holds, const Climb& climb, int64_t p, AscentSpace at) {
     const auto hold = [&](double x, int64_t i) { return smaller(larger(x, climb.lowest[i]), climb.highest[i]); };
     double* values = climb.values;
     copy(at.x, climb.x, p);
@@ -124,11 +126,12 @@ static Steps ascend(Evaluate evaluate, const Climb& climb, int64_t p, AscentSpac
         at.memory.direct(at.direction);
         for (int64_t i = 0; i < p; ++i)  // a coordinate at a bound that would leave the box stays
             if (hold(at.x[i] + at.slope[i], i) == at.x[i]) at.direction[i] = 0.0;
-        if (!search(evaluate, hold, at, p, climb.most, values + steps, passes)) break;
+        if (!search(evaluate, climb, at, p, values + steps, passes)) break;
         at.memory.add(at.x, at.highest, at.slope, at.slope_highest);
         swap(at.x, at.highest);
         swap(at.slope, at.slope_highest);
         ++steps;
+        if (!holds(at.x)) break;
     }
     copy(climb.x, at.x, p);
     return {steps, passes};

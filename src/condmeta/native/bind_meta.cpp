@@ -82,7 +82,7 @@ void coin_pass(Out2 most, Out2 size, Out2 drift, Out2 reward, Out2 W, Out2 weigh
 }
 
 nb::tuple climb_prior(In3 gram, In2 moment, In1 square, In1 count, In2 Phi1, double kappa, In2 W, In2 L, double s2,
-                      In2 C, In1 units, int64_t metric, In1 lowest, In1 highest, double tol, int64_t most) {
+                      In2 basis, In2 C, In1 units, int64_t metric, In1 lowest, In1 highest, double tol, int64_t most) {
     const size_t T = Phi1.shape(0), k1 = Phi1.shape(1), d = L.shape(0), p = lowest.shape(0);
     need(gram, "gram", T, d, d);
     need(moment, "moment", T, d);
@@ -90,6 +90,7 @@ nb::tuple climb_prior(In3 gram, In2 moment, In1 square, In1 count, In2 Phi1, dou
     need(count, "count", T);
     need(W, "W", k1, d);
     need(L, "L", d, d);
+    need(basis, "basis", d, d);
     need(C, "C", k1, k1);
     need(units, "units", 3);
     if (metric < IDENTITY || metric > FULL) throw std::invalid_argument("'metric' must be 0, 1 or 2.");
@@ -100,8 +101,8 @@ nb::tuple climb_prior(In3 gram, In2 moment, In1 square, In1 count, In2 Phi1, dou
     std::vector<double> values(size_t(most) + 1);
     const PriorTasks tasks{gram.data(), moment.data(), square.data(), count.data(), Phi1.data(), int64_t(T)};
     const double* unit = units.data();
-    const PriorFrame frame{W.data(), L.data(), C.data(),   s2,          kappa,      unit[0],
-                           unit[1],  unit[2],  int64_t(d), int64_t(k1), int64_t(p), metric};
+    const PriorFrame frame{W.data(), L.data(), basis.data(), C.data(),    s2,         kappa, unit[0],
+                           unit[1],  unit[2],  int64_t(d),   int64_t(k1), int64_t(p), metric};
     const Climb climb{lowest.data(), highest.data(), tol, most, x.data(), values.data()};
     Steps steps;
     {
@@ -128,8 +129,8 @@ void bind_meta(nb::module_& m) {
           nb::arg("weights").noconvert(), nb::arg("kernel"), nb::arg("n_jobs"));
     m.def("climb_prior", &climb_prior, nb::arg("gram").noconvert(), nb::arg("moment").noconvert(),
           nb::arg("square").noconvert(), nb::arg("count").noconvert(), nb::arg("Phi1").noconvert(), nb::arg("kappa"),
-          nb::arg("W").noconvert(), nb::arg("L").noconvert(), nb::arg("s2"), nb::arg("C").noconvert(),
-          nb::arg("units").noconvert(), nb::arg("metric"), nb::arg("lowest").noconvert(),
+          nb::arg("W").noconvert(), nb::arg("L").noconvert(), nb::arg("s2"), nb::arg("basis").noconvert(),
+          nb::arg("C").noconvert(), nb::arg("units").noconvert(), nb::arg("metric"), nb::arg("lowest").noconvert(),
           nb::arg("highest").noconvert(), nb::arg("tol"), nb::arg("most"));
     m.def("coin_pass", &coin_pass, nb::arg("most").noconvert(), nb::arg("size").noconvert(),
           nb::arg("drift").noconvert(), nb::arg("reward").noconvert(), nb::arg("W").noconvert(),

@@ -215,7 +215,7 @@ enum Metric : int64_t { IDENTITY, DIAGONAL, FULL };
 
 // Coordinates around a prior (Frame of meta/prior.py).
 struct PriorFrame {
-    const double *W, *L, *C;  // (k1, d), (d, d), (k1, k1)
+    const double *W, *L, *B, *C;  // (k1, d), (d, d), (d, d), (k1, k1)
     double s2, kappa, unit_diagonal, unit_below, unit_noise;
     int64_t d, k1, p;
     int64_t metric;

@@ -7,15 +7,18 @@
 
 namespace CONDMETA_ISA {
 
+constexpr double GROWN = 2.0, SHRUNK = 0.25;  // changes of the basis after which a new frame is laid
+
 struct PriorSpace {
     double *moved_W, *by_W, *map;                            // (k1, d), the last one scratch
-    double *turned, *moved_L, *inverse, *R, *by_L, *square;  // (d, d): L^T of the frame, ..., the last one scratch
+    double *turned_L, *turned_B;                      // (d, d): L^T and B^T of the frame
+    double *moved_L, *inverse, *R, *by_L, *square;    // (d, d), the last one scratch
     double *theta, *g;                                       // (T, d)
     double *s2, *rss, *loglik;                               // (T,)
     double* posterior;
 
     PriorSpace(Space& space, int64_t T, int64_t d, int64_t k1) {
-        double **maps[] = {&moved_W, &by_W, &map}, **squares[] = {&turned, &moved_L, &inverse, &R, &by_L, &square},
+        double **maps[] = {&moved_W, &by_W, &map}, **squares[] = {&turned_L, &turned_B, &moved_L, &inverse, &R, &by_L, &square},
                **rows[] = {&theta, &g}, **numbers[] = {&s2, &rss, &loglik};
         for (double** array : maps) *array = space.take(k1 * d);
         for (double** array : squares) *array = space.take(d * d);
@@ -25,18 +28,20 @@ struct PriorSpace {
     }
 };
 
-// W + C V L^T, L + L E and s2 at coordinates x.
+// W + C (V L^T, v B^T), L + B diag(E) + L (E - diag(E)) and s2 at coordinates x.
 INLINE double move_prior(const PriorFrame& frame, const PriorSpace& at, const double* x) {
     const int64_t d = frame.d, k1 = frame.k1, n_diagonal = frame.metric == IDENTITY ? 1 : d;
     const double *diagonal = x + k1 * d, *below = diagonal + n_diagonal;
+    const int64_t last = (k1 - 1) * d;
     fill(at.map, 0.0, k1 * d);
-    add_product(at.map, 1.0, frame.C, x, k1, k1, d);
+    add_product(at.map, 1.0, x, at.turned_L, k1 - 1, d, d);
+    add_product(at.map + last, 1.0, x + last, at.turned_B, 1, d, d);
     copy(at.moved_W, frame.W, k1 * d);
-    add_product(at.moved_W, 1.0, at.map, at.turned, k1, d, d);
+    add_product(at.moved_W, 1.0, frame.C, at.map, k1, k1, d);
     for (int64_t i = 0; i < d; ++i)
         for (int64_t j = 0; j < d; ++j) {
-            const double l = frame.L[i * d + j];
-            at.moved_L[i * d + j] = l + l * (frame.unit_diagonal * diagonal[frame.metric == IDENTITY ? 0 : j]);
+            const double growth = frame.unit_diagonal * diagonal[frame.metric == IDENTITY ? 0 : j];
+            at.moved_L[i * d + j] = frame.L[i * d + j] + frame.B[i * d + j] * growth;
         }
     if (frame.metric == FULL)
         for (int64_t i = 0; i < d; ++i)
@@ -65,15 +70,31 @@ INLINE void pull(const PriorFrame& frame, const PriorSpace& at, double by_log_s2
     fill(gradient, 0.0, frame.p);
     fill(at.map, 0.0, k1 * d);
     add_transposed_product(at.map, 1.0, frame.C, at.by_W, k1, k1, d);
-    add_product(gradient, 1.0, at.map, frame.L, k1, d, d);
+    const int64_t last = (k1 - 1) * d;
+    add_product(gradient, 1.0, at.map, frame.L, k1 - 1, d, d);
+    add_product(gradient + last, 1.0, at.map + last, frame.B, 1, d, d);
     fill(at.square, 0.0, d * d);  // the derivative by E
     add_transposed_product(at.square, 1.0, frame.L, at.by_L, d, d, d);
     double *diagonal = gradient + k1 * d, *below = diagonal + (frame.metric == IDENTITY ? 1 : d);
-    for (int64_t i = 0; i < d; ++i)
-        diagonal[frame.metric == IDENTITY ? 0 : i] += frame.unit_diagonal * at.square[i * d + i];
+    for (int64_t i = 0; i < d; ++i) {
+        const int64_t ii = i * d + i;
+        const double by_scale = at.square[ii] + (frame.B[ii] - frame.L[ii]) * at.by_L[ii];
+        diagonal[frame.metric == IDENTITY ? 0 : i] += frame.unit_diagonal * by_scale;
+    }
     for (int64_t i = 1; frame.metric == FULL && i < d; ++i)
         add_scaled(below + i * (i - 1) / 2, frame.unit_below, at.square + i * d, i);
     gradient[frame.p - 1] = frame.unit_noise * by_log_s2;
+}
+
+// Whether the units of a new frame would be about the same.
+INLINE bool units_hold(const PriorFrame& frame, const double* x) {
+    const double* diagonal = x + frame.k1 * frame.d;
+    bool all = true;
+    for (int64_t i = 0; i < (frame.metric == IDENTITY ? 1 : frame.d); ++i) {
+        const double change = 1.0 + frame.unit_diagonal * diagonal[i];
+        all = all && change < GROWN && change > SHRUNK;
+    }
+    return all;
 }
 
 // J at coordinates x (p,), and its gradient (p,).
@@ -118,11 +139,15 @@ static Steps climb_prior(const PriorTasks& tasks, const PriorFrame& frame, const
     Space space{memory};
     const PriorSpace at(space, tasks.T, frame.d, frame.k1);
     for (int64_t i = 0; i < frame.d; ++i)
-        for (int64_t j = 0; j < frame.d; ++j) at.turned[j * frame.d + i] = frame.L[i * frame.d + j];
+        for (int64_t j = 0; j < frame.d; ++j) {
+            at.turned_L[j * frame.d + i] = frame.L[i * frame.d + j];
+            at.turned_B[j * frame.d + i] = frame.B[i * frame.d + j];
+        }
     const auto evaluate = [&](const double* x, double* gradient) {
         return evaluate_prior(tasks, frame, at, x, gradient);
     };
-    return ascend(evaluate, climb, frame.p, AscentSpace(space, frame.p));
+    const auto holds = [&](const double* x) { return units_hold(frame, x); };
+    return ascend(evaluate, holds, climb, frame.p, AscentSpace(space, frame.p));
 }
 
 }  // namespace CONDMETA_ISA

@@ -9,7 +9,7 @@ from sklearn.preprocessing import PolynomialFeatures
 import condmeta as cm
 from condmeta.errors import DataError, ReadingNote
 from condmeta.meta.pooled_rows import pooled_priors
-from condmeta.meta.ridge_judge import ROUGH
+from condmeta.meta.row_judge import ROUGH
 from condmeta.tasks.points import Points
 
 

@@ -227,7 +227,8 @@ def test_base_and_transformer_learn_of_weights():
 
 def test_conditioning_points_may_have_weights():
     (X, y, task, _), weight, rows = draw()
-    learner = cm.ConditionalRidge(MeanInput(), **SHARED)
+    # Rounding errors grow with every step of a fit: this one takes few.
+    learner = cm.ConditionalRidge(MeanInput(), **SHARED | {"tol": 1e-3})
     weighted = cm.TaskSet.from_arrays(X, y, task, weight=weight)
     repeated = cm.TaskSet.from_arrays(X[rows], y[rows], task[rows])
     models = [

@@ -52,6 +52,32 @@ def test_the_ends():
     assert len(ascend(slope, start, *FREE, Stopping(100.0, 100)).values) == 1  # no step
 
 
+def test_an_ascent_ends_where_its_units_do_not_hold():
+    slope = quadratic(np.diag([1.0, 0.01]), np.array([1.0, 1.0]))
+    stopping = Stopping(1e-8, 500)
+    whole = ascend(slope, np.zeros(2), *FREE, stopping)
+    short = ascend(slope, np.zeros(2), *FREE, stopping, holds=lambda x: x[1] < 5)
+    assert whole.x[1] == pytest.approx(100.0)
+    assert short.x[1] >= 5
+    assert len(short.values) < len(whole.values)
+    np.testing.assert_array_equal(short.values, whole.values[: len(short.values)])
+
+
+@pytest.mark.parametrize("reach", [0.8, 1.0])
+def test_steps_go_a_share_of_the_way_to_a_bound(reach):
+    """Where the objective falls without end towards the bound, steps to it are wasted."""
+    seen = []
+
+    def slope(x):  # log x - 10 x, from x = 1 with a bound near 0
+        seen.append(x[0])
+        return float(np.log(x[0]) - 10 * x[0]), 1 / x - 10
+
+    box = np.full(1, 1e-9), np.full(1, 5.0)
+    ascend(slope, np.ones(1), *box, Stopping(1e-6, 60), reach=reach)
+    assert seen[-1] == pytest.approx(0.1)
+    assert seen[1] == pytest.approx(0.2 if reach < 1 else 1e-9)
+
+
 def test_no_step_where_nothing_is_higher():
     found = ascend(lambda x: (-float(np.abs(x).sum()), np.ones(2)), np.zeros(2), *FREE, Stopping())
     assert len(found.values) == 1

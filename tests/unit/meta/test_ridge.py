@@ -99,15 +99,19 @@ def test_optimum_is_that_of_a_general_optimiser():
     np.testing.assert_allclose(np.diag(ours.prior.H), np.exp(theirs.x[4:6]), atol=1e-4)
 
 
-def test_engines_find_the_same_prior(monkeypatch):
+@pytest.mark.parametrize("noise", [0.0, 0.4])
+def test_engines_find_the_same_prior(monkeypatch, noise):
     X, y, Phi = draw(40, 5, 3)
-    stats, found = SquaredState.of(*flat(X, y)), []
+    blocks, found = OneBlock.of(SquaredState.of(*flat(X, y)), Phi), []
+    delta = np.full(Phi.shape[1], noise) if noise else None
     for engine in ("numpy", ""):
         monkeypatch.setenv("CONDMETA_ENGINE", engine)
-        found.append(learn_prior(stats, Phi, "full", 1.0).prior)
+        found.append(learn_from_blocks(blocks, "full", 1.0, delta=delta))
+    ours, theirs = found
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-10)
     for name in ("W", "H", "s2"):
-        ours, theirs = (getattr(prior, name) for prior in found)
-        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+        pair = (getattr(each.prior, name) for each in found)
+        np.testing.assert_allclose(*pair, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -131,13 +135,13 @@ def test_curvature_is_that_of_second_differences(metric, kappa):
 
 def test_known_curvature_saves_passes(monkeypatch):
     monkeypatch.setattr("condmeta.meta.ridge.SMALL", 0)
-    X, y, Phi = draw(400, 3, 3, 2)
+    X, y, Phi = draw(400, 3, 5, 2)
     rows, few = SquaredState.of(*flat(X, y)), SquaredState.of(*flat(X[:100], y[:100]))
     start = learn_prior(few, Phi[:100], "full", 0.25).prior
     inverse = inverse_curvature(RidgeModel(OneBlock.of(few, Phi[:100]), 0.25), start, "full")
-    how = OneBlock.of(rows, Phi), "full", 1.0, start
+    how = OneBlock.of(rows, Phi), "full", 1.0, start, None, Stopping(1e-4, 300)
     plain, quick = learn_from_blocks(*how), learn_from_blocks(*how, inverse=inverse)
-    best = learn_from_blocks(*how, stopping=Stopping(1e-6, 500))
+    best = learn_from_blocks(*how[:-1], Stopping(1e-6, 500))
     assert quick.passes <= 0.7 * plain.passes
     assert best.objective - 1e-2 <= quick.objective <= best.objective + 1e-8
 
@@ -191,6 +195,21 @@ def test_singular_metric_is_no_obstacle():
     assert found.passes < 150
     np.testing.assert_allclose(found.prior.H, np.outer([1, 1, 0], [1, 1, 0]), atol=0.25)
     assert np.linalg.eigvalsh(found.prior.H)[:2].max() < 0.02
+
+
+def test_variances_of_zero_take_few_evaluations():
+    """One coefficient differs between tasks, fifteen do not."""
+    rng = np.random.default_rng(0)
+    X, task = (
+        np.hstack([3 * rng.normal(size=(1600, 15)), np.ones((1600, 1))]),
+        np.arange(1600) // 20,
+    )
+    y = 1.3 * rng.normal(size=80)[task] + 1.5 * rng.normal(size=1600)
+    stats, Phi = SquaredState.of(X, y, np.arange(81) * 20), np.empty((80, 0))
+    found = learn_prior(stats, Phi, "diagonal", np.inf, stopping=Stopping(1e-4, 300))
+    assert found.passes <= 50
+    best = learn_prior(stats, Phi, "diagonal", np.inf, stopping=Stopping(1e-7, 2000))
+    assert found.objective == pytest.approx(best.objective, abs=1e-5)
 
 
 def test_a_step_never_reaches_a_variance_of_zero():
