@@ -108,11 +108,16 @@ def information_of_level(state: SquaredState, factor, s2, n_jobs=1) -> np.ndarra
     return posterior_pass(*blank, minus_e, factor, s2, n_jobs, False)[0]
 
 
-def information(state: SquaredState, factor, s2: float) -> np.ndarray:
-    """Return X^T V^-1 X of tasks (T, d, d), V = X H X^T + s2 I: what labels say of w's mean."""
+def information(state: SquaredState, factor, s2: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return what labels say of w's mean, and of levels: of X^T V^-1 X with V = X H X^T + s2 I.
+
+    The first is the sum over tasks (d, d), the second the last column of each task (T, d).
+    """
     A = precision(state.gram, factor, np.full(len(state.gram), s2))
     part = np.linalg.solve(root(A), factor.T @ state.gram) / s2  # s2^2 may be 0 where s2 is not
-    return state.gram / s2 - np.swapaxes(part, 1, 2) @ part
+    rows = part.reshape(-1, len(factor))
+    total = state.gram.sum(axis=0) / s2 - rows.T @ rows
+    return total, state.gram[:, -1] / s2 - np.einsum("tij,ti->tj", part, part[:, :, -1])
 
 
 def precision(S, factor, s2) -> np.ndarray:

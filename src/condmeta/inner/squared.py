@@ -1,5 +1,6 @@
 """Sufficient statistics of the squared loss: further points of a task can be added exactly."""
 
+from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -60,9 +61,27 @@ class SquaredState(NamedTuple):
             square[tasks] += of_square
         return type(self)(gram, moment, square, self.count + count)
 
+    def with_labels(self, X, y, offsets, weight=None) -> Self:
+        """Return the statistics of the same rows X with other labels y; nearly as `of` does."""
+        moment, square = X * y[:, None], y * y
+        if weight is not None:
+            moment, square = moment * masses(weight)[:, None], square * masses(weight)
+        moment, square = (task_sums(values, offsets) for values in (moment, square))
+        return self._replace(moment=moment, square=square)
+
+    def divided(self, by: np.ndarray) -> Self:
+        """Return the statistics of rows and labels that are divided by the roots of by (T,)."""
+        sums = self.gram / by[:, None, None], self.moment / by[:, None], self.square / by
+        return type(self)(*sums, self.count)
+
     def take(self, at) -> Self:
         """Return the statistics of the tasks at positions `at`."""
         return type(self)(*(array[at] for array in self))
+
+    @classmethod
+    def stack(cls, parts: Iterable[Self]) -> Self:
+        """Return the statistics of the tasks of all parts, one part after the other."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     def columns(self, kept: np.ndarray) -> Self:
         """Return the statistics of the columns of a mask (d,)."""
@@ -79,9 +98,9 @@ class SquaredState(NamedTuple):
         return theta + np.linalg.solve(system, right[:, :, None])[:, :, 0]
 
     def squared_errors(self, w: np.ndarray) -> np.ndarray:
-        """Return ||y - X w_t||^2 of each task (T,), w (T, d)."""
-        fitted = np.einsum("tij,tj->ti", self.gram, w)
-        errors = self.square + np.einsum("ti,ti->t", w, fitted - 2 * self.moment)
+        """Return ||y - X w_t||^2 of each task (..., T), w (..., T, d)."""
+        fitted = (self.gram @ w[..., None])[..., 0]
+        errors = self.square + np.einsum("...i,...i->...", w, fitted - 2 * self.moment)
         return np.maximum(errors, 0.0)  # of a perfect fit rounding may leave less than zero
 
 

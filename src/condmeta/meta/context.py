@@ -118,9 +118,8 @@ def _equations(block: Block, prior: Prior, context: Context) -> Sums:
     theta = Phi1[:, -len(prior.W) :] @ prior.W
     means, shifted = context.means(stats), without_context(stats, context)
     left = posterior_of_statistics(shifted, theta, prior.L, prior.s2, n_jobs, False)[0]
-    known = information(stats, prior.L, prior.s2)
-    of_level = known[:, -1]
+    known, of_level = information(stats, prior.L, prior.s2)
     of_effect = (means * of_level[:, -1:]).T @ means
     open_ = (context.weight(stats.count) * (1 - context.shares)).sum(axis=0)
-    parts = known.sum(axis=0), of_level.T @ means, of_effect
+    parts = known, of_level.T @ means, of_effect
     return *parts, left.sum(axis=0), means.T @ left[:, -1], open_, np.int64(len(theta))

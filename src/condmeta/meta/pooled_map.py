@@ -11,6 +11,7 @@ that go with Phi) or "products" (slopes go with Phi as well). Form and ridge hav
 held-out tasks.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,10 +39,12 @@ class Equations(NamedTuple):
     h: np.ndarray
     n: float
 
-    def solve(self, ridge: float) -> np.ndarray:
-        """Return the solution (p,) with a ridge on all coefficients but the last, the level."""
-        penalty = np.append(np.full(len(self.h) - 1, ridge), NO_RIDGE)
-        return np.linalg.solve(self.G + self.n * np.diag(penalty), self.h)
+    def solve(self, ridges: Sequence[float]) -> np.ndarray:
+        """Return the solutions (R, p) with ridges on all coefficients but the last, the level."""
+        p, ridge = len(self.h), np.array(ridges)[:, None]
+        penalty = np.hstack([np.tile(ridge, p - 1), np.full_like(ridge, NO_RIDGE)])
+        systems = self.G + self.n * penalty[:, :, None] * np.eye(p)
+        return np.linalg.solve(systems, self.h[:, None])[..., 0]
 
 
 def additive(block: Block) -> Equations:
@@ -73,27 +76,36 @@ FORMS = {"additive": additive, "products": products}
 def pooled_map(blocks: Blocks, form: PooledForm, shape: tuple[int, int]) -> np.ndarray:
     """Return the pooled map W of tasks; its shape is (k+1, d)."""
     found = Equations(*blocks.map_sum(FORMS[form.name]))
-    return _as_map(found.solve(form.ridge), form.name, *shape)
+    return _as_maps(found.solve([form.ridge]), form.name, *shape)[0]
 
 
-def held_out_maps(stats: SquaredState, Phi, folds) -> dict[PooledForm, list[np.ndarray]]:
-    """Return the maps of each form and ridge, one for each fold (train, held) of tasks."""
-    k, d = Phi.shape[1] + 1, stats.moment.shape[1]
-    maps = {}
+def held_out_maps(stats: SquaredState, Phi, folds) -> tuple[list[PooledForm], np.ndarray]:
+    """Return the forms, and their maps (forms, folds, k+1, d) without each fold of tasks.
+
+    `folds` has positions (train, held) of tasks; no task is outside `train` in two folds.
+    """
+    (T, k), d = Phi.shape, stats.moment.shape[1]
+    left_out = [np.setdiff1d(np.arange(T), train) for train, _ in folds]
+    groups = [*left_out, np.setdiff1d(np.arange(T), np.concatenate(left_out))]
+    blocks = [OneBlock.of(stats.take(at), Phi[at]).only for at in groups]
+    forms, maps = [], []
     for name, equations in FORMS.items():
-        if name == "products" and (k == 1 or k * d > LARGEST):
+        if name == "products" and (k == 0 or (k + 1) * d > LARGEST):
             continue
-        parts = [equations(OneBlock.of(stats.take(at), Phi[at]).only) for at, _ in folds]
-        for ridge in RIDGES:
-            found = [_as_map(part.solve(ridge), name, k, d) for part in parts]
-            maps[PooledForm(name, ridge)] = found
-    return maps
+        parts = [equations(block) for block in blocks]
+        others = [parts[:f] + parts[f + 1 :] for f in range(len(folds))]
+        sums = [Equations(*map(sum, zip(*each, strict=True))) for each in others]
+        forms += [PooledForm(name, ridge) for ridge in RIDGES]
+        solutions = np.stack([found.solve(RIDGES) for found in sums], axis=1)
+        maps.append(_as_maps(solutions, name, k + 1, d))
+    return forms, np.concatenate(maps)
 
 
-def _as_map(solution, name: str, k: int, d: int) -> np.ndarray:
-    """Return the coefficients of a form as a map (k, d)."""
+def _as_maps(solutions: np.ndarray, name: str, k: int, d: int) -> np.ndarray:
+    """Return the coefficients (..., p) of a form as maps (..., k, d)."""
+    lead = solutions.shape[:-1]
     if name == "products":
-        return solution.reshape(k, d)
-    W = np.zeros((k, d))
-    W[-1, :-1], W[:, -1] = solution[: d - 1], solution[d - 1 :]
+        return solutions.reshape(*lead, k, d)
+    W = np.zeros((*lead, k, d))
+    W[..., -1, :-1], W[..., -1] = solutions[..., : d - 1], solutions[..., d - 1 :]
     return W

@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condmeta.inner.squared import SquaredState
+from condmeta.meta.ascent import Stopping
 from condmeta.meta.pooled_map import PooledForm
 from condmeta.meta.prior import METRICS, SMALLEST
 from condmeta.meta.ridge import learn_prior
@@ -45,6 +46,7 @@ from condmeta.meta.ridge_judge import (
 from condmeta.meta.selection import EVIDENCE, Selection, close_to_best, select
 from condmeta.meta.setting_path import evidence, path
 
+CLOSE = Stopping(tol=0.03, max_evaluations=300)  # of fits whose evidence is compared
 KAPPAS = (np.inf, 100.0, 10.0, 1.0, 0.1)  # from no map to a free one: each starts the next
 NOISES = ("shared", "per_task", BY_SIDE)
 CONTEXTS = False, True
@@ -206,7 +208,7 @@ def choose_by_evidence(stats: SquaredState, Phi, pairs, n_jobs, s2=None) -> Sele
 
     Of settings as good as the best the simplest is taken. `s2` is the noise where it is known.
     """
-    fit = partial(learn_prior, noise=s2, stopping=ROUGH, n_jobs=n_jobs)
+    fit = partial(learn_prior, noise=s2, stopping=CLOSE, n_jobs=n_jobs)
     priors, rough_fit = {}, partial(fit, stats, Phi)
 
     def judge(left):

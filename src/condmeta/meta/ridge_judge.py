@@ -1,7 +1,8 @@
 """Errors and densities of priors on held-out tasks (see `meta.ridge_choice`)."""
 
 from collections import defaultdict
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import cache, cached_property, partial
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -13,13 +14,13 @@ from condmeta.meta.ascent import Stopping
 from condmeta.meta.blocks import OneBlock
 from condmeta.meta.context import learn_context, without_context
 from condmeta.meta.pooled_map import PooledForm, held_out_maps
-from condmeta.meta.prior import SMALLEST, Prior
-from condmeta.meta.ridge import learn_from_blocks, totals_of
+from condmeta.meta.prior import SMALLEST, LearnedPrior, Prior, maximise
+from condmeta.meta.ridge import RidgeModel, learn_from_blocks, totals_of
 from condmeta.meta.selection import task_rounds
 from condmeta.meta.setting_path import path
 from condmeta.meta.side_noise import fisher_steps, may_follow, noise_factors
 
-ROUGH = Stopping(tol=0.05, max_evaluations=60)  # of fits that are only compared
+ROUGH = Stopping(tol=0.3, max_evaluations=60)  # of fits that are only compared
 
 
 BY_SIDE = "by_side"  # the noise that follows side information
@@ -80,6 +81,7 @@ class Judge:
         self.held = [parts.take(held) for _, held in self.folds]
         self.points = sum(part.query.count.sum() for part in self.held)
         self.no_errors = np.empty((1 + len(parts.shown), 0))
+        self._fits: dict[int, Callable[..., LearnedPrior]] = {}  # of the last fold alone
         self._priors: dict[tuple[int, str, float], Prior] = {}
         self._contexts: dict[tuple[int, str, float], tuple[Prior, Context | None]] = {}
         self._errors: dict[tuple[RidgeSetting, int, bool], np.ndarray] = {}
@@ -96,9 +98,17 @@ class Judge:
             self._priors[number, *pair] = learned.prior
             yield from by_pair[pair]
 
-    def _fit(self, number: int):
-        blocks = self._train(number)
-        return partial(learn_from_blocks, blocks, stopping=ROUGH, totals=totals_of(blocks))
+    def _fit(self, number: int) -> Callable[..., LearnedPrior]:
+        """Return a function that fits a pair, from a start or None, without a fold of tasks."""
+        if number not in self._fits:
+            blocks = self._train(number)
+            model = cache(partial(RidgeModel, blocks, totals=totals_of(blocks)))
+
+            def fit(metric: str, kappa: float, start: Prior | None = None) -> LearnedPrior:
+                return maximise(model(kappa), metric, start, ROUGH)
+
+            self._fits = {number: fit}
+        return self._fits[number]
 
     def _train(self, number: int) -> OneBlock:
         """Return the tasks outside a fold."""
@@ -109,8 +119,14 @@ class Judge:
         """Return the prior of the tasks outside a fold."""
         key = number, setting.metric, setting.kappa
         if key not in self._priors:
-            self._priors[key] = self._fit(number)(setting.metric, setting.kappa).prior
+            self._priors[key] = self._fit(number)(*key[1:], self._near(*key)).prior
         return self._priors[key]
+
+    def _near(self, number: int, metric: str, kappa: float) -> Prior | None:
+        """Return a prior to start from: of the same pair without another fold, or of this fold."""
+        same = (prior for (_, *pair), prior in self._priors.items() if pair == [metric, kappa])
+        own = (prior for (fold, *_), prior in self._priors.items() if fold == number)
+        return next(same, next(own, None))
 
     def with_context(self, setting: RidgeSetting, number: int) -> tuple[Prior, Context | None]:
         """Return the prior and the context of the tasks outside a fold."""
@@ -145,27 +161,27 @@ class Judge:
         """
         key = setting, number, context
         if key not in self._errors:
-            query = self.held[number].query
             w = self.coefficients(setting, number, context)
-            errors = np.array([_errors(query, one) for one in w])
+            errors = _errors(self.held[number].query, w)
             if self.intercept:
                 errors[0] = min(errors[0], self.pooled_errors[number], key=np.sum)
             self._errors[key] = errors
         return self._errors[key]
 
-    def coefficients(self, setting: RidgeSetting, number: int, context: bool) -> list[np.ndarray]:
-        """Return the coefficients (T, d) of the held-out tasks of a fold, for each view."""
+    def coefficients(self, setting: RidgeSetting, number: int, context: bool) -> np.ndarray:
+        """Return the coefficients (views, T, d) of the held-out tasks of a fold."""
         prior, shift = self.fitted(setting, number, context)
+        Phi, n_shown = self.features.with_support[self.folds[number][1]], len(self.parts.shown)
         factors = None
         if setting.noise == BY_SIDE:
             prior, delta = self.with_side_noise(setting, number, context)
-            factors = noise_factors(self.features.with_support[self.folds[number][1]], delta)
+            factors = np.tile(noise_factors(Phi, delta), n_shown)
         inner = Gaussian(prior.L, prior.s2, setting.noise == "per_task", shift)
-        theta = prior.theta(self.features.with_support[self.folds[number][1]])
-        shown = self.held[number].shown
-        how = theta, self.n_jobs, factors
-        means = (inner.posterior(part, *how).mean for part in shown)
-        return [self.starts(setting, number, context), *means]
+        theta = np.tile(prior.theta(Phi), (n_shown, 1))
+        shown = SquaredState.stack(self.held[number].shown)  # one view after the other
+        means = inner.posterior(shown, theta, self.n_jobs, factors).mean
+        start = self.starts(setting, number, context)
+        return np.concatenate([start, means]).reshape(-1, *start.shape)
 
     def starts(self, setting: RidgeSetting, number: int, context: bool) -> np.ndarray:
         """Return the coefficients (T, d) of the held-out tasks of a fold without their points."""
@@ -234,21 +250,14 @@ class Judge:
     @cached_property
     def pooled(self) -> PooledFolds:
         """The pooled map with the least error."""
-        maps = held_out_maps(self.parts.whole, self.Phi, self.folds)
-        weights = {
-            form: [
-                self.features.without[held] @ W[:-1] + W[-1]
-                for W, (_, held) in zip(found, self.folds, strict=True)
-            ]
-            for form, found in maps.items()
-        }
-
-        def total(form: PooledForm) -> float:
-            pairs = zip(self.held, weights[form], strict=True)
-            return sum(_errors(part.query, w).sum() for part, w in pairs)
-
-        best = min(weights, key=total)
-        return PooledFolds(best, weights[best])
+        forms, maps = held_out_maps(self.parts.whole, self.Phi, self.folds)
+        weights, errors = [], np.zeros(len(forms))
+        for number, (_, held) in enumerate(self.folds):
+            W = maps[:, number]
+            weights.append(self.features.without[held] @ W[:, :-1] + W[:, -1:])
+            errors += _errors(self.held[number].query, weights[-1]).sum(axis=-1)
+        best = int(np.argmin(errors))
+        return PooledFolds(forms[best], [w[best] for w in weights])
 
     @cached_property
     def pooled_errors(self) -> list[np.ndarray]:
@@ -277,5 +286,5 @@ def geometric_mean(errors: np.ndarray) -> float:
 
 
 def _errors(query: SquaredState, w) -> np.ndarray:
-    """Return the root mean square errors (T,) of tasks, times their points."""
+    """Return the root mean square errors (..., T) of tasks, times their points, w (..., T, d)."""
     return np.sqrt(query.squared_errors(w) * query.count)
