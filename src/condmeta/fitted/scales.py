@@ -102,20 +102,24 @@ class Scales:
             X = checked_rows(transformer.transform(X), len(X))
         mean, spread, power = row_moments(unit_rows(X) if scale == "rows" else X, weight)
         columns = _columns(mean, spread, scale, fit_intercept, is_sparse(X))
-        y_offset = middle_of(y, centre, weight) if fit_intercept and centre is not None else 0.0
-        y_scale = 1.0
-        if follows_y:
-            with np.errstate(over="ignore"):  # `find_huge` refuses such a y
-                y_scale = float(power_of_two(np.abs(y - y_offset).max(initial=0.0)))
         scales = cls(
-            scale, fit_intercept, y_offset=y_offset, n_inputs=n_inputs, transformer=transformer,
-            y_scale=y_scale, x_power=None if (power == 1).all() else power, **columns,
-        )  # fmt: skip
+            scale, fit_intercept, y_offset=0.0, n_inputs=n_inputs, transformer=transformer,
+            x_power=None if (power == 1).all() else power, **columns,
+        ).with_target(y, centre, weight, follows_y)  # fmt: skip
         if not unit_free:
             return scales
         x_unit = float(row_norms(scales.rescaled(X)).max(initial=0.0)) or 1.0
         y_unit = float(np.abs(scales.target(y)).mean()) or 1.0
         return replace(scales, x_unit=x_unit, y_unit=y_unit)
+
+    def with_target(self, y, centre, weight=None, follows_y=False) -> Scales:
+        """Return these scales with the offset and the size of labels y (see `learn`)."""
+        centred = self.fit_intercept and centre is not None
+        y_offset, y_scale = middle_of(y, centre, weight) if centred else 0.0, 1.0
+        if follows_y:
+            with np.errstate(over="ignore"):  # `find_huge` refuses such a y
+                y_scale = float(power_of_two(np.abs(y - y_offset).max(initial=0.0)))
+        return replace(self, y_offset=y_offset, y_scale=y_scale)
 
     @classmethod
     def of_moments(cls, mean, spread, first: Scales) -> Scales:

@@ -14,6 +14,7 @@ from condmeta.tasks.weights import weighted_median
 TRANSFORMS = "log", "yeo-johnson"
 ROOM = 0.25  # of the range of training labels, and of their g: predictions stay within both
 POWERS = np.linspace(0.0, 2.0, 41)  # beyond these g is bounded, and its inverse explodes
+COARSE = 5  # every fifth is tried first
 MOST_LABELS = 5000  # that choose the power: quantiles of more
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(15)
 SHARES = SHARES / SHARES.sum()
@@ -138,5 +139,9 @@ def _likeliest_power(z: np.ndarray, weight=None) -> float:
         variance = np.average((values - mean) ** 2, weights=weight)
         return float(np.average(slopes, weights=weight) - np.log(variance + 1e-300) / 2)
 
+    def best_of(powers: np.ndarray) -> float:
+        return max(powers, key=lambda p: np.nan_to_num(log_likelihood(p), nan=-np.inf))
+
     with np.errstate(over="ignore", invalid="ignore"):  # of labels that differ by 150 digits
-        return float(max(POWERS, key=lambda p: np.nan_to_num(log_likelihood(p), nan=-np.inf)))
+        near = best_of(POWERS[::COARSE])  # the log likelihood is concave in p
+        return float(best_of(POWERS[np.abs(POWERS - near) < COARSE * (POWERS[1] - POWERS[0])]))

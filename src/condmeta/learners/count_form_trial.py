@@ -31,8 +31,7 @@ class TriedCountForm:
     """One form of the model, fitted without each fold of tasks."""
 
     def __init__(self, trial: CountFormTrial, form: Form):
-        scales = trial.scales(form, trial.points.y, None, False)
-        rows = trial.points._replace(X=scales.rows(trial.points.X)).columns(scales.kept)
+        rows = trial.points._replace(X=trial.rows(form.x_transform).X)
         views = held_out_views(rows, lambda shown, n: trial.Phi, lambda points: points)
         parts = rows, trial.Phi, views, fold_numbers(len(trial.Phi)), trial.n_jobs
         self.whole: Points = rows

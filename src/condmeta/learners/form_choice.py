@@ -123,22 +123,29 @@ def _race(trial: Trial, forms: list[Form]) -> tuple[Form, dict[Form, float]]:
 
     rounds = [partial(compare, number) for number in folds]
     selection = select(
-        forms, rounds, decide, score=np.sum, drop=drop_without_gain,
+        forms, rounds, decide, score=np.sum, drop=partial(drop_without_gain, density=density),
         initial=np.empty((trial.n_views, 0)), join=lambda *errors: np.hstack(errors),
     )  # fmt: skip
     return selection.chosen
 
 
-def drop_without_gain(errors: dict[Form, np.ndarray]) -> dict[Form, np.ndarray]:
-    """Return the forms that gain something, and the first; with few tasks all of them.
+def drop_without_gain(
+    errors: dict[Form, np.ndarray], density: dict[Form, float]
+) -> dict[Form, np.ndarray]:
+    """Return the first form, and those with smaller errors that make labels likelier.
 
-    Errors (views, T) of the forms on the tasks that were held out until now.
+    Errors (views, T) and log densities of the forms on the tasks that were held out until now; if
+    these are few, all forms stay.
     """
     first, found = next(iter(errors.items()))
     if found.shape[1] < FEWEST_HELD_OUT:
         return errors
     scores = _relative(errors)
-    return {form: each for form, each in errors.items() if form == first or scores[form].sum() < 1}
+
+    def gains(form: Form) -> bool:
+        return scores[form].sum() < 1 and density[form] > density[first]
+
+    return {form: each for form, each in errors.items() if form == first or gains(form)}
 
 
 def simplest(

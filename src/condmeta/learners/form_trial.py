@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,13 @@ LOSSES = {"absolute": np.abs, "squared": np.square}
 NEAR_ONE = 0.15  # a power this close to 1 hardly changes labels
 
 
+class ScaledRows(NamedTuple):
+    """Rows with one transformation of x: their scales, and X (N, d) without constant columns."""
+
+    scales: Scales
+    X: np.ndarray
+
+
 class Trial:
     """Tasks to compare forms on: their points in an order by content, and their features (T, k).
 
@@ -44,6 +51,7 @@ class Trial:
     ):  # fmt: skip
         self.points, self.below, self.Phi, self.n_jobs = points, below, Phi, n_jobs
         self._judged: dict[Form, Any] = {}
+        self._rows: dict[Any, ScaledRows] = {}
 
     @cached_property
     def splines(self) -> Splines:
@@ -57,15 +65,18 @@ class Trial:
         n_columns = self.points.X.shape[1] + 2 * int(self.splines.bends.sum())
         return bool(self.splines.bends.any()) and n_columns <= WIDE
 
-    def scales(self, form: Form, labels: np.ndarray, centre: Any, follows_y: bool) -> Scales:
-        """Return the scales of rows with the transformation of x, and of labels."""
-        weight, x_transform = masses(self.points.weight), self.splines
-        if form.x_transform != SPLINES:
-            x_transform = fit_transformer(form.x_transform, self.points.X, weight)
-        return Scales.learn(
-            self.points.X, labels, "standard", True, centre, transformer=x_transform,
-            weight=weight, follows_y=follows_y,
-        )  # fmt: skip
+    def rows(self, x_transform: Any) -> ScaledRows:
+        """Return the rows with a transformation of x; labels have no scale yet."""
+        if x_transform not in self._rows:
+            X, weight, transformer = self.points.X, masses(self.points.weight), self.splines
+            if x_transform != SPLINES:
+                transformer = fit_transformer(x_transform, X, weight)
+            scales = Scales.learn(
+                X, self.points.y, "standard", True, None, transformer=transformer, weight=weight
+            )
+            kept = np.ascontiguousarray(scales.rows(X)[:, scales.kept])
+            self._rows[x_transform] = ScaledRows(scales, kept)
+        return self._rows[x_transform]
 
     def errors(self, form: Form, number: int, setting: Any = None) -> np.ndarray:
         """Return the sums of the losses of the tasks that a fold holds out, (views, T)."""
@@ -118,7 +129,11 @@ class FormTrial(Trial):
         super().__init__(points, below, Phi, n_jobs)
         self.loss, self.means = LOSSES[criterion], criterion == "squared"
         self.unit = power_of_two(np.abs(points.y).max(initial=0.0))  # squares stay finite
-        self.query = half_of(points._replace(X=np.arange(len(points.y))), False)
+        every = points._replace(X=np.arange(len(points.y)))
+        support, self.query = half_of(every, True), half_of(every, False)
+        shown = [*(first_points(support, n) for n in FEW), support]
+        self.parts = [every, *shown, self.query]  # X are positions of rows
+        self._states: dict[Any, list[SquaredState]] = {}
 
     @cached_property
     def power(self) -> TargetScale:
@@ -130,6 +145,15 @@ class FormTrial(Trial):
         powers = form.y_transform == "yeo-johnson"
         return super().is_other(form) and not (powers and abs(self.power.power - 1) <= NEAR_ONE)
 
+    def statistics(self, x_transform: Any, y: np.ndarray) -> list[SquaredState]:
+        """Return the statistics of all parts of the rows, for labels y (N,)."""
+        X, known = self.rows(x_transform).X, self._states.get(x_transform)
+        rows = [(X[at.X], y[at.X], at.offsets, at.weight) for at in self.parts]
+        if known is not None:  # X^T X does not depend on the labels
+            return [state.with_labels(*part) for state, part in zip(known, rows, strict=True)]
+        self._states[x_transform] = [SquaredState.of(*part) for part in rows]
+        return self._states[x_transform]
+
     def _try(self, form: Form) -> TriedForm:
         return TriedForm(self, form)
 
@@ -138,25 +162,24 @@ class TriedForm:
     """One form of the model, fitted without each fold of tasks."""
 
     def __init__(self, trial: FormTrial, form: Form):
-        X, y, _, weight = trial.points
+        _, y, _, weight = trial.points
         target = None
         if form.y_transform is not None:
             target = trial.power if form.y_transform == "yeo-johnson" else None
             target = target or TargetScale.learn(form.y_transform, y, _repeats(weight))
         labels = y if target is None else target.apply(y)
         labels = labels if form.base is None else labels - trial.below
-        scales = trial.scales(form, labels, np.mean, True)
-        rows = trial.points._replace(X=scales.rows(X), y=scales.target(labels))
-        rows = rows.columns(scales.kept)
-        support, query = half_of(rows, True), half_of(rows, False)
-        shown = [*(first_points(support, n) for n in FEW), support]
-        whole, *shown, judging = (SquaredState.of(*part) for part in (rows, *shown, query))
+        rows = trial.rows(form.x_transform)
+        scales = rows.scales.with_target(labels, np.mean, masses(weight), follows_y=True)
+        states = trial.statistics(form.x_transform, scales.target(labels))
+        whole, *shown, judging = states
         parts, n_tasks = SplitStatistics(whole, tuple(shown), judging), len(trial.Phi)
         features = HeldOutFeatures(trial.Phi, trial.Phi)
         folds = fold_numbers(n_tasks)
         self.judge = Judge(parts, trial.Phi, features, folds, True, trial.n_jobs)
         self.trial, self.form, self.scales = trial, form, scales
-        self.target, self.whole, self.rows = target, rows, query
+        self.target, self.whole = target, trial.points._replace(X=rows.X)
+        self.rows = trial.query._replace(X=rows.X[trial.query.X])
 
     def errors(self, number: int, setting: RidgeSetting) -> np.ndarray:
         """Return the sums of the losses of held-out tasks (views, T); see `FormTrial`."""

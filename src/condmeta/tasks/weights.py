@@ -130,7 +130,7 @@ be a finite number of at least 0.
 
 
 def task_sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return the sum of values (N,) over each task (T,).
+    """Return the sum of values (N, ...) over each task (T, ...).
 
     The bits of a sum do not depend on the other tasks.
 
@@ -139,10 +139,10 @@ def task_sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     >>> task_sums(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 2, 3]))
     array([3., 0., 4.])
     """
-    sizes, out = np.diff(offsets), np.zeros(len(offsets) - 1)
+    sizes, out = np.diff(offsets), np.zeros((len(offsets) - 1, *values.shape[1:]))
     filled = np.flatnonzero(sizes)  # reduceat would read a row of the next task for an empty task
     if filled.size:
-        out[filled] = np.add.reduceat(values[: offsets[-1]], offsets[filled])
+        out[filled] = np.add.reduceat(values[: offsets[-1]], offsets[filled], axis=0)
     return out
 
 

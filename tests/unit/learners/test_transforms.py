@@ -7,7 +7,7 @@ from sklearn.preprocessing import PolynomialFeatures
 import condmeta as cm
 from condmeta.errors import DataError
 from condmeta.learners.form import Form
-from condmeta.learners.form_choice import simplest
+from condmeta.learners.form_choice import FEWEST_HELD_OUT, drop_without_gain, simplest
 from condmeta.learners.inputs import read_training
 from condmeta.learners.transforms import with_transforms
 
@@ -230,3 +230,14 @@ def test_linear_tasks_with_normal_noise_stay_linear(n_tasks, n_points):
         learner = cm.ConditionalRidge()
         taken.append(with_transforms(learner, read_training(learner, X, y, task, side)).form)
     assert sum(form != Form() for form in taken) <= 1
+
+
+def test_forms_that_gain_nothing_leave_the_race():
+    rng = np.random.default_rng(0)
+    first = rng.uniform(1, 2, size=(5, FEWEST_HELD_OUT))
+    worse, better, unlikely = Form("splines"), Form(None, "log"), Form("splines", "log")
+    errors = {Form(): first, worse: 1.1 * first, better: 0.9 * first, unlikely: 0.9 * first}
+    density = {Form(): 0.0, worse: 9.0, better: 9.0, unlikely: -1.0}
+    assert list(drop_without_gain(errors, density)) == [Form(), better]
+    few = {form: found[:, 1:] for form, found in errors.items()}
+    assert drop_without_gain(few, density) == few
