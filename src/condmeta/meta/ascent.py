@@ -77,7 +77,9 @@ def ascend(
         direction = memory.direction(np.where(room, gradient, 0.0))
         direction[room == 0.0] = 0.0
         left = stopping.max_evaluations - passes
-        least = np.where(x - lowest < NEAR, lowest, x + reach * (lowest - x))
+        least = lowest
+        if reach < 1:
+            least = np.where(x - lowest < NEAR, lowest, x + reach * (lowest - x))
         found, tried = _search(slope, x, values[-1], gradient, direction, least, highest, left)
         passes += tried
         if found is None:

@@ -27,7 +27,7 @@ METRICS = {
     "full": lambda H: H,
 }
 SMALLEST = 1e-300  # the least variance: its logarithm stays finite
-MAX_NOISE = 1e4  # by what s2 may grow in one frame
+MAX_NOISE = 100.0  # by what the root of s2 may grow in one frame
 FARTHEST = 1e6  # standard errors, of W in one frame: farther out, J is lost in rounding errors
 FEW_COLUMNS = 24  # up to which every metric is a candidate
 WELL_KNOWN = 4  # observed coefficients for each free entry of H, from which on it can be learned
@@ -40,21 +40,23 @@ REFRESH = 60  # evaluations after which a new frame is laid in any case
 class Limits(NamedTuple):
     """How far a fit goes in one frame.
 
-    growth : by what the basis of a standard deviation may grow
+    growth : how many times its basis a standard deviation may grow
+    far : bound of the other entries of the factor, in units of L
     grown, shrunk : changes of the basis after which its unit would be another one
     ends : whether the ascent ends there, and a new frame is laid
     reach : see `ascend`
     """
 
     growth: float
+    far: float
     grown: float
     shrunk: float
     ends: bool
     reach: float
 
 
-WIDE = Limits(growth=100.0, grown=2.0, shrunk=0.5, ends=False, reach=1.0)
-SHORT = Limits(growth=4.0, grown=2.0, shrunk=0.25, ends=True, reach=REACH)
+WIDE = Limits(growth=100.0, far=100.0, grown=2.0, shrunk=0.5, ends=False, reach=1.0)
+SHORT = Limits(growth=3.0, far=4.0, grown=2.0, shrunk=0.25, ends=True, reach=REACH)
 
 
 class Prior(NamedTuple):
@@ -264,7 +266,8 @@ class FactorFrame(NamedTuple):
     def around(cls, start, metric: str, n_nodes: int, floor, limits: Limits) -> FactorFrame:
         """Return coordinates around L, with floors (d,) of standard deviations."""
         units = 1 / np.sqrt([2 * n_nodes, n_nodes])
-        return cls(start, start + np.diag(floor), metric, units, limits)
+        basis = start + np.diag(floor) if floor.any() else start
+        return cls(start, basis, metric, units, limits)
 
     @property
     def n_scales(self) -> int:
@@ -284,10 +287,10 @@ class FactorFrame(NamedTuple):
         `limits` says how far it may grow.
         """
         n, unit = self.n_scales, self.units[0]
-        most = np.full(self.size, self.limits.growth / self.units[1])
+        most = np.full(self.size, self.limits.far / self.units[1])
         least = -most
         share = np.diag(self.start)[:n] / np.diag(self.basis)[:n]
-        least[:n], most[:n] = (1e-4 - 1) * share / unit, (self.limits.growth - 1) / unit
+        least[:n], most[:n] = (1e-4 - 1) * share / unit, self.limits.growth / unit
         return least, most
 
     def factor(self, x) -> np.ndarray:
@@ -342,7 +345,7 @@ class Frame:
         """Return the frame of a model around a prior."""
         floor = model.floors(start.s2, metric)
         factor = FactorFrame.around(start.L, metric, model.shape[0], floor, model.limits)
-        return cls(start, factor, model.root, np.sqrt(2 / model.n_points))
+        return cls(start, factor, model.root, 1 / np.sqrt(model.n_points / 2))
 
     def bounds(self, least: float, largest: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper bounds of the coordinates; s2 stays in [least, largest]."""
@@ -357,8 +360,11 @@ class Frame:
         """Return the prior at coordinates x."""
         (W, L, s2), a, c = self.start, self.start.W.size, self.cut
         s2 = moved_noise(s2, self.noise_unit * x[c:])
-        V = x[:a].reshape(W.shape)
-        W = W + self.C @ np.vstack([V[:-1] @ L.T, V[-1:] @ self.factor.basis.T])
+        V, B = x[:a].reshape(W.shape), self.factor.basis
+        if B is L:
+            W = W + self.C @ V @ L.T
+        else:
+            W = W + self.C @ np.vstack([V[:-1] @ L.T, V[-1:] @ B.T])
         return Prior(W, self.factor.factor(x[a:c]), s2)
 
     def holds(self, x) -> bool:
@@ -368,20 +374,21 @@ class Frame:
     def pull(self, gradient: Prior) -> np.ndarray:
         """Return the gradient with respect to the coordinates, from that by W, L and log s2."""
         by_W = self.C.T @ gradient.W
-        by_V = np.vstack([by_W[:-1] @ self.start.L, by_W[-1:] @ self.factor.basis])
+        L, B = self.start.L, self.factor.basis
+        by_V = by_W @ L if B is L else np.vstack([by_W[:-1] @ L, by_W[-1:] @ B])
         by_noise = np.atleast_1d(self.noise_unit * gradient.s2)
         return np.concatenate([by_V.ravel(), self.factor.pull(gradient.L), by_noise])
 
 
 def noise_bounds(s2, least: float, largest: float, unit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bounds of the coordinates log(s2' / s2) / unit; s2 grows by `MAX_NOISE` at most.
+    """Return the bounds of the coordinates log(s2' / s2) / unit.
 
-    s2 is a number, or an array (p,).
+    s2 is a number, or an array (p,). Its root grows by `MAX_NOISE` at most.
     """
     s2 = np.atleast_1d(s2)
     lowest = np.minimum(np.log(least / s2) / unit, 0.0)
     highest = np.maximum(np.log(largest / s2) / unit, 0.0)
-    return lowest, np.minimum(highest, np.log(MAX_NOISE) / unit)
+    return lowest, np.minimum(highest, 2 * np.log(MAX_NOISE) / unit)
 
 
 def moved_noise(s2, log_growth: np.ndarray):
